@@ -84,6 +84,52 @@ def test_the_program_alone_shows_how_it_is_used(tmp_path: Path) -> None:
     assert "UPLOADER_TARGET: is required" in shell(tmp_path, GITLAB_CI="true").stdout
 
 
+KEY, PROVIDER = "UPLOADER_CREDENTIALS", "UPLOADER_WORKLOAD_IDENTITY_PROVIDER"
+KEYLESS = {
+    PROVIDER: "projects/12/locations/global/workloadIdentityPools/ci/providers/p",
+    "UPLOADER_SERVICE_ACCOUNT": "ci@example.iam.gserviceaccount.com",
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({KEY: "keys/play-key.json"}, "UPLOADER_CREDENTIALS: there is no file `keys/play-key.json` in /"),
+        ({"GOOGLE_APPLICATION_CREDENTIALS": "/no/key"}, "GOOGLE_APPLICATION_CREDENTIALS: there is no file `/no/key`."),
+        ({}, "There are no credentials."),
+        (KEYLESS, "this is neither a GitHub nor a GitLab job"),
+        ({**KEYLESS, PROVIDER: "ci"}, "UPLOADER_WORKLOAD_IDENTITY_PROVIDER: The value is not the resource name"),
+        ({"--api-endpoint": "emulater"}, "--api-endpoint: 'emulater' has no scheme. Did you mean `emulator`?"),
+        ({"--api-endpoint": "localhost:8080"}, "--api-endpoint: 'localhost:8080' has no scheme."),
+        ({"--api-endpoint": "http://127.0.0.1:9", KEY: "key.json"}, "was refused. Nothing listens at that address"),
+        ({"--files": None, "app.aab": ""}, "arguments: did you mean `--files app.aab`?"),
+        ({"--dry-run": "yes"}, "Accepted: `true`, `false`"),
+        ({"--files": "dist"}, "--files: `dist` is a folder. Name its files: `dist/*.aab`."),
+        (
+            {"--files": None, "--target": "play-listing-pull", "--package-name": "a.b"},
+            "--images-directory: is required",
+        ),
+        ({"--status": "published"}, "Did you mean `completed`?"),
+        ({"--target": "google-play"}, "Did you mean `play`?"),
+        ({"--user-fraction": "0"}, "What keeps it back is `--status=draft`"),
+    ],
+)
+def test_one_mistake_is_told_in_one_line(tmp_path: Path, given: dict[str, str | None], words: str) -> None:
+    """A release with one mistake in an option or a variable: what is wrong, by its name, and nothing else."""
+    (tmp_path / "dist").mkdir()
+    for name in ("app.aab", "dist/app.aab"):
+        specimens.make_bundle(tmp_path / name, "com.example.app", 7, "1.0")
+    (tmp_path / "key.json").write_text(json.dumps(service_account("http://127.0.0.1:9/token")))
+    usual = {"--target": "play", "--files": "app.aab", "--tracks": "internal", "--max-retries": "0"}
+    every = {name: value for name, value in {**usual, **given}.items() if value is not None}
+    variables = {name: value for name, value in every.items() if name.isupper()}
+    argv = [word for pair in every.items() if pair[0] not in variables for word in pair if word]
+    ended = shell(tmp_path, *argv, python=(), **variables)
+    (told,) = (line for line in ended.stderr.splitlines() if line.startswith(("ERROR: ", "- ")))
+    assert words in told
+    assert ("Acting as" in ended.stdout) == (given.get(KEY) == "key.json")
+
+
 # What does not count
 
 

@@ -35,6 +35,10 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
         "The host name is wrong, or this machine's DNS does not know it.",
         "Check `api-endpoint` if it is set, and this machine's network; then run again.",
     ),
+    "connection-refused": (
+        "Nothing listens at that address, or a firewall is in the way.",
+        "Check `api-endpoint` if it is set; otherwise run again later.",
+    ),
     "proxy-unreachable": (
         "The proxy is down, or the variable that names it is wrong.",
         "Correct the variable, or list the hosts that need no proxy in NO_PROXY; then run again.",

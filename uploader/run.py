@@ -130,9 +130,11 @@ class Run:
         policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
         source = plan.source or credential_source.parse(inputs)
         login = Login(inputs, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
-        reporter.info(f"Acting as {login.account}.")
-        # A dry run may have nothing else to ask; without scopes a job has nothing to do.
-        if inputs.dry_run and scopes:
+        if scopes and source.kind == credential_source.DEFAULT:
+            login.token()  # which tells whether this machine has credentials
+        if scopes:  # without any a job has nothing to do
+            reporter.info(f"Acting as {login.account}.")
+        if scopes and inputs.dry_run:  # which may have nothing else to ask
             login.token()
         settings = TransferSettings(
             root=inputs.api_endpoint,

@@ -14,6 +14,7 @@ from tests.support.job import Job
 OIDC = "oidc.token"
 STS = "sts.token"
 ACT_AS = "iamcredentials.projects.serviceAccounts.generateAccessToken"
+PROVIDER = "projects/{}/locations/global/workloadIdentityPools/ci/providers/github"
 SIGN = "iamcredentials.projects.serviceAccounts.signJwt"
 
 
@@ -95,8 +96,8 @@ def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"service_account": "other@example.iam.gserviceaccount.com"}, "127.0.0.1 refused the login"),
-        ({"workload_identity_provider": "projects/my-app/providers/ci"}, "workload-identity-provider"),
+        ({"service_account": "other@example.iam.gserviceaccount.com"}, "The service account does not exist"),
+        ({"workload_identity_provider": PROVIDER.format("my-app")}, "workload-identity-provider: The value names its"),
     ],
 )
 def test_a_login_that_is_refused_sends_nothing(job: Job, changes: dict[str, str], words: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from uploader.errors import InputError, Problem
+from uploader.files.workspace import path_hint, printable, reason
 from uploader.http.hosts import is_google, is_metadata_server, is_secure, on_loopback
 from uploader.inputs import Inputs
 
@@ -39,6 +40,8 @@ GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 ADDRESS = re.compile(r"[^\s@/?#]+@[^\s@/?#]+")
 PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
+# A text that is surely a path and no secret: it ends as such files do, or names folders without a capital.
+PATH = re.compile(r"[\w @+.:~/\\-]{1,200}\.(?:json|txt|key|b64|base64)|(?:~|\.\.?)?(?:/[a-z0-9._-]{1,64}){2,}")
 RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendix A.1
 
 
@@ -161,10 +164,13 @@ def _read(given: str, workspace: Path) -> tuple[str | None, str]:
     try:
         with (workspace / Path(given).expanduser()).open("rb") as file:
             content = file.read(MAX_FILE + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, "neither JSON, nor base64 of JSON, nor a file that exists."
-    except (OSError, ValueError, RuntimeError):
-        return None, "neither JSON, nor base64 of JSON, nor a file that can be read."
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a user without a home
+        if not PATH.fullmatch(given):
+            return None, "neither JSON, nor base64 of JSON, nor a file that exists."
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            return None, f"`{given}` can't be read: {reason(error)}."
+        where = "" if given.startswith(("/", "~")) else f" in {printable(str(workspace))}"
+        return None, f"there is no file `{given}`{where}.{printable(path_hint(given, workspace))}"
     text = _unwrapped(content.decode("utf-8-sig", "replace")) if len(content) <= MAX_FILE else None
     return text, "the file holds neither JSON nor base64 of JSON."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -11,15 +12,31 @@ from uploader.errors import CredentialsError, ProtocolError
 from uploader.http.hosts import is_secure
 from uploader.http.messages import Response
 from uploader.inputs import Inputs
+from uploader.inputs.platform import ID_TOKEN, Kind
 
+AUDIENCE = "https://iam.googleapis.com/"  # followed by the provider's name: one that it accepts unless told otherwise
 GITHUB_HINT = (
     "Give the job `permissions: id-token: write` "
     "(and `contents: read`, which is no longer granted by default once `permissions` is set)."
 )
-GITLAB_HINT = (
-    "Give the job an id token named UPLOADER_ID_TOKEN (`id_tokens:`) "
-    "whose `aud` is https://iam.googleapis.com/ followed by the provider's name."
-)
+# By where the program runs, what is told of a job that has no OIDC token: what is the matter, why, what to do.
+NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
+    "github": (
+        "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set.",
+        "The job has no permission `id-token: write`.",
+        GITHUB_HINT,
+    ),
+    "gitlab": (
+        f"There is no OIDC token for the keyless login: {ID_TOKEN} is not set.",
+        "",
+        f"Give the job an id token named {ID_TOKEN} (`id_tokens:`) whose `aud` is {AUDIENCE} and the provider's name.",
+    ),
+    "console": (
+        "There is no OIDC token for the keyless login: this is neither a GitHub nor a GitLab job.",
+        f"Elsewhere none is issued for it, and {ID_TOKEN}, which may hold one of another kind, is not set.",
+        "Give `credentials` here instead of `workload-identity-provider`.",
+    ),
+}
 
 
 class JobToken(SubjectTokenSupplier):
@@ -36,16 +53,11 @@ class JobToken(SubjectTokenSupplier):
         if self._url and not is_secure(self._url):
             raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", hint=GITHUB_HINT)
         if self._url:
-            # The full name with https:, one of the two audiences that a provider accepts unless it is told otherwise.
-            audience = quote(f"https://iam.googleapis.com/{inputs.workload_identity_provider}", safe="")
+            audience = quote(f"{AUDIENCE}{inputs.workload_identity_provider}", safe="")
             self._url += f"{'&' if '?' in self._url else '?'}audience={audience}"
-        elif not self._given and platform.kind == "github":
-            what = "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set."
-            why = "The job has no permission `id-token: write`."
-            raise CredentialsError(what, cause=why, hint=GITHUB_HINT, code="no-id-token")
         elif not self._given:
-            what = "There is no OIDC token for the keyless login: UPLOADER_ID_TOKEN is not set."
-            raise CredentialsError(what, hint=GITLAB_HINT, code="no-id-token")
+            what, why, hint = NO_TOKEN[platform.kind]
+            raise CredentialsError(what, cause=why, hint=hint, code="no-id-token")
 
     def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
         """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its response holds none."""

@@ -241,6 +241,10 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
 
 def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
     what = f"'{printable(pattern)}' matches nothing"
+    if names and (root / pattern).is_dir():
+        folder = printable(pattern.rstrip("/"))
+        kind = next((kind for kind in (".aab", ".apk") if any((root / pattern).glob(f"*{kind}"))), "")
+        return f"`{folder}` is a folder. Name its files: `{folder}/*{kind}`."
     if names:
         return f"{what} that can be uploaded: only folders or credentials. Name the files, for example with `/**`."
     if pattern.startswith("~"):

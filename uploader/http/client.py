@@ -28,7 +28,7 @@ from requests.exceptions import InvalidProxyURL, InvalidURL
 from requests.utils import get_environ_proxies, select_proxy
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import HTTPError, LocationParseError, ProxyError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError, NewConnectionError, ProxyError
 from urllib3.util.wait import wait_for_read
 
 from uploader import __version__
@@ -341,6 +341,7 @@ _WORDS: tuple[tuple[Any, str], ...] = (
     (TimeoutError, "no data was transferred within the time limit"),
     (ssl.SSLError, "the TLS connection failed"),
     (_MALFORMED, "the URL of {peer} is malformed"),
+    (NewConnectionError, "{peer} could not be reached"),
     (ProxyError, "{peer} did not open a connection to {host}{status}"),
     (BaseException, "the connection ended without a complete answer"),
 )
@@ -375,8 +376,9 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Tr
             code="certificate-not-trusted",
         )
     code = "host-not-found" if found(socket.gaierror) else ""
+    code = "connection-refused" if found(ConnectionRefusedError) else code
     if proxy:
-        unreachable = found((ConnectionRefusedError, socket.gaierror, *_MALFORMED))
+        unreachable = found((NewConnectionError, ConnectTimeoutError, *_MALFORMED))
         code = "proxy-unreachable" if unreachable else "proxy-refused" if found(ProxyError) else ""
         peer = _named(proxy)
     # http.client's words; what follows is the proxy's

@@ -25,6 +25,7 @@ ENTRYPOINT = (
 PATHS = ("files", "mapping-file", "debug-symbols")  # the lists whose words name files
 ARTIFACT = re.compile(r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)")
 
+DOCS = "https://github.com/OWNER/google-release-uploader/blob/main/docs"
 USAGE = """\
 usage: uploader [--INPUT VALUE ...] [--env-file PATH]
        uploader --help | --version
@@ -41,13 +42,20 @@ account, add --api-endpoint emulator. `uploader --help` lists every input.
 ERROR: target: is required but was not given. Nothing was sent.
 """
 HELP = f"""\
-{USAGE}
+{USAGE}\
+  uploader --target play --package-name com.example.app --promote-from internal --tracks production --user-fraction 5%
+  uploader --target play-rollout --package-name com.example.app --tracks production --rollout-steps 5%,20%,100%
+
+The second promotes the release on the internal track; the third takes its rollout one step further each time.
+With --api-endpoint emulator each is a rehearsal in the embedded emulator: no account is needed, nothing is published.
+METHODS, every other value of --target: {DOCS}/METHODS.md
+
 Every input below is an option and an environment variable: --package-name is UPLOADER_PACKAGE_NAME, or `package-name`
 under `with:` in a GitHub workflow. If both are set, the option wins; --env-file comes last, and no other file is read
 for variables. The secrets (credentials, state-key) are variables only. Lists are separated by newlines or commas, or
 given as several words.
 """
-EXIT_CODES = """\
+EXIT_CODES = f"""\
 Exit codes:
   0    done
   1    an error in the program itself, or a missing Python module
@@ -59,14 +67,14 @@ Exit codes:
   75   a temporary failure: run again to continue
   130  interrupted; 143 terminated
 
-Every input and output: https://github.com/OWNER/google-release-uploader/blob/main/docs/REFERENCE.md
+Every input and output: {DOCS}/REFERENCE.md
 """
 
 
 def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping[str, str]]:
     """Reads the arguments: a text to show, with which nothing else counts; an env file's path; inputs as `--tracks`."""
     if argv and (PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv):
-        problems.add("arguments", ENTRYPOINT, OPTIONS)
+        problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return "", "", {}
     # Each option may lack its value or come twice, so that all mistakes are told together.
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -157,7 +165,8 @@ def text(show: Show) -> str:
         for field in group:
             default = field.default or field.otherwise.replace("`", "")
             meaning = f"{field.short} Default: {default}." if default else field.short
-            first, *rest = textwrap.wrap(meaning, 88, break_long_words=False, break_on_hyphens=False)
-            lines += [f"  {field.name:28} {first}", *(f"{'':31}{line}" for line in rest)]
+            first, *rest = textwrap.wrap(meaning, 86, break_long_words=False, break_on_hyphens=False)
+            name = field.option if field.is_option else field.variables[-1]
+            lines += [f"  {name:30} {first}", *(f"{'':33}{line}" for line in rest)]
         lines.append("")
     return "\n".join([*lines, EXIT_CODES])

@@ -307,9 +307,13 @@ def certificate(value: str) -> str:
 def provider(value: str) -> str:
     """A workload identity provider's resource name, without the host that some tools print before it."""
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
-    if not re.fullmatch(r"projects/[^/]+/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+", name):
-        accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
+    rest = "locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
+    accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
+    if not re.fullmatch(f"projects/[^/]+/{rest}", name):
         raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
+    if not re.fullmatch(f"projects/[0-9]+/{rest}", name):
+        number = "`gcloud projects describe PROJECT_ID` tells the number"
+        raise InvalidValue("names its project by id instead of by number.", f"{accepted}; {number}")
     return name
 
 

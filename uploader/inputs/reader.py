@@ -27,6 +27,7 @@ OUTPUTS = (  # which GitLab sets in a later job
     *("CERTIFICATE_FINGERPRINT", "SHA256", "REHEARSAL", "FAILURE", "NEXT_VERSION_CODE", "LIFECYCLE", "DECISION"),
     "UNIVERSAL_APK_SHA256",
 )
+OF_LOGIN = ("service-account", "impersonate-user")  # whether they fit is known once the login itself is right
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
 
 
@@ -109,7 +110,8 @@ def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, A
             public = not field.secret and not any(secret in text for secret in secrets)
             shown = quoted(text) if public or (unexpanded and field.name != "state-key") else "The value"
             reason = invalid.reason if public else invalid.reason.partition(" Did you mean")[0]  # which repeats it
-            problems.add(field.name, f"{shown} {reason}", accepted)
+            covers = OF_LOGIN if field.name in ("credentials", "workload-identity-provider") else ()
+            problems.add(field.name, f"{shown} {reason}", accepted, covers)
             if field.name == "state-key":  # a wrong one is a secret all the same, to be masked
                 values[field.attribute] = text
     return values

@@ -233,9 +233,10 @@ class SealedStore:
         except OSError as error:
             if not self._warned:
                 self._warned = True
+                no_folder = isinstance(error, (FileExistsError, NotADirectoryError))
+                why = f"{self._folder} is not a folder" if no_folder else error.strerror or "input/output error"
                 self._reporter.warning(
-                    f"Unfinished uploads can't be kept for the next run ({error.strerror or 'input/output error'}). "
-                    "Set `state-dir` to a writable folder."
+                    f"Unfinished uploads can't be kept for the next run ({why}). Set `state-dir` to a writable folder."
                 )
 
 

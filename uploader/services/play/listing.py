@@ -198,7 +198,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems.add("whats-new-directory", "names no folder.", "the folder to write to")
     notes = inputs.whats_new_directory or inputs.images_directory
     for name, folder in (("images-directory", inputs.images_directory), ("whats-new-directory", notes)):
-        problems.collect(Destination(workspace, name, f"{folder}/en-US/title.txt").check)
+        if folder:
+            problems.collect(Destination(workspace, name, f"{folder}/en-US/title.txt").check)
     problems.raise_if_any()
     track, edit = "".join(inputs.tracks[:1]), inputs.existing_edit_id
     job = PullJob(inputs.package_name, workspace, inputs.images_directory, notes, track, edit, inputs.dry_run)

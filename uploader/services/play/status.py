@@ -43,6 +43,7 @@ class StatusJob:
     may_open: bool = True
     goal: review.ReviewGoal | None = None
     universal_apk: universal_apk.UniversalApkGoal | None = None
+    rehearsal: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     apk = universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
     problems.raise_if_any()
     apk = None if inputs.dry_run else apk
-    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk)
+    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk, inputs.rehearsal)
     lines = [f"look at the releases of {job.package}"]
     if may_open or job.existing_edit:
         where = f"in edit {job.existing_edit}" if job.existing_edit else "in an edit that is deleted at once"
@@ -110,7 +111,8 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[tuple[TrackStatus, 
     lists: dict[str, tuple[review.Listed, ...]] = {}
     for track in job.tracks or STANDARD:
         lists[track] = yield from review.listed(job.package, track)
-    context.info(f"The credentials are accepted, and may read the releases of {job.package}.")
+    accepted = f"The credentials are accepted, and may read the releases of {job.package}."
+    context.info("A rehearsal tries no credentials: the emulator has its own." if job.rehearsal else accepted)
     content = yield from _content(job, context)
     on_tracks = content[0] if content else {}
     for track in () if job.tracks else [name for name in on_tracks if name not in lists]:
@@ -157,7 +159,7 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
             raise
         context.warning(f"The account may not open an edit, so it can't release: {refused.message}")
         return None
-    context.info(f"The account may open an edit; opened edit {edit.id} to read it.")
+    context.info(f"{'Opened' if job.rehearsal else 'The account may open an edit; opened'} edit {edit.id} to read it.")
     return (yield from read_and_deleted(edit, _read, context))
 
 
