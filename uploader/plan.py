@@ -17,8 +17,8 @@ from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
-from uploader.services.base import Context, Flow, Outcome, Prepared, Section
-from uploader.services.batch import explain_refusals
+from uploader.services.base import Prepared, Section
+from uploader.services.batch import explain_refusals, rehearsal
 from uploader.services.play import data_safety, listing, rollout, status
 from uploader.text import capitalised
 
@@ -90,19 +90,9 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
 
 def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if inputs.shard and inputs.files and not files:  # a matrix may have more jobs than there are files
-        return _nothing(f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job.")
+        nothing = f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job."
+        return Prepared((nothing,), (), rehearsal(nothing, outcome=nothing))
     if on_play := _ON_PLAY.get(inputs.target):
         return on_play(inputs, files)
     prepared = _ELSEWHERE.get(inputs.target, any_method.prepare)(inputs, files)
     return replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))
-
-
-def _nothing(text: str) -> Prepared:
-    """A plan that only says why there is nothing to do."""
-
-    def flow(context: Context) -> Flow:
-        context.info(text)
-        yield from ()
-        return Outcome(text)
-
-    return Prepared((text,), (), flow)

@@ -31,8 +31,7 @@ from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error
 from uploader.protocol.media import Media
 from uploader.protocol.session import QueryOffset, Start
-from uploader.services import mail_file
-from uploader.services.mail_message import addresses
+from uploader.services import mail_message
 from uploader.text import sentence
 from uploader.transfer.resumable import absolute, secrets_of
 
@@ -71,7 +70,7 @@ def refusal(body: bytes) -> object:
 
 
 def message(data: bytes) -> object:
-    return mail_file.checked(data, to_send=True)
+    return mail_message.checked(data, to_send=True)
 
 
 MULTIPART = b"To: a@b.c\nContent-Type: multipart/mixed; boundary=b\n\n"
@@ -206,7 +205,7 @@ def session(data: bytes) -> object:
 
 
 def sent_to(data: bytes) -> object:
-    return addresses(data.decode())
+    return mail_message.addresses(data.decode())
 
 
 def logged(data: bytes) -> object:

@@ -258,7 +258,7 @@ def edit_records(data: bytes) -> None:
     job = ReleaseJob("com.example.app", tracks=("internal",))
     look = FirstLook.recalled(data.decode("utf-8", "replace"))
     if look is not None:
-        assert not look.passed_in(({"versionCodes": ["1"], "status": "draft"},))
+        assert not look.step_in(({"versionCodes": ["1"], "status": "draft"},))
     found = recalled(job, RecordingContext({job.memory: data.decode("utf-8", "replace")}))
     if found is not None:
         assert isinstance(found.id, str)

@@ -43,7 +43,7 @@ from uploader.protocol.session import (
     Stored,
 )
 from uploader.redaction import Redactor
-from uploader.services import any_method, batch, catalogue, gmail, mail_file, mail_message
+from uploader.services import any_method, batch, catalogue, gmail, mail_message
 from uploader.transfer.resumable import absolute
 
 SIZE = 600_000  # bytes of the file that the answers are about
@@ -192,7 +192,7 @@ def release_notes(data: bytes) -> None:
 def mail(data: bytes) -> None:
     """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
     subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
-    if mail_file.has_control(subject) or mail_file.has_control(name):
+    if mail_message.has_control(subject) or mail_message.has_control(name):
         return
     attached = [(name, "text/plain", data)] if name else []
     people = {"To": (Address("Ann", addr_spec="ann@example.com"),)}
@@ -232,7 +232,7 @@ def fields(data: bytes) -> None:
             assert "\n" not in str(address)
             assert "\r" not in str(address)
     with suppress(ValueError):
-        mail_file.checked(data, to_send=True)
+        mail_message.checked(data, to_send=True)
     for metadata in (text, json.dumps({"raw": text}), json.dumps({"raw": base64.b64encode(data).decode()})):
         with suppress(InputError):
             gmail.read_resource(inputs.Inputs(metadata=metadata), mail=False)

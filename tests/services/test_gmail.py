@@ -231,16 +231,6 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
     assert str(message_from_bytes(data, policy=default)["to"]) == "b@example.com"
 
 
-def test_encoded_size_is_what_the_message_takes(tmp_path: Path) -> None:
-    """The size that is reckoned beforehand is that of the encoded attachment, to the byte."""
-    for count in (0, 1, 2, 3, 56, 57, 58, 113, 114, 115, 5000):
-        name = f"{count}.bin"
-        empty = make_file(tmp_path, name, b"")
-        without = only_upload(prepared(tmp_path, empty, **BASIC)).artifact.size or 0
-        full = only_upload(prepared(tmp_path, make_file(tmp_path, name, b"x" * count), **BASIC)).artifact.size or 0
-        assert full - without == mail_message.encoded_size(count)
-
-
 def test_body_over_the_limit_is_refused(tmp_path: Path) -> None:
     """A body from a file over the limit is refused without being read."""
     make_file(tmp_path, "body.txt", size=36_700_161)

@@ -18,7 +18,7 @@ from uploader.errors import ApiError, InputError, ServiceError
 from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services import internal_sharing, ota, play_games
-from uploader.services.base import Batch, Call, Prepared, Upload
+from uploader.services.base import Batch, Call, Prepared
 
 GAMES = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
 OTA = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
@@ -59,22 +59,13 @@ def test_an_image_goes_to_the_documented_place(tmp_path: Path) -> None:
     assert "deprecated" in made.warnings[0]
 
 
-def test_an_image_becomes_outputs_and_a_link(tmp_path: Path) -> None:
-    """The resource is known by its id, and the image's URL is a link of the summary."""
-    made = games(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
-    resource = {"kind": "k", "url": "https://example.com/i", "resourceId": "CgkI", "imageType": "x"}
-    outcome, steps = run(made, resource)
-    assert [step.endpoint.identify(resource) for step in steps if isinstance(step, Upload)] == ["CgkI"]
-    assert outcome.links == (("Image", "https://example.com/i"),)
-
-
 @pytest.mark.parametrize("status", [404, 410, 501])
 def test_a_removed_image_method_is_explained(tmp_path: Path, status: int) -> None:
     """When the service answers as if the method were gone, the error says that it may be, in its own words besides."""
     made = games(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
     refusal = ApiError("Not Found.", status=status, reason="notFound", message="Not Found")
     with pytest.raises(ApiError, match=r"Not Found\..*removed the method.*Play Console") as caught:
-        run(made, response=lambda step: refusal if isinstance(step, Upload) else None)
+        run(made, response=lambda step: refusal if isinstance(step, Batch) else None)
     assert (caught.value.status, caught.value.message) == (status, "Not Found")
 
 

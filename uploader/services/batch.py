@@ -20,7 +20,6 @@ from uploader.errors import (
     OutcomeUnknown,
     Problem,
     ProtocolError,
-    ServiceError,
     UploaderError,
 )
 from uploader.files.artifacts import Artifact
@@ -116,14 +115,14 @@ def prepared(
     return Prepared(tuple(lines), uploads[0].endpoint.scopes, flow)
 
 
-def rehearsal(*lines: str) -> Callable[[Context], Flow]:
+def rehearsal(*lines: str, outcome: str = "Every check passed; nothing was sent.") -> Callable[[Context], Flow]:
     """A flow that only says what would be done."""
 
     def flow(context: Context) -> Flow:
         for line in lines:
             context.info(line)
         yield from ()
-        return Outcome("Every check passed; nothing was sent.")
+        return Outcome(outcome)
 
     return flow
 
@@ -135,8 +134,6 @@ def _send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf, context:
     for result in results:
         if result.failure is not None:
             raise result.failure
-        if result.error:
-            raise ServiceError(result.error)
     return Outcome(f"{plural(len(results), 'file')} sent to {target}.")
 
 
@@ -170,7 +167,7 @@ def metadata_alone(inputs: Inputs, endpoint: Endpoint, metadata: Mapping[str, An
 
     def flow(context: Context) -> Flow:
         mail = endpoint.id.startswith("gmail.")  # a second one would be worse than none
-        yield from send_metadata(context, endpoint, metadata, endpoint.id, noted=mail)
+        yield from send_metadata(endpoint, metadata, endpoint.id, mail, context)
         return Outcome(f"Metadata sent to {endpoint.id}.")
 
     line = f"end the metadata alone to {endpoint.id}"
@@ -178,7 +175,7 @@ def metadata_alone(inputs: Inputs, endpoint: Endpoint, metadata: Mapping[str, An
 
 
 def send_metadata(
-    context: Context, endpoint: Endpoint, metadata: Mapping[str, Any], what: str, *, noted: bool
+    endpoint: Endpoint, metadata: Mapping[str, Any], what: str, noted: bool, context: Context
 ) -> Steps[dict[str, Any]]:
     """The service's response, whose id becomes an output. Raises ProtocolError for a response without an id.
 
@@ -186,12 +183,11 @@ def send_metadata(
     OutcomeUnknown where an earlier run left such a note, once.
     """
     key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
-    noted = noted and not endpoint.idempotent
-    if noted and (kept := context.recall(key)):
-        context.remember(key, None)
-        raise begun_before(what, kept)
-    if noted:
-        context.remember(key, f"{datetime.fromtimestamp(context.now(), timezone.utc):{MINUTE}}")
+    if noted and not endpoint.idempotent:
+        kept = context.recall(key)
+        context.remember(key, None if kept else f"{datetime.fromtimestamp(context.now(), timezone.utc):{MINUTE}}")
+        if kept:
+            raise begun_before(what, kept)
     method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
     try:
         call = Call(method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what)
@@ -199,11 +195,10 @@ def send_metadata(
     except UploaderError as error:
         if unanswered(error) and not endpoint.idempotent:
             error.hint = f"It is not known whether {what} took effect. {_CHECK}"
-        elif noted:
+        else:
             context.remember(key, None)
         raise
-    if noted:
-        context.remember(key, None)
+    context.remember(key, None)
     named = endpoint.identify(response)
     if not named:
         raise ProtocolError(f"The service answered {what} without the id of what it made.", hint=_CHECK)

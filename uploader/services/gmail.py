@@ -15,17 +15,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, Problem, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
-from uploader.services import batch, catalogue, mail_file, mail_message
-from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
+from uploader.services import batch, catalogue, mail_message
+from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
 from uploader.services.mail_message import MessageIdentity
 from uploader.text import format_size, plural
+
+_Response: TypeAlias = Steps[Mapping[str, Any]]
+_Send: TypeAlias = Callable[[Context], _Response]
 
 _MEDIA = "message/rfc822"
 _HELD = "the message in metadata"
@@ -85,15 +88,17 @@ def prepare(
     resource = problems.collect(lambda: read_resource(inputs, mail=has_mail)) or {}
     if not has_mail and (inputs.metadata or job.method == "drafts.send"):
         problems.raise_if_any()
-        held = _holds_message(resource)
+        held = "raw" in resource or "raw" in _message_of(resource)
         if held or job.method == "drafts.send":
             line = f"{job.plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
-            return _prepared(inputs, job, partial(_send_metadata, job, resource), line)
+            # Without a note where a draft is sent: it is gone then, and can't be sent again.
+            send = partial(batch.send_metadata, job.endpoint, resource, _HELD if held else job.endpoint.id, held)
+            return _prepared(inputs, job, send, line)
     if files and inputs.shard and inputs.shard[1] > 1:
         what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
     limit = job.endpoint.max_size or 0
-    mail = problems.collect(lambda: mail_message.read(inputs, files, to_send=_sends(job.method), limit=limit))
+    mail = problems.collect(lambda: mail_message.read(inputs, files, to_send=job.method.endswith(".send"), limit=limit))
     if mail is None:
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
@@ -106,17 +111,9 @@ def prepare(
     return _prepared(inputs, job, partial(_send, job, mail, identity, upload), line, mail.warnings)
 
 
-def _prepared(
-    inputs: Inputs, job: _Job, flow: Callable[[Context], Flow], line: str, warnings: tuple[str, ...] = ()
-) -> Prepared:
-    rehearsal = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
-    sending = rehearsal if inputs.dry_run else lambda context: _explained(job, flow(context))
-    return Prepared((line,), job.endpoint.scopes, sending, warnings)
-
-
-def _sends(method: str) -> bool:
-    """Whether the mail goes out, and so needs a recipient."""
-    return method.endswith(".send")
+def _prepared(inputs: Inputs, job: _Job, send: _Send, line: str, warnings: tuple[str, ...] = ()) -> Prepared:
+    would = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
+    return Prepared((line,), job.endpoint.scopes, would if inputs.dry_run else partial(_flow, job, send), warnings)
 
 
 def _artifact(mail: mail_message.Mail, identity: MessageIdentity) -> Artifact:
@@ -136,11 +133,6 @@ def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
             accepted = '{"message": {"threadId": "…"}} for a draft, {"threadId": "…"} for a message'
             problems.add("metadata", f"has `{name}` in the wrong place.", accepted)
     told = _message_of(resource) if draft else resource
-    thread, labels = told.get("threadId", "-"), told.get("labelIds", [])
-    if not isinstance(thread, str) or not thread:
-        problems.add("metadata", "`threadId` is not the id of a thread.", "text")
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        problems.add("metadata", "`labelIds` is not a list of labels.", '["INBOX", "Label_1"]')
     if "raw" in told and mail:
         what = "holds a message in `raw`, and the other inputs describe one as well."
         problems.add("metadata", what, "one of the two")
@@ -148,7 +140,7 @@ def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
         text = "".join(str(told["raw"]).split()).rstrip("=")
         try:
             decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-            mail_file.checked(decoded, to_send=_sends(method))
+            mail_message.checked(decoded, to_send=method.endswith(".send"))
         except ValueError as error:  # no base64, no ASCII, or no message
             faults = ["is not base64url."] if isinstance(error, binascii.Error) else error.args
             for fault in faults:
@@ -159,18 +151,13 @@ def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
     return {**resource, "id": inputs.draft_id} if method == "drafts.send" else resource
 
 
-def _holds_message(resource: Mapping[str, Any]) -> bool:
-    """Whether the whole message is in the metadata itself, so that nothing has to be uploaded."""
-    return "raw" in resource or "raw" in _message_of(resource)
-
-
 def _message_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     """The message inside of a draft."""
     inside = response.get("message")
     return inside if isinstance(inside, dict) else {}
 
 
-def _send(job: _Job, mail: mail_message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> Flow:
+def _send(job: _Job, mail: mail_message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> _Response:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
     along = json.dumps(upload.metadata, sort_keys=True) if upload.metadata else ""
     digest = hashlib.sha256(identity.without(upload.artifact.data or b"")).hexdigest()
@@ -189,33 +176,17 @@ def _send(job: _Job, mail: mail_message.Mail, identity: MessageIdentity, upload:
         if not (isinstance(error, _SESSION_KEPT) if job.in_session else batch.unanswered(error)):
             context.remember(key, None)  # a mail that is sent after this is another one
         raise
-    outcome = _outcome(job, result.resource, context)
     context.remember(key, None)
-    return outcome
+    return result.resource
 
 
-def _send_metadata(job: _Job, resource: Mapping[str, Any], context: Context) -> Flow:
-    """Sends what needs no upload. A draft that was sent is gone, so that it goes once by itself."""
-    held = _holds_message(resource)
-    what = _HELD if held else job.endpoint.id
-    response = yield from batch.send_metadata(context, job.endpoint, resource, what, noted=held)
-    return _outcome(job, response, context)
+def _flow(job: _Job, send: _Send, context: Context) -> Flow:
+    """Sends, and makes outputs of the response, which is a draft with a message inside, or a message.
 
-
-def _outcome(job: _Job, response: Mapping[str, Any], context: Context) -> Outcome:
-    """The ids of the response, which is a draft with a message inside, or a message."""
-    is_draft = job.method in {"drafts.create", "drafts.update"}
-    sent = _message_of(response) if is_draft else response
-    draft = response.get("id") if is_draft else None
-    known = {"draft-id": draft, "message-id": sent.get("id"), "thread-id": sent.get("threadId")}
-    context.publish({name: value for name, value in known.items() if isinstance(value, str) and value})
-    return Outcome(f"{job.done}, id {response.get('id') or 'unknown'}.")
-
-
-def _explained(job: _Job, flow: Flow) -> Flow:
-    """A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own."""
+    A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own.
+    """
     try:
-        return (yield from flow)
+        response = yield from send(context)
     except ApiError as error:
         if error.reason == "failedPrecondition" and not job.impersonated:
             error.cause = "A service account has no mailbox of its own."
@@ -224,3 +195,9 @@ def _explained(job: _Job, flow: Flow) -> Flow:
             error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
             error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."
         raise
+    is_draft = job.method in {"drafts.create", "drafts.update"}
+    sent = _message_of(response) if is_draft else response
+    draft = response.get("id") if is_draft else None
+    known = {"draft-id": draft, "message-id": sent.get("id"), "thread-id": sent.get("threadId")}
+    context.publish({name: value for name, value in known.items() if isinstance(value, str) and value})
+    return Outcome(f"{job.done}, id {response.get('id') or 'unknown'}.")

@@ -1,20 +1,25 @@
-"""A mail: read from the inputs and from files in the workspace, and composed so that nothing slips a header into it.
+"""A mail: composed of the inputs and of files in the workspace, or a message that is given and goes out as it is.
 
-The standard library's e-mail package decodes what looks like an RFC 2047 encoded word, and a line break may come out;
-so control characters are refused behind the decoding. A composed message is a function of its content and its identity
-alone, so that a run that continues an unfinished upload makes the same bytes again.
+Nothing slips a header into either. The standard library's e-mail package decodes what looks like an RFC 2047 encoded
+word, and a line break may come out; so control characters are refused behind the decoding. A composed message is a
+function of its content and its identity alone, so that a run that continues an unfinished upload makes the same bytes
+again. A given one is not taken apart with the standard library, whose work grows with the number of parts times their
+depth: one pass finds the headers of every part, and of every message within the message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from email.errors import MessageError
+from email.header import decode_header, make_header
 from email.headerregistry import Address
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
+from email.parser import BytesHeaderParser
 from email.policy import SMTP, EmailPolicy
-from email.utils import format_datetime
+from email.utils import collapse_rfc2231_value, format_datetime, getaddresses
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeAlias
@@ -24,8 +29,7 @@ from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace, printable
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.services import mail_file, media_types
-from uploader.services.mail_file import UNREADABLE, decoded, has_control
+from uploader.services import media_types
 from uploader.text import plural
 
 Attachment: TypeAlias = tuple[str, str, bytes]  # name, media type, content
@@ -39,6 +43,21 @@ _FILE = "file:"
 _ADDRESSES = ("from", "to", "cc", "bcc")
 _BODIES = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
 _CONTENT_INPUTS = (*(f"mail_{name}" for name in _ADDRESSES), "mail_subject", *_BODIES)
+
+_UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# RFC 5322, section 3.6: these stand at most once in a message.
+_ONCE = ("from", "sender", "reply-to", "to", "cc", "bcc", "message-id", "date", "subject", "content-type")
+_RECIPIENTS = ("To", "Cc", "Bcc")
+_MAX_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
+_MAX_ALL_HEADERS = 2 * _MAX_HEADERS  # with those of all parts; each counts _PART more than it has
+_PART = 256
+# Bytes of one header with parameters, and of any other one: both take the library quadratic time.
+_MAX_STRUCTURE, _MAX_TEXT = 4096, 65_536
+_STRUCTURE = ("content-type", "content-disposition")
+_MESSAGES = {"message/rfc822", "message/global"}
+_DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
+_BLANK_LINE = re.compile(rb"\r\n\r\n")
 
 
 @dataclass(frozen=True)
@@ -86,7 +105,12 @@ def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: i
     problems = Problems()
     if inputs.message_file:
         return _given_message(inputs, files, problems, to_send=to_send, limit=limit)
-    people = {name.capitalize(): _addresses_in(inputs, f"mail_{name}", problems) for name in _ADDRESSES}
+    people: dict[str, tuple[Address, ...]] = {}
+    for name in _ADDRESSES:
+        try:
+            people[name.capitalize()] = addresses(getattr(inputs, f"mail_{name}"))
+        except ValueError as error:  # noqa: PERF203 - each input has its own
+            problems.add(f"mail-{name}", str(error), "`Ann <ann@example.com>, bob@example.com`")
     if has_control(inputs.mail_subject):
         problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
     text = partial(_text, inputs, problems=problems, limit=limit)
@@ -98,7 +122,7 @@ def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: i
         html=text("mail-html", inputs.mail_html, inputs.mail_html_file),
         attachments=_attachments(files, problems, limit),
     )
-    if len(people["From"]) > 1:
+    if len(people.get("From", ())) > 1:
         problems.add("mail-from", "contains several addresses.", "one address")
     if to_send and not (inputs.mail_to or inputs.mail_cc or inputs.mail_bcc):
         problems.add("mail-to", "is missing: the mail has no recipient.")
@@ -121,7 +145,7 @@ def _given_message(
     raw = problems.collect(lambda: _content(inputs, "message-file", inputs.message_file, limit))
     name, message, recipients = printable(inputs.message_file), b"", 0
     try:
-        message, recipients = mail_file.checked(raw, to_send=to_send) if raw is not None else (b"", 0)
+        message, recipients = checked(raw, to_send=to_send) if raw is not None else (b"", 0)
     except ValueError as error:
         for fault in error.args:
             problems.add("message-file", f"{name} {fault}", "an RFC 822 message")
@@ -144,14 +168,6 @@ def _content(inputs: Inputs, name: str, path: str, limit: int) -> bytes:
     return media_types.head(file, limit)
 
 
-def _addresses_in(inputs: Inputs, attribute: str, problems: Problems) -> tuple[Address, ...]:
-    try:
-        return addresses(getattr(inputs, attribute))
-    except ValueError as error:
-        problems.add(attribute.replace("_", "-"), str(error), "`Ann <ann@example.com>, bob@example.com`")
-        return ()
-
-
 def addresses(text: str) -> tuple[Address, ...]:
     """The addresses of a header such as `Ann <ann@example.com>, bob@example.com`. Raises ValueError with the reason."""
     if not text:
@@ -161,7 +177,7 @@ def addresses(text: str) -> tuple[Address, ...]:
     try:
         header = _POLICY.header_factory("to", text)
         found: tuple[Address, ...] = header.addresses
-    except UNREADABLE:  # how the standard library's parser fails
+    except _UNREADABLE:  # how the standard library's parser fails
         raise ValueError("is not a list of e-mail addresses.") from None
     if has_control(text) or any(map(has_control, map(str, found))):
         raise ValueError("contains a control character, perhaps in an encoded word.")
@@ -191,10 +207,10 @@ def _text(inputs: Inputs, name: str, value: str, path: str, *, problems: Problem
 
 
 def _attachments(files: tuple[Artifact, ...], problems: Problems, limit: int) -> tuple[Attachment, ...]:
-    sizes, before = sum(encoded_size(file.size or 0) for file in files), len(problems)
+    sizes, before = sum(file.size or 0 for file in files) * 4 // 3, len(problems)  # as base64, without its line ends
     if sizes > limit:  # checked before anything is read: it may not fit in memory
         what = f"{plural(len(files), 'file')} {'takes' if len(files) == 1 else 'take'}"
-        problems.extend([_too_large("files", what, sizes, limit)])
+        problems.extend([_too_large("files", f"{what} at least", sizes, limit)])
     attachments = []
     for file in files:
         if file.size is None:
@@ -208,12 +224,6 @@ def _attachments(files: tuple[Artifact, ...], problems: Problems, limit: int) ->
                 kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
             attachments.append((name, kind, content))
     return tuple(attachments)
-
-
-def encoded_size(count: int) -> int:
-    """Bytes that `count` bytes take as base64 in lines of 76 characters with CRLF."""
-    characters = (count + 2) // 3 * 4
-    return characters + (characters + 75) // 76 * 2
 
 
 def compose(
@@ -250,5 +260,113 @@ def compose(
         for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
             part.set_boundary(f"=_{identity.token}_{number}")
         return message.as_bytes()
-    except UNREADABLE:  # what newer versions of the library refuse to write themselves
+    except _UNREADABLE:  # what newer versions of the library refuse to write themselves
         raise InputError(changed) from None
+
+
+def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
+    """A message that was given, every line ended by CRLF as RFC 5322 wants it, and how many addresses it goes to.
+
+    `to_send` demands a recipient. Raises ValueError with everything that is wrong, each as the rest of a sentence.
+    """
+    end = re.search(rb"\r?\n\r?\n", raw)
+    head = raw[: end.start()] if end else raw
+    if head.startswith(b"From "):
+        raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
+    if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
+        raise ValueError("has a bare carriage return, a NUL or another control character in its headers.")
+    if len(head) > _MAX_HEADERS:
+        raise ValueError(f"has {len(head):,} bytes of headers; Gmail accepts at most {_MAX_HEADERS:,}.")
+    message = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
+    found, sent_to = [], 0
+    try:
+        parsed = BytesHeaderParser().parsebytes(message)  # the old policy, which leaves hostile values alone
+        names = [name.lower() for name in parsed]
+        sent_to = len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
+        found += [f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1]
+        if parsed.defects or not {"from", "to", "cc", "bcc", "subject"} & set(names):
+            found.append("is not a message: its headers can't be read.")
+        if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
+            found.append("has no recipient in To, Cc or Bcc.")
+        if fault := next(_faults(message), ""):
+            found.append(fault)
+        elif parsed.get_content_maintype() == "multipart":
+            boundary = parsed.get_boundary()
+            if boundary is None or b"\r\n--" + boundary.encode("ascii", "replace") not in message:
+                found.append("is multipart, but its boundary does not occur in it.")
+    except RecursionError:  # the standard library follows each comment into the next one
+        found.append("has comments or addresses that are nested too deeply.")
+    except _UNREADABLE:
+        found.append("has a header that can't be read.")
+    if found:
+        raise ValueError(*found)
+    return message, sent_to
+
+
+def _faults(message: bytes) -> Iterator[str]:
+    """What is wrong with the headers of the message and its parts. Behind the first, there may be no headers."""
+    left = _MAX_ALL_HEADERS
+    for number, (part, size) in enumerate(_parts(message)):
+        left -= size + _PART
+        if left < 0:
+            yield "has more parts, or longer headers in them, than any mail needs."
+        if number and (part.defects or len(part.get_all("content-type", ())) > 1):
+            yield "has a part whose headers can't be read."
+        has = "has a part with" if number else "has"
+        for name, value in part.items():
+            structured = name.lower() in _STRUCTURE
+            limit = _MAX_STRUCTURE if structured else _MAX_TEXT
+            if len(str(value)) > limit:
+                yield f"{has} a {name} header of more than {limit:,} bytes."
+            # A file's name, for one, put together and decoded as RFC 2231 says.
+            values = [collapse_rfc2231_value(text) for _, text in part.get_params([], name)] if structured else []
+            if any(map(_hides_control, (value, *values))):
+                yield f"{has} a control character in its {name} header."
+
+
+def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
+    """The headers of the message, of its parts and of the messages among them, however deep, with their bytes.
+
+    Look at each before you ask for the next, which its boundary may lead to.
+    """
+    types: dict[bytes, str] = {}  # by boundary: what its parts are that do not say it themselves
+    delimiters = _DELIMITER.finditer(message)
+    start, default = 0, ""
+    while True:
+        blank = _BLANK_LINE.search(message, max(start - 2, 0))
+        end = blank.start() + 2 if blank else len(message)
+        part = BytesHeaderParser().parsebytes(message[start:end])
+        part.set_default_type(default)
+        yield part, end - start
+        if boundary := part.get_boundary():
+            digest = part.get_content_type() == "multipart/digest"  # RFC 2046, section 5.1.5
+            types[boundary.encode("ascii", "replace")] = "message/rfc822" if digest else "text/plain"
+        encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+        start, default = end + 2, "text/plain"
+        if part.get_content_type() not in _MESSAGES or encoding in {"base64", "quoted-printable"}:
+            line = next((one for one in delimiters if one[0][2:].rstrip() in types), None)
+            if line is None:
+                return
+            start, default = line.end() + 2, types[line[0][2:].rstrip()]
+
+
+def decoded(text: str) -> str:
+    """The text with its RFC 2047 encoded words decoded; as it is when one of them can't be."""
+    try:
+        return str(make_header(decode_header(text)))
+    except _UNREADABLE:
+        return text
+
+
+def has_control(text: str) -> bool:
+    """Whether a header that says this would hold a control character, as it stands or once a reader has decoded it."""
+    for _ in range(2):  # encoded words may stand within encoded words
+        if _CONTROL.search(text) or "=?" not in text:
+            break
+        text = decoded(text)
+    return bool(_CONTROL.search(text))
+
+
+def _hides_control(value: object) -> bool:
+    """Whether a header's value holds a control character, perhaps in an encoded word; a fold of the header is none."""
+    return has_control(re.sub(r"\r\n(?=[ \t])|\t", " ", str(value)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import count
 from typing import TypeAlias
 
 from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, ServiceError, UploaderError
@@ -27,6 +28,7 @@ Packages: TypeAlias = dict[str, str]  # names, and why the upload failed
 
 _PACKAGES = "/v1/deployments/{deployment}/packages"
 _MAX_ERROR = 2000  # characters
+_UNKNOWN = "The package's id is not known."
 
 ENDPOINT = Endpoint(
     id="androidovertheair.package.upload",
@@ -70,7 +72,9 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
     except (Interrupted, CredentialsError):
         raise
     except UploaderError as error:
-        _unknown(context, f"{sentence(error.what)} Nor can it be told whether the service accepts the package.")
+        context.warning(
+            f"{_UNKNOWN} {sentence(error.what)} Nor can it be told whether the service accepts the package."
+        )
     [result] = yield Batch((upload,))
     doubt = result.failure if isinstance(result.failure, OutcomeUnknown) else None
     if result.failure and (before is None or not doubt):
@@ -85,17 +89,22 @@ def _name(context: Context, result: FileResult, before: Packages, deployment: st
 
     Raises the upload's own `OutcomeUnknown` where no new package settles it, `ServiceError` for one that failed.
     """
-    doubt = result.failure
+    doubt, new = result.failure, Packages()
     if result.resumed_from == result.bytes and not doubt:
         before = {}  # an earlier run had sent all of it, so the package was there already
     try:
-        new = yield from _new_packages(deployment, title, before, wait=doubt is not None)
+        for number in count(1):
+            found = yield from _same_title(deployment, title)
+            new = {name: why for name, why in sorted(found.items()) if name not in before}
+            if new or not doubt:
+                break
+            yield Sleep(number, "the deployment lists no new package")
     except Interrupted:
         raise
     except UploaderError as error:
         if doubt:
             raise doubt from None
-        _unknown(context, str(error))  # the package is there, whatever has come of this look
+        context.warning(f"{_UNKNOWN} {error}")  # the package is there, whatever has come of this look
         return ""
     if new and all(new.values()):
         name, why = next(iter(new.items()))
@@ -112,7 +121,7 @@ def _name(context: Context, result: FileResult, before: Packages, deployment: st
             raise doubt
         shown = ", ".join(f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5])
         several = f"{len(new)} new packages ({shown})" if new else "no new package"
-        _unknown(context, f"The deployment lists {several} with the title {title!r}.")
+        context.warning(f"{_UNKNOWN} The deployment lists {several} with the title {title!r}.")
         return ""
     [name] = new
     if isinstance(doubt, OutcomeUnknown):
@@ -121,18 +130,6 @@ def _name(context: Context, result: FileResult, before: Packages, deployment: st
         result = replace(result, bytes_uploaded=arrived, timeline=told, error="", failure=None)
     context.identified(replace(result, id=name))
     return name
-
-
-def _new_packages(deployment: str, title: str, before: Packages, *, wait: bool) -> Steps[Packages]:
-    """The packages of this title that are not among those `before`; `wait` until there is one, as long as retries."""
-    number = 0
-    while True:
-        found = yield from _same_title(deployment, title)
-        new = {name: why for name, why in sorted(found.items()) if name not in before}
-        if new or not wait:
-            return new
-        number += 1
-        yield Sleep(number, "the deployment lists no new package")
 
 
 def _same_title(deployment: str, title: str) -> Steps[Packages]:
@@ -149,14 +146,8 @@ def _same_title(deployment: str, title: str) -> Steps[Packages]:
     return found
 
 
-def _unknown(context: Context, why: str) -> None:
-    context.warning(f"The package's id is not known. {why}")
-
-
 def _is_whole_zip(file: Artifact) -> bool:
     if file.size is None:
         return True  # nobody can look into a stream; the service does
-    if media_types.sniff(media_types.head(file)) != "application/zip":
-        return False
     with file.reader() as opened:
-        return is_zip(opened)
+        return media_types.sniff(opened.read(4)) == "application/zip" and is_zip(opened)

@@ -13,9 +13,8 @@ from uploader.errors import ApiError
 from uploader.files.artifacts import Artifact
 from uploader.input_problems import Problems
 from uploader.inputs import Inputs
-from uploader.results import FileResult
 from uploader.services import batch, media_types
-from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
+from uploader.services.base import Endpoint, Flow, Prepared, Upload
 from uploader.services.catalogue import expand
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
@@ -55,19 +54,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         if file.size is None:
             what = f"{file.name} is a stream; whether it is an image can't be checked."
             problems.add("files", what, "an image file")
-    if not (files or problems):
-        made = batch.metadata_alone(inputs, endpoint, metadata)
-    else:
-        made = batch.prepared(inputs, uploads, problems)
-        made = made if inputs.dry_run else replace(made, flow=lambda _: _send(uploads[0]))
+    sends = batch.prepared(inputs, uploads, problems) if files or problems else None
+    made = sends or batch.metadata_alone(inputs, endpoint, metadata)
     return replace(made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context)))
-
-
-def _send(upload: Upload) -> Flow:
-    result: FileResult = yield upload
-    url = result.resource.get("url")
-    links = (("Image", url),) if isinstance(url, str) else ()
-    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
 
 
 def _explained(flow: Flow) -> Flow:

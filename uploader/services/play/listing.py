@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
@@ -173,116 +173,101 @@ def _sha256(image: Mapping[str, Any]) -> str:
     return str(image.get("sha256", "")).lower()
 
 
+def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+    """Checks the inputs. Raises InputError with every problem."""
+    problems, workspace, folder = Problems(), Workspace.of(inputs), inputs.images_directory
+    if files:
+        problems.add("files", "a pull sends no files.", "no files")
+    batch.require(problems, package_name=inputs.package_name, images_directory=folder)
+    if inputs.whats_new_directory == LAST_RELEASE:
+        problems.add("whats-new-directory", "names no folder.", "the folder to write to")
+    notes = inputs.whats_new_directory or folder
+    for name, path in (("images-directory", folder), ("whats-new-directory", notes)):
+        if path:
+            problems.collect(Destination(workspace, name, f"{path}/en-US/title.txt").check)
+    problems.raise_if_any()
+    track, edit, package = "".join(inputs.tracks[:1]), inputs.existing_edit_id, inputs.package_name
+    pull = Pull(package, workspace, folder, notes, track, edit, inputs.dry_run)
+    where = f"edit {edit}" if edit else "an edit that is deleted at once"
+    lines = (
+        f"read the store listing of {package} in {where}",
+        f"write it to {printable(folder)}",
+        f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
+    )
+    return Prepared(lines, (edit_requests.SCOPE,), pull.flow, () if edit else (_WARNING,), package)
+
+
 @dataclass(frozen=True)
-class PullJob:
-    """What is pulled: the listing into one folder, the notes of the newest release on a track into another."""
+class Pull:
+    """What is pulled: the listing into one folder, the notes of the newest release on a track into another.
+
+    `texts` and `images` are what was read, each with its language and the file that it is for.
+    """
 
     package: str
     workspace: Workspace
     listing: str
     notes: str
-    track: str = ""
-    existing_edit: str = ""
-    dry_run: bool = False
+    track: str
+    existing_edit: str
+    dry_run: bool
+    texts: list[tuple[str, Destination, str]] = field(default_factory=list)
+    images: list[tuple[str, Download]] = field(default_factory=list)
 
+    def flow(self, context: Context) -> Flow:
+        """Reads everything, then writes what differs; every refusal leaves with its cause and its remedy."""
+        try:
+            if self.existing_edit:
+                yield from self._read(context, Edit(self.package, self.existing_edit))
+            else:
+                if kept := unfinished(self.package, context):
+                    raise ReleaseRefused(
+                        f"Edit {kept} of an unfinished release is open, and opening another would close it.",
+                        cause="An earlier run of the job left it to be continued.",
+                        hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be "
+                        "live with it.",
+                        code="release-unfinished",
+                    )
+                edit = edit_requests.inserted(self.package, (yield edit_requests.insert(self.package)))
+                yield from read_and_deleted(edit, partial(self._read, context), context)
+        except ApiError as refused:
+            raise explained(refused) from None
+        if self.dry_run:
+            count = plural(len(self.texts) + len(self.images), "file")
+            return Outcome(f"{self.package}: {count} would be pulled; none is written.")
+        return (yield from self._write(context))
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
-    """Checks the inputs. Raises InputError with every problem."""
-    problems, workspace = Problems(), Workspace.of(inputs)
-    if files:
-        problems.add("files", "a pull sends no files.", "no files")
-    batch.require(problems, package_name=inputs.package_name)
-    if not inputs.images_directory:
-        problems.add("images-directory", "is required for this target.", "the folder to write to")
-    if inputs.whats_new_directory == LAST_RELEASE:
-        problems.add("whats-new-directory", "names no folder.", "the folder to write to")
-    notes = inputs.whats_new_directory or inputs.images_directory
-    for name, folder in (("images-directory", inputs.images_directory), ("whats-new-directory", notes)):
-        if folder:
-            problems.collect(Destination(workspace, name, f"{folder}/en-US/title.txt").check)
-    problems.raise_if_any()
-    track, edit = "".join(inputs.tracks[:1]), inputs.existing_edit_id
-    job = PullJob(inputs.package_name, workspace, inputs.images_directory, notes, track, edit, inputs.dry_run)
-    where = f"edit {edit}" if edit else "an edit that is deleted at once"
-    lines = (
-        f"read the store listing of {job.package} in {where}",
-        f"write it to {printable(job.listing)}",
-        f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
-    )
-    return Prepared(lines, (edit_requests.SCOPE,), partial(flow, job), () if edit else (_WARNING,), job.package)
-
-
-def flow(job: PullJob, context: Context) -> Flow:
-    """Reads everything, then writes what differs; every refusal leaves with its cause and its remedy."""
-    pull = Pull(job, context)
-    try:
-        if job.existing_edit:
-            yield from pull.read(Edit(job.package, job.existing_edit))
-        else:
-            if kept := unfinished(job.package, context):
-                raise ReleaseRefused(
-                    f"Edit {kept} of an unfinished release is open, and opening another would close it.",
-                    cause="An earlier run of the job left it to be continued.",
-                    hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be live "
-                    "with it.",
-                    code="release-unfinished",
-                )
-            edit = edit_requests.inserted(job.package, (yield edit_requests.insert(job.package)))
-            yield from read_and_deleted(edit, pull.read, context)
-    except ApiError as refused:
-        raise explained(refused) from None
-    if job.dry_run:
-        count = plural(len(pull.texts) + len(pull.images), "file")
-        return Outcome(f"{job.package}: {count} would be pulled; none is written.")
-    return (yield from pull.write())
-
-
-class Pull:
-    """What was read: the texts and the images, each with its language and the file that it is for."""
-
-    def __init__(self, job: PullJob, context: Context) -> None:
-        self._job = job
-        self._context = context
-        self.texts: list[tuple[str, Destination, str]] = []
-        self.images: list[tuple[str, Download]] = []
-
-    def read(self, edit: Edit) -> Steps[None]:
+    def _read(self, context: Context, edit: Edit) -> Steps[None]:
         """Reads the listing, then the notes of the newest release, which are under its highest version code."""
-        job, listed = self._job, entries((yield edit.listed("listings")), "listings")
-        for entry in listed:
-            if not self._is_language(language := str(entry.get("language", ""))):
+        for entry in entries((yield edit.listed("listings")), "listings"):
+            language = str(entry.get("language", ""))
+            if not _is_language(language, context):
                 continue
-            for name, field in TEXTS.items():
-                if not isinstance(text := entry.get(field, ""), str):
+            for name, field_name in TEXTS.items():
+                if not isinstance(text := entry.get(field_name, ""), str):
                     raise ProtocolError(f"Google Play returned the {language} listing in an undocumented format.")
-                if text.strip():
-                    place = Destination(job.workspace, "images-directory", f"{job.listing}/{language}/{name}")
-                    self.texts.append((language, place, text))
+                self._add_text(language, "images-directory", f"{self.listing}/{language}/{name}", text)
             for kind in IMAGE_RULES:
                 self._add_images(language, kind, entries((yield edit.images(language, kind)), "images"))
         try:
-            releases = edit_requests.releases((yield edit.track(job.track or "production")))
+            releases = edit_requests.releases((yield edit.track(self.track or "production")))
         except ApiError as refused:
-            if job.track or refused.status != 404:
+            if self.track or refused.status != 404:
                 raise
             return
         newest: Release = max(releases, key=tracks.highest, default={})
         for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
-            if self._is_language(language) and text.strip():
-                path = f"{job.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
-                self.texts.append((language, Destination(job.workspace, "whats-new-directory", path), text))
+            if _is_language(language, context):
+                path = f"{self.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
+                self._add_text(language, "whats-new-directory", path, text)
 
-    def _is_language(self, language: str) -> bool:
-        """Whether a text is in a language; what is none could lead out of the folder."""
-        if not is_language_name(language):
-            shown = f"{printable(language)[:50]!r}"
-            self._context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
-        return is_language_name(language)
+    def _add_text(self, language: str, name: str, path: str, text: str) -> None:
+        if text.strip():
+            self.texts.append((language, Destination(self.workspace, name, path), text))
 
     def _add_images(self, language: str, kind: str, found: Images) -> None:
         """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""
-        single = kind in SINGLE
-        for number, image in enumerate(found[: 1 if single else MAX_SCREENSHOTS], 1):
+        for number, image in enumerate(found[: 1 if kind in SINGLE else MAX_SCREENSHOTS], 1):
             url = str(image.get("url", ""))
             root, place = image_host(url), f"/{url.split('/', 3)[-1]}=s0"
             if not root:
@@ -291,21 +276,20 @@ class Pull:
                     cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
                     hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
                 )
-            path = f"{self._job.listing}/{language}/images/{kind}" + ("" if single else f"/{number}_{language}")
-            destination = Destination(self._job.workspace, "images-directory", path)
-            what, limit, endings = destination.name, MAX_BYTES["image"], tuple(IMAGE_ENDINGS.values())
-            sent = Download(root, place, destination, limit, what, _ending, endings, public=True, sha256=_sha256(image))
+            path = f"{self.listing}/{language}/images/{kind}" + ("" if kind in SINGLE else f"/{number}_{language}")
+            to = Destination(self.workspace, "images-directory", path)
+            endings, sha256 = tuple(IMAGE_ENDINGS.values()), _sha256(image)
+            sent = Download(root, place, to, MAX_BYTES["image"], to.name, _ending, endings, public=True, sha256=sha256)
             self.images.append((language, sent))
 
-    def write(self) -> Flow:
+    def _write(self, context: Context) -> Flow:
         """Writes the texts and fetches the images, those that differ; an image that is damaged ends the run badly."""
-        context, expected, changed = self._context, set[str](), 0
+        expected, written, damaged = set[str](), list[str](), list[IntegrityError]()
         for _, destination, text in self.texts:
             expected.add(destination.path)
             if context.write(destination, text.encode()):
-                changed += 1
+                written.append(destination.name)
                 context.info(f"{destination.name} written.")
-        damaged: list[IntegrityError] = []
         for _, image in self.images:
             try:
                 file: Downloaded = yield image
@@ -315,17 +299,16 @@ class Pull:
                 continue
             expected.add(file.path)
             if file.size:
-                changed += 1
+                written.append(file.path)
                 context.info(f"{printable(file.path)} written.")
-        root = self._job.workspace.root / self._job.listing
+        root = self.workspace.root / self.listing
         patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
         found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
-        every = {f"{self._job.listing}/{path}" for path in found if is_language_name(path.parts[0])}
+        every = {f"{self.listing}/{path}" for path in found if is_language_name(path.parts[0])}
         if left := sorted(every - expected):  # which a push would send
             names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
             context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
-        unchanged = len(self.texts) + len(self.images) - len(damaged) - changed
-        headline = f"{self._job.package}: {plural(changed, 'file')} written, {unchanged} unchanged."
+        unchanged = len(self.texts) + len(self.images) - len(damaged) - len(written)
         trouble = None
         if damaged:
             trouble = IntegrityError(
@@ -337,7 +320,16 @@ class Pull:
         texts, images = Counter(one[0] for one in self.texts), Counter(one[0] for one in self.images)
         rows = ((name, str(texts[name]), str(images[name])) for name in sorted({*texts, *images}))
         table = Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
+        headline = f"{self.package}: {plural(len(written), 'file')} written, {unchanged} unchanged."
         return Outcome(headline, sections=(table,), trouble=trouble)
+
+
+def _is_language(language: str, context: Context) -> bool:
+    """Whether a text is in a language; what is none could lead out of the folder."""
+    if not is_language_name(language):
+        shown = f"{printable(language)[:50]!r}"
+        context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
+    return is_language_name(language)
 
 
 def _ending(file: BinaryIO) -> str:

@@ -54,15 +54,6 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a run saw: the releases of the track, how far the review of the rollout is, and the gate's judgement."""
-
-    releases: Releases
-    review: str = review.PUBLISHED
-    judgement: gate.Judgement = gate.Judgement("pass")
-
-
-@dataclass(frozen=True)
 class FirstLook:
     """The release in progress at the first look of a run, or of a killed one before it: what a step shows against."""
 
@@ -78,11 +69,13 @@ class FirstLook:
         except (ValueError, TypeError, OverflowError, RecursionError):
             return None
 
-    def passed_in(self, releases: Releases) -> bool:
-        """Whether the release has reached more users since."""
-        same = [one for one in releases if tracks.codes(one) == self.codes]
-        wider = [one for one in same if one.get("userFraction", 0) > self.share + NO_STEP]
-        return "completed" in (one.get("status") for one in same) or in_progress(wider) is not None
+    def step_in(self, releases: Releases) -> Release | None:
+        """The release, if it has reached more users since."""
+        for one in releases:
+            wider = one.get("status") == "inProgress" and one.get("userFraction", 0) > self.share + NO_STEP
+            if tracks.codes(one) == self.codes and (wider or one.get("status") == "completed"):
+                return one
+        return None
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -143,23 +136,25 @@ def require_one(track: str, releases: Releases) -> None:
         )
 
 
-def decide(job: RolloutJob, look: Look) -> Decision:  # noqa: PLR0911 - one for each situation, in their order
-    """What is to be done after a look: one step further, nothing, hold still, or halt."""
-    release = in_progress(look.releases)
+def decide(  # noqa: PLR0911 - one for each situation, in their order
+    job: RolloutJob, live: Releases, state: str, judgement: gate.Judgement
+) -> Decision:
+    """What is to be done about what is live, by the state of the review: a step, nothing, to hold still, or to halt."""
+    release = in_progress(live)
     if release is None:
-        latest = max((tracks.highest(one) for one in look.releases if one.get("status") == "completed"), default=-1)
-        for one in look.releases:  # one that is halted, unless everybody has got a later one since
+        latest = max((tracks.highest(one) for one in live if one.get("status") == "completed"), default=-1)
+        for one in live:  # one that is halted, unless everybody has got a later one since
             if one.get("status") == "halted" and tracks.highest(one) > latest:
                 return Decision("halted", _version(one), trouble="halted")
         return Decision("nothing", "nothing is in progress")
-    name, share, why = _version(release), release.get("userFraction"), look.judgement.why
-    if look.judgement.ruling == "halt" and job.gate.halts:
+    name, share, why = _version(release), release.get("userFraction"), judgement.why
+    if judgement.ruling == "halt" and job.gate.halts:
         return Decision("halted", why, {**release, "status": "halted"}, trouble="halted")
-    if look.review == review.REJECTED:
+    if state == review.REJECTED:
         return Decision("held", f"the review rejected {name}", trouble="rejected")
-    if look.review != review.PUBLISHED:
-        return Decision("held", f"{name} is {review.words(look.review)}")
-    if look.judgement.ruling != "pass" and job.gate.halts:
+    if state != review.PUBLISHED:
+        return Decision("held", f"{name} is {review.words(state)}")
+    if judgement.ruling != "pass" and job.gate.halts:
         return Decision("held", f"{name} stays: {why}")
     if share is None:
         return Decision("held", f"Google Play does not say how many users {name} is for")
@@ -193,10 +188,8 @@ class Rollout:
     """The work of one run, in as many edits as it takes."""
 
     def __init__(self, job: RolloutJob, context: Context) -> None:
-        self._rollout = job
-        self._job = job.release
-        self._track = job.release.tracks[0]
-        self._context = context
+        self._rollout, self._context = job, context
+        self._job, self._track = job.release, job.release.tracks[0]
         self._first: FirstLook | None = None
         self._edit: ReleaseEdit | None = None  # in which it is decided
         self._halting = ""  # why it has to be halted, until it is
@@ -206,25 +199,24 @@ class Rollout:
         if self._halting:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"
-            error.what = f"{where} {how} halted, though it must be: {self._halting.rstrip('.')}. {error.what}"
+            error.what = f"{where} {how} halted, though it must be: {self._halting}. {error.what}"
             error.hint = f"{error.hint} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
         return error
 
     def work(self, edit: ReleaseEdit) -> Flow:
         """Looks, decides, and makes the decision true."""
-        self._edit, job = edit, self._job
-        found = yield from current_releases(edit, self._track)
-        live = edit.before.get(self._track, found)
-        require_one(self._track, live)
-        first = self._first or FirstLook.recalled(edit.changes.get(f"track:{self._track}", ""))
-        passed = first is not None and first.passed_in(live)
+        self._edit, job, track = edit, self._job, self._track
+        found = yield from current_releases(edit, track)
+        live = edit.before.get(track, found)
+        require_one(track, live)
+        first = self._first or FirstLook.recalled(edit.changes.get(f"track:{track}", ""))
+        made = first.step_in(live) if first else None
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
         if in_doubt:
-            edit.apply(Event.SEEN_LIVE if passed else Event.NOT_SEEN)
-        look = yield from self._look(live)
-        decision, self._halting = decide(self._rollout, look), ""
-        if first and passed and decision.kind != "halted":  # the step is made; a halt is never put off
-            made = next(one for one in live if tracks.codes(one) == first.codes)
+            edit.apply(Event.SEEN_LIVE if made else Event.NOT_SEEN)
+        state, judgement = yield from self._look(live)
+        decision, self._halting = decide(self._rollout, live, state, judgement), ""
+        if made and decision.kind != "halted":  # the step is made; a halt is never put off
             kind: Kind = "completed" if made.get("status") == "completed" else "stepped"
             why = "the step that was under way is live"
             if not in_doubt:
@@ -232,8 +224,8 @@ class Rollout:
             decision = Decision(kind, f"{why}: {tracks.in_words(made)}")
         after = live
         if decision.release is not None:
-            after = track_merge.merged(self._track, live, decision.release, replace_rollout=False)
-        changes = Changes(job, (track_merge.TrackChange(self._track, live, after),))
+            after = track_merge.merged(track, live, decision.release, replace_rollout=False)
+        changes = Changes(job, (track_merge.TrackChange(track, live, after),))
         if decision.release is None or job.dry_run:
             yield from discard(edit)
             edit.forget()
@@ -241,13 +233,14 @@ class Rollout:
         else:
             self._halting = decision.why if decision.kind == "halted" else ""
             if left := (yield from self._put(edit, changes)):
-                decision = replace(decision, why=f"{decision.why.rstrip('.')}; {left}")
-        return self._outcome(look, decision, changes)
+                decision = replace(decision, why=f"{decision.why}; {left}")
+        return self._outcome(state, judgement, decision, changes)
 
-    def _look(self, live: Releases) -> Steps[Look]:
+    def _look(self, live: Releases) -> Steps[tuple[str, gate.Judgement]]:
+        """How far the review of the rollout is, and the gate's judgement."""
         release, limits = in_progress(live), self._rollout.gate
         if release is None:
-            return Look(live)
+            return "", gate.Judgement("pass")
         codes = tracks.codes(release)
         self._first = FirstLook(codes, release.get("userFraction", 0.0))
         try:
@@ -264,7 +257,7 @@ class Rollout:
             self._context.info(" · ".join(filter(None, row)))
         if judgement.ruling != "pass" and not limits.halts:
             self._context.warning(f"The gate only reports: {judgement.why}.")
-        return Look(live, state, judgement)
+        return state, judgement
 
     def _put(self, edit: ReleaseEdit, changes: Changes) -> Steps[str]:
         """Writes the release to the track and commits; says what is left to be done by hand."""
@@ -292,23 +285,24 @@ class Rollout:
             self._context.publish({"committed": "true"})  # by an earlier edit of this job
         if not decision.trouble:  # which the error tells
             tell = self._context.warning if decision.kind == "held" else self._context.info
-            tell(f"{capitalised(decision.why.rstrip('.'))}.")
+            tell(f"{capitalised(decision.why)}.")
 
-    def _outcome(self, look: Look, decision: Decision, changes: Changes) -> Outcome:
+    def _outcome(self, state: str, judgement: gate.Judgement, decision: Decision, changes: Changes) -> Outcome:
         """What is live, also in a dry run."""
-        column, live = ("Would be", look.releases) if self._job.dry_run else ("After", changes.tracks[0].after)
-        rollout = in_progress(look.releases)
+        (change,) = changes.tracks
+        column, live = ("Would be", change.before) if self._job.dry_run else ("After", change.after)
+        rollout = in_progress(change.before)
         codes = tracks.codes(rollout) if rollout else ()
-        states = ((one, look.review if codes and tracks.codes(one) == codes else "") for one in live)
-        found = status.TrackStatus(self._track, tuple(states))
-        outputs = {**status.outputs([found]), "decision": decision.kind}
-        for release in [one for one in live if codes and tracks.codes(one) == codes][:1]:
+        ours = [one for one in live if codes and tracks.codes(one) == codes]
+        states = tuple((one, state if one in ours else "") for one in live)
+        outputs = {**status.outputs([status.TrackStatus(self._track, states)]), "decision": decision.kind}
+        for release in ours[:1]:
             outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
-            outputs |= {"user-fraction": tracks.user_fraction(release), "lifecycle": look.review}
+            outputs |= {"user-fraction": tracks.user_fraction(release), "lifecycle": state}
         self._context.publish(outputs)
-        measured = gate.section(look.judgement.judged)
+        measured = gate.section(judgement.judged)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
-        headline = f"{self._job.package} on {self._track}{kind}: {decision.why.rstrip('.')}."
+        headline = f"{self._job.package} on {self._track}{kind}: {decision.why}."
         tables = (*sections(changes, column), *([measured] if measured.rows else []))
         return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
 
@@ -322,7 +316,7 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
         return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", hint=hint, code="review-rejected")
     ours = decision.release is not None
     return ReleaseTrouble(
-        f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why.rstrip('.')}.",
+        f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why}.",
         cause="Its rates are above what `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
         hint="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
         "Console, or with `target: play` and `status: inProgress`: `play-rollout` never does.",
