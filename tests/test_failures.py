@@ -289,9 +289,7 @@ def refused_before_the_upload(job: Job, inputs: dict[str, str]) -> Ended:
     return ended
 
 
-@pytest.mark.parametrize(
-    ("track", "meant"), [("prod", "production"), ("intrnal", "internal"), ("wear:betta", "wear:beta")]
-)
+@pytest.mark.parametrize(("track", "meant"), [("prod", "production"), ("intrnal", "internal")])
 def test_a_track_that_is_nearly_another_is_refused_before_the_upload(job: Job, track: str, meant: str) -> None:
     """Whether a closed track of that name exists, only Play knows; the one that was meant is named."""
     ended = refused_before_the_upload(job, {"tracks": track})

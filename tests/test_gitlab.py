@@ -100,14 +100,14 @@ def test_two_jobs_share_an_edit(project: Project) -> None:
     with Emulator() as google:
         first = included(job_name="open", stage="build", commit=False, api_endpoint=google.url)
         second = included(
-            job_name="commit", files="wear/*.aab", tracks="wear:internal", existing_edit_id="$UPLOADER_EDIT_ID",
+            job_name="commit", files="wear/*.aab", tracks="alpha", existing_edit_id="$UPLOADER_EDIT_ID",
             api_endpoint=google.url,
         )  # fmt: skip
         pipeline = project.start({"include": [first, second]}, UPLOADER_CREDENTIALS=encoded(google))
         state = google.state()
     assert pipeline.code == 0, pipeline.log
     (edit,) = state["edits"]["committed"]
-    assert {name for name, track in edit["tracks"].items() if track} == {"internal", "wear:internal"}
+    assert {name for name, track in edit["tracks"].items() if track} == {"internal", "alpha"}
     assert not state["edits"]["open"]
 
 

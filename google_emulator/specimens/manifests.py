@@ -29,6 +29,7 @@ class Build:
     features: Mapping[str, bool] = dataclasses.field(default_factory=dict)
     libraries: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     signer: str = RELEASE
+    min_sdk: int = 24
 
 
 RELEASE_BUILD = Build()
@@ -64,7 +65,7 @@ def _elements(version_code: int, version_name: str, build: Build) -> list[Elemen
     flags = {"debuggable": build.debuggable, "testOnly": build.test_only}
     return [
         ("manifest", {"versionCode": low, "versionName": version_name, **({"versionCodeMajor": high} if high else {})}),
-        ("uses-sdk", {"minSdkVersion": min(24, build.target_sdk), "targetSdkVersion": build.target_sdk}),
+        ("uses-sdk", {"minSdkVersion": min(build.min_sdk, build.target_sdk), "targetSdkVersion": build.target_sdk}),
         *(("uses-permission", {"name": name}) for name in build.permissions),
         *features,
         ("application", {"hasCode": False, **{name: True for name, on in flags.items() if on}}),

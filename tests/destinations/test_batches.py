@@ -198,7 +198,7 @@ def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
     edit = opened.outputs["edit-id"]
     for code in (101, 102, 103):
         bundle(job.workspace, code=code)
-    for number, track in enumerate(("internal", "alpha", "wear:internal"), 1):
+    for number, track in enumerate(("internal", "alpha", "beta"), 1):
         inputs = {"files": "*.aab", "shard": f"{number}/3", "tracks": track, "commit": "false"}
         ended = job.run({**play, **inputs, "existing-edit-id": edit})
         assert ended.code == 0, ended.log
@@ -212,7 +212,7 @@ def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
     assert [one["id"] for one in state["edits"]["committed"]] == [edit]
     assert state["edits"]["open"] == state["edits"]["deleted"] == []
     tracks = {track: found[0]["versionCodes"] for track, found in state["tracks"]["com.example.app"].items()}
-    assert tracks == {"internal": ["101"], "alpha": ["102"], "wear:internal": ["103"]}
+    assert tracks == {"internal": ["101"], "alpha": ["102"], "beta": ["103"]}
     assert state["requests"]["play.bundles.upload"] == 2 * 3
 
 

@@ -98,7 +98,8 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
 def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderError) -> None:
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
     play = Play()
-    play.fail(name, error)
+    for _ in range(2 if name == "GET tracks" else 1):  # the list of tracks that is refused, then the one that counts
+        play.fail(name, error)
     engine = Engine(play)
     with pytest.raises(type(error)):
         engine.run(release_job(artifact(2)))

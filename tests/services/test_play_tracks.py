@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.fake_play import PACKAGE, Play, artifact, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import ProtocolError, ReleaseRefused, ServiceError
+from uploader.errors import ProtocolError, ReleaseRefused, ServiceError, TemporaryError, UploaderError
 from uploader.files.android.listing import StoreFiles
 from uploader.services.play import edit_requests, track_merge, tracks
 from uploader.services.play.release_job import ReleaseOptions
@@ -241,6 +241,15 @@ def test_a_track_that_is_answered_with_404_is_empty(message: str, track: str) ->
     assert play.live.tracks[track] == [release(2)]
 
 
+@pytest.mark.parametrize("error", [refused(404, "Not found."), refused(403, "No."), TemporaryError("Play is down.")])
+def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(error: UploaderError) -> None:
+    """The list is a look beside the work, and ends no release."""
+    play = Play(internal=[release(1)])
+    play.fail("GET tracks", error)
+    Engine(play).run(release_job(artifact(2)))
+    assert play.live.tracks["internal"] == [release(2)]
+
+
 # --- foreseen before the upload -------------------------------------------------------------------------------------
 
 
@@ -349,7 +358,7 @@ def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
 @pytest.mark.parametrize(
     ("live", "warned"),
     [
-        ([release(44)], True),
+        ([release(40, 44)], True),
         ([release(44, status="halted")], True),
         ([release(44, status="draft")], False),
         ([], False),

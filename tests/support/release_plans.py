@@ -35,7 +35,8 @@ SCREEN = "listing/en-US/images/phoneScreenshots/{}.png"
 class Kind:
     """One kind of release: what is live, what the workspace holds, what is asked for, and by which jobs before.
 
-    `files` are texts by path; a number is the version code of a bundle, a pair that of an image's sides in pixels.
+    `files` are texts by path; a number is the version code of a bundle (a watch's in `wear.aab`), a pair that
+    of an image's sides in pixels.
     `before` are runs that come first, each with files of its own; the id of the edit that the last of them left open
     is handed on.
     """
@@ -88,10 +89,10 @@ KINDS: Mapping[str, Kind] = {
         {"production": [ROLLOUT, LIVE]},
         {"app.aab": 49},
     ),
-    "phone and watch": Kind(
-        {**NEW, "files": "*.aab", "tracks": "production, wear:production", "version-codes-to-retain": "46"},
+    "watch app with a version that is kept": Kind(
+        {**NEW, "files": "wear.aab", "tracks": "wear:production", "version-codes-to-retain": "46"},
         {"production": [LIVE], "wear:production": [release(46)]},
-        {"app.aab": 48, "wear.aab": 1048},
+        {"wear.aab": 1048},
     ),
     "mapping for each of two bundles": Kind(
         {
@@ -101,7 +102,7 @@ KINDS: Mapping[str, Kind] = {
             "version-codes-to-retain": "last-release",
         },
         {"production": [LIVE]},
-        {"app.aab": 48, "wear.aab": 1048, "mapping-48.txt": "a.B -> c:\n", "mapping-1048.txt": "a.B -> d:\n"},
+        {"app.aab": 48, "large.aab": 1048, "mapping-48.txt": "a.B -> c:\n", "mapping-1048.txt": "a.B -> d:\n"},
     ),
     "promotion of a chosen version": Kind(
         {**PRODUCTION, "promote-from": "beta", "promote-version-codes": "48", "whats-new": "en-US: Starts faster."},
@@ -156,7 +157,8 @@ def _fill(workspace: Path, files: Mapping[str, str | int | tuple[int, int]]) -> 
         if isinstance(content, str):
             path.write_text(content, encoding="utf-8")
         elif isinstance(content, int):
-            specimens.make_bundle(path, PACKAGE, content, f"1.{content}")
+            watch = specimens.Build(features={"android.hardware.type.watch": True} if path.stem == "wear" else {})
+            specimens.make_bundle(path, PACKAGE, content, f"1.{content}", build=watch)
         else:
             specimens.make_image(path, *content)
 

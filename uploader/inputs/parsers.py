@@ -8,6 +8,7 @@ regular expression sees is short, or the expression is linear in it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from urllib.parse import unquote
 from uploader.http.hosts import is_loopback
 from uploader.inputs.platform import Kind
 from uploader.redaction import holds_credential
+from uploader.text import plural
 
 FilesByVersion: TypeAlias = tuple[tuple[str, str], ...]
 Metric = Literal["crash-rate", "anr-rate"]
@@ -322,6 +324,14 @@ def address(value: str) -> str:
     if not re.fullmatch(r"[^@\s\"<>(),;:]+@[^@\s\"<>(),;:]+", line(value)):
         raise InvalidValue("is not the e-mail address of an account.", "`name@example.com`")
     return value
+
+
+def testers(value: str) -> tuple[str, ...]:
+    """The e-mail addresses of Google Groups, in lower case; each is given once."""
+    found = [address(item.strip()).lower() for item in re.split(r"[\n,]", text(value)) if item.strip()]
+    if twice := [group for group, times in Counter(found).items() if times > 1]:
+        raise InvalidValue(f"names {plural(len(twice), 'group')} more than once.", "each group once")
+    return tuple(found)
 
 
 def endpoint(value: str) -> str:

@@ -228,6 +228,9 @@ class Inputs:
         "`release-notes/<lang>/<track>.txt` or `default.txt`, with release names in `release-names/<track>.txt` or "
         "`default.txt`. `last-release` copies those of the newest release on the track. `play-listing-pull` writes "
         "them there.")
+    testers: tuple[str, ...] = _optional(PLAY, parsers.testers, (),
+        "The Google Groups that test the closed tracks in `tracks`, by their e-mail addresses. They replace those that "
+        "are there; the plan shows who is added and removed.")
     in_app_update_priority: int | None = _optional(PLAY, parsers.integer(0, 5), None,
         "Priority of the in-app update, 0 to 5.")
     mapping_file: parsers.FilesByVersion = _optional(PLAY, parsers.version_files, (),

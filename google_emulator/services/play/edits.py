@@ -14,6 +14,7 @@ from google_emulator.protocol.uploads import Service
 from google_emulator.services.payload_rules import read_message, text
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.store import EDIT, EDITS, App, Edit, PlayStore
+from google_emulator.services.play.tracks import check_upgrade
 
 MUST_BE_SET = (
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
@@ -56,6 +57,8 @@ class EditsApi(Service):
         statuses = {release["status"] for releases in edit.content.tracks.values() for release in releases}
         if self._store.config.draft_app and statuses - {"draft"}:
             raise ApiError(400, "Only releases with status draft may be created on draft app.")
+        for track, before in self._store.app(edit.package).live.tracks.items():
+            check_upgrade(before, edit.content.tracks.get(track, []))
         return edit
 
     def _validate(self, request: Request) -> Json:

@@ -134,6 +134,20 @@ def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) 
             raise ApiError(400, f"The user fraction must not go down; the release has {share:g} already.")
 
 
+def check_upgrade(live: list[dict[str, Json]], wanted: list[dict[str, Json]]) -> None:
+    """Refuses a release that nobody who has the completed one would be offered, in the words that people were told."""
+    there = [{int(code) for code in one.get("versionCodes", [])} for one in live]
+    complete = {code for one, codes in zip(live, there, strict=True) if one["status"] == "completed" for code in codes}
+    for release in wanted:
+        codes = {int(code) for code in release.get("versionCodes", [])}
+        new = complete and codes and codes not in there and release["status"] != "draft"
+        if new and codes.isdisjoint(complete) and max(codes) < min(complete):
+            words = (
+                "You cannot rollout this release because it does not allow any existing users to upgrade to the newly"
+            )
+            raise ApiError(403, f"{words} added APKs.", "forbidden")
+
+
 def _check_targeting(track: str, release: dict[str, Json]) -> None:
     """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the production track"."""
     targeting = release.get("countryTargeting")

@@ -89,6 +89,15 @@ class Edit:
         body = {"track": name, "releases": list(releases)}
         return self._call("PUT", _path("tracks", name), f"the update of track {name}", body)
 
+    def testers(self, track: str) -> Call:
+        """The Google Groups that test a closed track."""
+        return self._call("GET", _path("testers", track), f"the testers of track {track}")
+
+    def update_testers(self, track: str, groups: Sequence[str]) -> Call:
+        """Replaces the groups of a track."""
+        body = {"googleGroups": list(groups)}
+        return self._call("PUT", _path("testers", track), f"the update of the testers of track {track}", body)
+
     def update_listing(self, language: str, listing: Json) -> Call:
         """Replaces the store texts of one language."""
         return self._call("PUT", _path("listings", language), f"the update of the {language} listing", listing)

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from uploader.services.base import Section
 from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob
+from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.tracks import codes, countries, describe, describe_all, in_words, notes_of, priority
 from uploader.text import plural
@@ -150,7 +151,7 @@ class Changes:
     """Everything that the commit of a job would publish.
 
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.
-    `remarks` say what can't be shown.
+    `reach` says who does not get what the tracks are given, `remarks` what can't be shown.
     """
 
     job: ReleaseJob
@@ -158,6 +159,8 @@ class Changes:
     files: tuple[FileChange, ...] = ()
     texts: tuple[TextChange, ...] = ()
     images: tuple[ImageChange, ...] = ()
+    testers: tuple[TestersChange, ...] = ()
+    reach: tuple[str, ...] = ()
     others: tuple[OtherTrack, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -165,7 +168,7 @@ class Changes:
     def nothing(self) -> bool:
         """Whether all of it is there already."""
         releases = (change.kind for track in self.tracks for change in _releases(track))
-        rest = (self.texts, self.images, self.others, self.remarks)
+        rest = (self.texts, self.images, *map(str, self.testers), self.others, self.remarks)
         return all(kind == "kept" for kind in releases) and all(file.there for file in self.files) and not any(rest)
 
 
@@ -222,6 +225,8 @@ def _lines(changes: Changes) -> Iterator[str]:
         ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
         ("Store listing", [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts]),
         ("Images", [f"~ {image.language} {image.type}: {image}" for image in changes.images]),
+        ("Testers", [f"~ {change.track}: {change}" for change in changes.testers if str(change)]),
+        ("Who gets something else", list(changes.reach)),
         (
             OTHERS,
             [f"{other.sign} track {other.track}: {other}" for other in changes.others],
@@ -274,6 +279,7 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
             [(text.language, text.field, *text.shown) for text in changes.texts],
         ),
         ("Images", ("Language", "Type", "Change"), [(one.language, one.type, str(one)) for one in changes.images]),
+        ("Testers", ("Track", "Change"), [(one.track, str(one)) for one in changes.testers if str(one)]),
         (OTHERS, ("Track", "In the edit"), [(other.track, str(other)) for other in changes.others]),
     )
     return tuple(Section(title, header, tuple(rows)) for title, header, rows in tables if rows)
@@ -334,6 +340,8 @@ def _plan(changes: Changes, max_entries: int) -> str:
             for one in changes.texts
         ],
         "images": [asdict(one) for one in changes.images],
+        "testers": [asdict(one) for one in changes.testers],
+        "reach": changes.reach,
         "review": {"commit": job.commit, "not_sent_for_review": job.not_sent_for_review, "cancel": job.cancel_review},
         "others": [
             {

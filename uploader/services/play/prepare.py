@@ -17,7 +17,7 @@ from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.services.base import Prepared
-from uploader.services.play import edit_requests, review, universal_apk
+from uploader.services.play import edit_requests, reach, review, testers, universal_apk
 from uploader.services.play.release import flow
 from uploader.services.play.release_job import WHAT, Notes, ReleaseJob, ReleaseOptions, SupplementaryFile
 from uploader.services.play.supplementary import Given, debug_files, expansion_files
@@ -52,13 +52,15 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     preflight.check_release(artifacts, problems)
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
+    reach.check_form_factors(artifacts, inputs.tracks, problems)
+    testers.check(inputs.testers, inputs.tracks, problems)
     if not package and not files and "files" not in problems.names:  # which would bring the name with them
         problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
     job = ReleaseJob(
         package=package,
         artifacts=artifacts,
-        tracks=inputs.tracks,
+        tracks=inputs.tracks if _releases(inputs, files) else (),
         options=ReleaseOptions(
             status=inputs.status,
             fraction=inputs.user_fraction,
@@ -70,6 +72,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         notes=notes,
         names=names,
         copy_notes=LAST_RELEASE in (inputs.whats_new, inputs.whats_new_directory),
+        testers=inputs.testers,
+        tester_tracks=testers.closed(inputs.tracks) if inputs.testers else (),
         retained=_retained(inputs),
         retain_last=LAST_RELEASE in inputs.version_codes_to_retain,
         supplementary=supplementary,
@@ -153,9 +157,7 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Whether it is clear what goes where."""
-    said = (inputs.status, inputs.release_name, inputs.whats_new, inputs.whats_new_directory, inputs.countries)
-    numbers = (inputs.user_fraction, inputs.in_app_update_priority)  # any of these changes one without new files
-    releasing = any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
+    releasing = _releases(inputs, files)
     if files and inputs.promote_from:
         what = "a promotion takes the release of another track, but new files were given as well."
         problems.add("promote-from", what, "this input or `files`")
@@ -169,7 +171,7 @@ def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Proble
     if releasing and not inputs.tracks and (inputs.commit or not files):
         what = "no track is given, and a release never goes to a track that was not named."
         problems.add("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
-    if inputs.tracks and not releasing:
+    if inputs.tracks and not releasing and not inputs.testers:
         what = "none are given, and no other input says what should change on the track."
         problems.add("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
     if inputs.commit and not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
@@ -201,6 +203,13 @@ def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problem
             what = "Google Play accepts them only for a staged rollout on production."
             accepted = "with `tracks: production` and `user-fraction`"
             problems.add("countries", what, accepted, code="countries-not-allowed")
+
+
+def _releases(inputs: Inputs, files: Sequence[Artifact]) -> bool:
+    """Whether the tracks get a release, or the one that is there is changed."""
+    said = (inputs.status, inputs.release_name, inputs.whats_new, inputs.whats_new_directory, inputs.countries)
+    numbers = (inputs.user_fraction, inputs.in_app_update_priority)
+    return any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
 
 
 def _makes_release(inputs: Inputs, files: Sequence[Artifact]) -> bool:
@@ -244,6 +253,8 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
         yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
     for track in job.tracks:
         yield _step_on_track(job, track)
+    for track in job.tester_tracks:
+        yield f"let {', '.join(job.testers)} test track {track}"
     end = "commit the edit" if job.commit else "leave the edit open"
     yield "validate the edit and delete it: nothing is published" if job.dry_run else end
     if job.universal_apk and not job.dry_run:

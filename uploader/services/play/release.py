@@ -11,7 +11,7 @@ from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRef
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Context, Flow, Outcome, Section, Steps, Upload
-from uploader.services.play import edit_lifecycle, plan, status, track_merge, tracks
+from uploader.services.play import edit_lifecycle, plan, reach, status, testers, track_merge, tracks
 from uploader.services.play import listing as store_listing
 from uploader.services.play.edit_lifecycle import Event, ReleaseEdit, Stage, listed_artifacts
 from uploader.services.play.edit_requests import CONSOLE, OCTETS, Release
@@ -21,6 +21,7 @@ from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, ve
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.universal_apk import fetched
+from uploader.text import capitalised
 
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 STORE = "https://play.google.com/store/apps/details?id="
@@ -83,6 +84,7 @@ def _release(edit: ReleaseEdit) -> Flow:
     for track in job.tracks:
         updates.append((yield from track_merge.update_track(edit, track)))
         codes = codes or tracks.codes(updates[-1].release)
+    yield from testers.replace(edit, changes.testers)
     _publish_versions(context, codes)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         context.publish({"user-fraction": share})
@@ -126,6 +128,8 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], s
     """What the run changes, and the artifacts that it need not send. Raises what would end it later, if it is known."""
     job, listing, there = edit.job, None, dict[int, FileResult]()
     updates = yield from track_merge.plan_updates(edit)
+    for update in updates:
+        reach.check_upgrade(update)
     known = (yield from listed_artifacts(edit)) if job.artifacts else {}
     for artifact in job.artifacts:
         if entry := known.get(version_code(artifact)):
@@ -138,9 +142,13 @@ def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], s
         files=tuple(_files(edit, there)),
         texts=listing.text_changes if listing else (),
         images=tuple(place.change for place in listing.places if place.change) if listing else (),
+        testers=(yield from testers.compare(edit)),
+        reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, edit.context)),
         others=(yield from _others(edit)),
         remarks=tuple(_remarks(edit)),
     )
+    for line in changes.reach:
+        edit.context.warning(f"{capitalised(line)}.")
     return changes, there, listing
 
 
@@ -285,6 +293,7 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         published += [f"{other.track} {other} (not from this run)" for other in changes.others]
         context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")
     left = yield from committed(edit)
+    reach.remember_levels(job, context)
     review = "saved as a draft; roll it out in the Play Console" if job.options.status == "draft" else "sent for review"
     if job.rehearsal:
         review = "committed in the emulator, where nobody reviews it"
@@ -314,7 +323,8 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
         places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in updates)
         return f"{what}{f' on {places}' if places else ''} is {left}."
     if not updates:
-        return f"{'The store listing' if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
+        own = "The store listing" if edit.job.listing else "The list of testers"
+        return f"{own if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
     fates: dict[str, list[str]] = {}
     for one in updates:
         fates.setdefault(_fate(edit.job, one.release), []).append(one.track)

@@ -53,7 +53,8 @@ class ReleaseJob:
     """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
     under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
     without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
-    `rollout` marks a look at a release that is there already. In a `rehearsal` it all happens in the emulator.
+    `testers` are the Google Groups of the `tester_tracks`. `rollout` marks a look at a release that is there already.
+    In a `rehearsal` it all happens in the emulator.
 
     Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
     `retained` version codes, or it is the one that is on the track already.
@@ -67,6 +68,8 @@ class ReleaseJob:
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
     names: Mapping[str | None, str] = field(default_factory=dict)
     copy_notes: bool = False
+    testers: tuple[str, ...] = ()
+    tester_tracks: tuple[str, ...] = ()
     retained: tuple[str, ...] = ()
     retain_last: bool = False
     supplementary: tuple[SupplementaryFile, ...] = ()
@@ -97,7 +100,8 @@ class ReleaseJob:
         artifacts = [f"artifact:{code}" for code in self.codes]
         files = [f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"]
         tracks = [f"track:{track}" for track in self.tracks]
-        return frozenset((*artifacts, *files, *tracks, *(["listing"] if self.listing else [])))
+        testers = [f"testers:{track}" for track in self.tester_tracks]
+        return frozenset((*artifacts, *files, *tracks, *testers, *(["listing"] if self.listing else [])))
 
     @property
     def memory(self) -> str:

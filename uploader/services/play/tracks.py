@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from uploader.errors import ApiError, ReleaseRefused
+from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
 from uploader.services.base import Steps
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
-from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
+from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
 from uploader.services.play.release_job import Notes
 
 STANDARD = ("production", "beta", "alpha", "internal")
@@ -101,9 +101,16 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
 
 
 def all_tracks(edit: Edit) -> Steps[dict[str, Releases]]:
-    """All tracks of the edit with their releases."""
-    found = entries((yield edit.listed("tracks")), "tracks")
-    return {str(entry.get("track", "")): releases(entry) for entry in found}
+    """All tracks of the edit with their releases; none where the list is not to be had, as each can be asked alone."""
+    try:
+        found = entries((yield edit.listed("tracks")), "tracks")
+        return {str(entry.get("track", "")): releases(entry) for entry in found}
+    except ApiError as refused:
+        if find(refused) is EDIT_GONE:
+            raise
+    except (ProtocolError, TemporaryError):
+        pass
+    return {}
 
 
 def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:

@@ -1,0 +1,252 @@
+"""Who gets a release: seen before anything of it is sent, by the manifest, the tracks and the testers of the app."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from google_emulator import specimens
+from google_emulator.http.response import ApiError
+from google_emulator.services.play.tracks import check_upgrade as plays_rule
+from google_emulator.specimens.manifests import RELEASE_BUILD, Build
+from tests.destinations.conftest import begin as begin  # noqa: PLC0414  # the fixture
+from tests.support.fake_play import PACKAGE, release
+from tests.support.job import Ended, Job
+from uploader.errors import ReleaseRefused
+from uploader.services.play.reach import check_upgrade
+from uploader.services.play.track_merge import TrackChange
+
+DRY = {"dry-run": "true"}
+WATCH, TELEVISION, CAR = "hardware.type.watch", "software.leanback", "hardware.type.automotive"
+Live = Callable[..., Job]
+
+
+@pytest.fixture
+def live(begin: Callable[..., Job]) -> Live:
+    """An app whose tracks hold these releases."""
+    return lambda **tracks: begin(apps={PACKAGE: {"tracks": tracks}})
+
+
+def send(job: Job, code: int, tracks: str, more: Mapping[str, str] = DRY, build: Build = RELEASE_BUILD) -> Ended:
+    """A release of one bundle; a dry run unless other inputs are given."""
+    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, code, f"1.{code}", build=build)
+    return job.run({"target": "play", "files": "app.aab", "tracks": tracks, **more})
+
+
+def build(features: Mapping[str, bool]) -> Build:
+    """For devices with these features, each with whether it is required."""
+    return Build(features={f"android.{name}": required for name, required in features.items()})
+
+
+def plan(ended: Ended) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ended.outputs["plan"])
+    return found
+
+
+# --- the same track -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [{}, {"user-fraction": "0.1"}, DRY])
+def test_a_version_that_nobody_would_be_offered_is_refused(live: Live, more: dict[str, str]) -> None:
+    """Everybody has a higher one: exit code 4, the edit is deleted, and no byte of the bundle was sent."""
+    job = live(production=[release(50)])
+    ended = send(job, 45, "production", more)
+    assert ended.code == 4, ended.log
+    assert "Everybody on production has 50; nobody would be offered 45." in ended.log
+    assert ended.outputs["failure"] == "no-upgrade-path"
+    state = job.emulator.state()
+    assert (state["objects"], state["sessions"], state["edits"]["open"]) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("there", "more"),
+    [
+        ([], {}),  # an app without any release
+        ([release(44)], {}),
+        ([release(50)], {"status": "draft"}),
+        ([release(50)], {"version-codes-to-retain": "50"}),  # a rollback for new users that keeps the old code live
+        ([release(40, 50)], {}),  # APKs for different devices: some users have 40
+        ([release(50, status="draft"), release(44)], {}),
+        ([release(50, status="halted", userFraction=0.1), release(44)], {}),
+    ],
+)
+def test_what_google_play_accepts_goes_through(live: Live, there: list[Any], more: dict[str, str]) -> None:
+    """Somebody is offered the release, or it is for nobody yet."""
+    ended = send(live(production=there), 45, "production", more)
+    assert ended.code == 0, ended.log
+
+
+RELEASES = st.lists(
+    st.builds(
+        lambda codes, status: {"versionCodes": sorted(map(str, codes)), "status": status},
+        st.sets(st.integers(1, 6), max_size=3),
+        st.sampled_from(("completed", "inProgress", "halted", "draft")),
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=500)
+@given(RELEASES, RELEASES.filter(bool))
+def test_a_refusal_is_one_of_google_plays_own(there: list[Any], wanted: list[Any]) -> None:
+    """Whatever a console holds: nothing is refused that the rule as Google Play has it accepts."""
+    try:
+        check_upgrade(TrackChange("production", tuple(there), (*wanted, *there), wanted[0]))
+    except ReleaseRefused:
+        with pytest.raises(ApiError):
+            plays_rule(there, wanted[:1])
+
+
+# --- more open tracks -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tracks", "track", "words"),
+    [
+        ({"production": [release(50)]}, "internal", "users of internal get 50 from production, not 45"),
+        ({"beta": [release(50)]}, "friends", "users of friends get 50 from beta, not 45"),
+    ],
+)
+def test_testers_who_get_more_elsewhere_are_told_in_plan_and_log(
+    live: Live, tracks: dict[str, Any], track: str, words: str
+) -> None:
+    """The release goes on, since it may be meant; a warning and the plan say who gets something else."""
+    job = live(**tracks, friends=[])
+    dry = send(job, 45, track)
+    assert (dry.code, plan(dry)["reach"]) == (0, [words]), dry.log
+    ended = send(job, 45, track, {})
+    assert ended.code == 0, ended.log
+    assert f"::warning::{words[0].upper()}{words[1:]}." in ended.log
+
+
+def test_a_version_that_a_more_open_track_has_is_told(live: Live) -> None:
+    """Who tests on the internal track has it from there."""
+    promotion = {"target": "play", "package-name": PACKAGE, "promote-from": "alpha", "tracks": "internal"}
+    dry = live(alpha=[release(45)]).run({**promotion, **DRY})
+    assert (dry.code, plan(dry)["reach"]) == (0, ["users of internal have 45 from alpha already"]), dry.log
+
+
+@pytest.mark.parametrize(
+    ("tracks", "track"),
+    [
+        ({"production": [release(40)]}, "internal"),
+        ({"internal": [release(50)]}, "production"),
+        ({"production": [release(40), release(50, status="inProgress", userFraction=0.1)]}, "internal"),
+        ({"wear:production": [release(50)]}, "internal"),
+        ({"alpha": [release(50)]}, "friends"),
+        ({}, "internal, production"),
+    ],
+)
+def test_nothing_is_said_where_the_release_is_offered(live: Live, tracks: dict[str, Any], track: str) -> None:
+    """Lower versions, less open tracks, other devices, and the same release on both."""
+    dry = send(live(**tracks, friends=[]), 45, track)
+    assert (dry.code, plan(dry)["reach"]) == (0, []), dry.log
+
+
+# --- devices --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("track", "features", "fits"),
+    [
+        ("wear:production", {}, "`production`"),
+        ("tv:beta", {WATCH: True}, "`wear:beta`"),
+        ("automotive:internal", {TELEVISION: False}, "`tv:internal`"),
+    ],
+)
+def test_a_build_for_other_devices_is_refused_offline(
+    job: Job, track: str, features: dict[str, bool], fits: str
+) -> None:
+    """Exit code 2 with the track that fits, and no request."""
+    ended = send(job, 45, track, build=build(features))
+    assert ended.code == 2, ended.log
+    assert fits in ended.log
+    assert job.emulator.state()["requests"] == {}
+
+
+@pytest.mark.parametrize(
+    ("track", "feature", "warned"),
+    [
+        ("wear:production", {WATCH: True}, False),
+        ("tv:beta", {TELEVISION: False}, False),
+        ("automotive:internal", {CAR: True}, False),
+        ("production", {TELEVISION: False}, False),  # one build for phones and televisions
+        ("production", {WATCH: True}, True),
+        ("xr:production", {}, False),  # a form factor that is not known here is Google Play's to judge
+    ],
+)
+def test_a_build_for_the_devices_of_its_track_goes_through(
+    begin: Callable[..., Job], track: str, feature: dict[str, bool], *, warned: bool
+) -> None:
+    """Only what is for watches alone is warned of on a track for phones."""
+    job = begin()
+    ended = send(job, 45, track, build=build(feature))
+    assert ended.code == 0, ended.log
+    assert ("app.aab is for watches only" in ended.log) == warned
+
+
+def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(live: Live) -> None:
+    """The journal knows the level of the release that is replaced; of any other nothing is claimed."""
+    job = live(production=[release(40)])
+    first = send(job, 45, "production", {}, Build(min_sdk=21))
+    second = send(job, 46, "production", DRY, Build(min_sdk=24))
+    assert (first.code, second.code) == (0, 0), second.log
+    assert plan(second)["reach"] == ["devices with API level 21 to 23 stay on 45 on production"]
+    assert "stay on" not in first.log
+
+
+# --- testers --------------------------------------------------------------------------------------------------------
+
+
+def test_testers_are_replaced_in_the_same_edit(live: Live) -> None:
+    """The plan shows who comes and who goes; a run that changes nothing writes nothing."""
+    job = live(alpha=[release(44)])
+    groups = {"testers": "QA@example.com, beta@example.com"}
+    assert send(job, 45, "alpha, production", {"testers": "old@example.com, qa@example.com"}).code == 0
+    dry = send(job, 46, "alpha", {**groups, **DRY})
+    [change] = plan(dry)["testers"]
+    assert change == {
+        "track": "alpha",
+        "before": ["old@example.com", "qa@example.com"],
+        "after": ["qa@example.com", "beta@example.com"],
+    }
+    assert "~ alpha: + beta@example.com, - old@example.com" in dry.log
+    ended = send(job, 46, "alpha", groups)
+    assert ended.code == 0, ended.log
+    again = send(job, 46, "alpha", groups)
+    assert again.code == 0, again.log
+    state = job.emulator.state()
+    assert state["apps"][PACKAGE]["testers"] == {"alpha": ["qa@example.com", "beta@example.com"]}
+    assert state["requests"]["androidpublisher.edits.testers.update"] == 3  # one of them in the dry run
+
+
+def test_testers_alone_need_no_release(live: Live) -> None:
+    """The track keeps what it has."""
+    job = live(alpha=[release(44)])
+    ended = job.run({"target": "play", "package-name": PACKAGE, "tracks": "alpha", "testers": "qa@example.com"})
+    assert ended.code == 0, ended.log
+    state = job.emulator.state()
+    assert state["apps"][PACKAGE]["testers"] == {"alpha": ["qa@example.com"]}
+    assert [one["versionCodes"] for one in state["tracks"][PACKAGE]["alpha"]] == [["44"]]
+
+
+@pytest.mark.parametrize(
+    ("tracks", "groups", "words"),
+    [
+        ("production", "qa@example.com", "only a closed track has groups of testers"),
+        ("internal", "qa@example.com", "only a closed track has groups of testers"),
+        ("alpha", "the QA team", "is not the e-mail address"),
+        ("alpha", "qa@example.com\nQA@example.com", "more than once"),
+    ],
+)
+def test_what_can_be_no_group_of_testers_is_refused_offline(job: Job, tracks: str, groups: str, words: str) -> None:
+    """Exit code 2, and no request."""
+    ended = send(job, 45, tracks, {"testers": groups})
+    assert ended.code == 2, ended.log
+    assert words in ended.log
+    assert job.emulator.state()["requests"] == {}

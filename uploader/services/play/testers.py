@@ -1,0 +1,64 @@
+"""The Google Groups whose members test the closed tracks of a run: read, compared and replaced in the run's edit.
+
+Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers, which holds groups alone; lists of single
+addresses are the Play Console's. Everybody gets production, and internal tests know such lists alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from uploader.errors import ProtocolError
+from uploader.input_problems import Problems
+from uploader.services.base import Steps
+from uploader.services.play.edit_lifecycle import ReleaseEdit
+
+
+@dataclass(frozen=True)
+class TestersChange:
+    """The groups of one track before and after."""
+
+    track: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """`+ new@example.com, - old@example.com`; empty where nothing changes."""
+        added = [f"+ {group}" for group in self.after if group not in self.before]
+        return ", ".join((*added, *(f"- {group}" for group in self.before if group not in self.after)))
+
+
+def closed(tracks: Iterable[str]) -> tuple[str, ...]:
+    """The tracks that can have groups of testers."""
+    return tuple(track for track in tracks if track.rpartition(":")[2] not in ("production", "internal"))
+
+
+def check(groups: Sequence[str], tracks: Sequence[str], problems: Problems) -> None:
+    """Adds a problem for groups without a closed track."""
+    if groups and not closed(tracks):
+        given = f"`tracks` has {', '.join(tracks)} alone" if tracks else "`tracks` has none"
+        problems.add(
+            "testers", f"only a closed track has groups of testers; {given}.", "with a closed track in `tracks`"
+        )
+
+
+def compare(edit: ReleaseEdit) -> Steps[tuple[TestersChange, ...]]:
+    """What becomes of the groups of each closed track."""
+    changes = []
+    for track in edit.job.tester_tracks:
+        found = yield edit.api.testers(track)
+        groups = found.get("googleGroups", []) if isinstance(found, Mapping) else None
+        if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+            raise ProtocolError("Google Play returned the testers of a track in an undocumented format.")
+        changes.append(TestersChange(track, tuple(map(str.lower, groups)), edit.job.testers))
+    return tuple(changes)
+
+
+def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> Steps[None]:
+    """Gives each track its groups, where it has others."""
+    for change in changes:
+        if str(change):
+            edit.changing(f"testers:{change.track}")
+            yield edit.api.update_testers(change.track, change.after)
+            edit.context.info(f"Testers of {change.track} in edit {edit.id}: {change}.")
