@@ -173,48 +173,34 @@ def expand(pattern: str, root: Path) -> list[str]:
     files would be missing without a word, and goes over each folder once for a segment.
     """
     segments = [segment for segment in pattern.split("/") if segment]
-    names = ["/" if pattern.startswith("/") else ""]
-    for number, segment in enumerate(segments, 1):
-        last = number == len(segments)
-        folders = [name if name in ("", "/") else f"{name}/" for name in names]
-        if segment == "**":
-            names = _everything_below(folders, root, files=last)
-        elif _WILDCARD.search(segment):
-            names = [f"{folder}{name}" for folder in folders for name in _matching(segment, root / folder)]
-            names = names if last else [name for name in names if os.path.isdir(root / name)]  # noqa: PTH112  # no error
-        else:
-            names = [f"{folder}{segment}" for folder in folders if os.path.lexists(root / folder / segment)]
-    return names
-
-
-def _matching(segment: str, folder: Path) -> list[str]:
-    try:
-        names = os.listdir(folder)  # noqa: PTH208  # names are wanted
-    except NotADirectoryError:
-        return []
-    return fnmatch.filter((name for name in names if segment.startswith(".") or not name.startswith(".")), segment)
-
-
-def _everything_below(folders: Sequence[str], root: Path, *, files: bool) -> list[str]:
-    """All files that `**` finds in the folders, or the folders themselves and all below them."""
     found: list[str] = []
-    visited: set[str] = set()
-
-    def unreadable(error: OSError) -> None:
-        if not isinstance(error, NotADirectoryError):
-            raise error
-
-    for start in folders:
-        top = os.fspath(root / start)
-        for folder, below, names in os.walk(top, onerror=unreadable):
-            here = start + f"{folder[len(top) :]}/".lstrip("/")
-            if here in visited:
-                below.clear()
+    todo = [("/" if pattern.startswith("/") else "", 0)]  # a folder, and the segment that is looked for in it
+    done: set[tuple[str, int]] = set()
+    while todo:
+        folder, number = place = todo.pop()
+        if place in done:
+            continue
+        done.add(place)
+        segment, last, deep = segments[number], number == len(segments) - 1, segments[number] == "**"
+        if deep and not last:
+            todo.append((folder, number + 1))
+        if not _WILDCARD.search(segment):
+            entries = [(segment, True)] if os.path.lexists(root / folder / segment) else []
+        else:
+            try:
+                with os.scandir(root / folder) as listed:
+                    entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed]
+            except NotADirectoryError:
                 continue
-            visited.add(here)
-            below[:] = [name for name in below if not name.startswith(".")]
-            visible = [f"{here}{name}" for name in names if not name.startswith(".")]
-            found += visible if files else [here.rstrip("/") or here]
+        for name, is_folder in entries:
+            hidden = name.startswith(".") and not segment.startswith(".")
+            if hidden or not (deep or fnmatch.fnmatchcase(name, segment)):
+                continue
+            inner = is_folder or (not deep and os.path.isdir(root / folder / name))  # noqa: PTH112  # no error
+            if last and not (deep and inner):
+                found.append(f"{folder}{name}")
+            elif inner:
+                todo.append((f"{folder}{name}/", number if deep else number + 1))
     return found
 
 

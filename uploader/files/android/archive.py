@@ -24,7 +24,7 @@ MAX_WANTED = 10_000  # members that are looked into: several times the native li
 MAX_MEMBER = 4 << 20  # bytes: many times what any manifest needs, little enough to hold and to walk through
 PIECE = 1 << 20  # bytes of a member that is too large to hold
 
-# All that zipfile is known to raise for a damaged, encrypted or hostile zip.
+# All that zipfile is known to raise for a damaged, encrypted or hostile zip, and OSError where one leads it outside.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ArithmeticError, RuntimeError, ValueError)
 
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
@@ -85,7 +85,7 @@ class Archive:
                 while piece := opened.read(min(left, PIECE)):
                     left -= len(piece)
                     yield piece
-        except ZIP_ERRORS as error:
+        except (OSError, *ZIP_ERRORS) as error:
             what = "differs from its checksum" if "CRC" in str(error) else "can't be decompressed"
             raise MalformedFile(f"is damaged: {name} {what}.") from None
         if left:
@@ -146,8 +146,8 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
             hint = "Check what the pattern matched."
         raise MalformedFile(what, hint)
     try:
-        found = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file, size)))
-    except ZIP_ERRORS:
+        found = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file)))
+    except (OSError, *ZIP_ERRORS):
         raise MalformedFile("is damaged: its directory can't be read.") from None
     if sum(member.compress_size for member in found.infolist()) > size:
         raise MalformedFile("is damaged: its members take more room than it has.")
@@ -166,18 +166,10 @@ def is_zip(file: BinaryIO) -> bool:
 
 
 class _BoundedFile:
-    """A zip's file as `zipfile` reads it: it is led to no place outside, and holds no directory beyond any app's."""
+    """A zip's file as `zipfile` reads it, without a directory beyond that of any app."""
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file = file
-        self._size = size
-        self.tell = file.tell
-        self.seekable = file.seekable
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if whence == io.SEEK_SET and not 0 <= offset <= self._size:
-            raise zipfile.BadZipFile
-        return self._file.seek(offset, whence)
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.seek, self.tell, self.seekable = file, file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
         if size > MAX_DIRECTORY:  # no member is read so far at once
@@ -187,9 +179,7 @@ class _BoundedFile:
         at = members = extras = 0
         while data.startswith(_DIRECTORY_LINE, at) and at + 46 <= len(data):
             name, extra, comment = struct.unpack_from("<3H", data, at + 28)
-            at += 46 + name + extra + comment
-            members += 1
-            extras += extra
+            at, members, extras = at + 46 + name + extra + comment, members + 1, extras + extra
             if members > MAX_MEMBERS:
                 raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
             if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:  # more than `zipfile` goes over quickly

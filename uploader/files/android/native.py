@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, BinaryIO
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.archive import ZIP_ERRORS, MalformedFile, open_zip
@@ -36,28 +36,26 @@ _MAX_FILES = 100_000
 _FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
 
 Opener = Callable[[], IO[bytes]]
-Symbols = tuple[Artifact, tuple[str, ...]]  # the zip to send, and warnings
 
 
-def debug_symbols(name: str, workspace: Workspace, temp: Path) -> Symbols:
+def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact, tuple[str, ...]]:
     """The zip to send, and warnings: the one given when it is right, else one made in the folder `temp`.
 
     Raises InputError (`debug-symbols`).
     """
     path, problems = workspace.root / name, Problems()
     if path.is_dir():
-        return _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
-    artifact = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
-    with artifact.reader() as file:
-        try:
-            archive = open_zip(file)
-        except MalformedFile:
-            raise InputError(Problem(_INPUT, f"{artifact.name} is not a complete zip.", _ACCEPTED)) from None
-        with archive:
-            return _from_zip(archive, artifact, temp, problems)
+        symbols = _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
+    else:
+        given = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
+        with given.reader() as file:
+            symbols = _from_zip(file, given, temp, problems)
+    check_size(symbols, "symbols", problems, _INPUT)
+    problems.raise_if_any()
+    return symbols, tuple(problems.warnings)
 
 
-def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Symbols:
+def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Artifact:
     if objection := access.objection(path):
         raise InputError(Problem(_INPUT, f"{name} {objection}."))
     sources: dict[str, Path] = {}
@@ -73,10 +71,14 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
             size += found.size or 0
     problems.raise_if_any()
     _check_unpacked(size, name)
-    return _written(openers, temp, name, problems)
+    return _written(openers, temp, name)
 
 
-def _from_zip(archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems: Problems) -> Symbols:
+def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems) -> Artifact:
+    try:
+        archive = open_zip(file)
+    except MalformedFile:
+        raise InputError(Problem(_INPUT, f"{artifact.name} is not a complete zip.", _ACCEPTED)) from None
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     members = [member for member in archive.infolist() if not member.filename.endswith("/")]
     if {member.compress_type for member in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
@@ -85,10 +87,10 @@ def _from_zip(archive: zipfile.ZipFile, artifact: Artifact, temp: Path, problems
     names = [member.filename for member in members]
     chosen = _layout(names, artifact.name, problems)
     if list(chosen.items()) == sorted((name, name) for name in names):
-        return _checked(artifact, problems)
+        return artifact
     by_name = {member.filename: member for member in members}
     openers = {target: partial(archive.open, by_name[source]) for target, source in chosen.items()}
-    return _written(openers, temp, artifact.name, problems)
+    return _written(openers, temp, artifact.name)
 
 
 def _check_unpacked(size: int, name: str, *, packed: int | None = None) -> None:
@@ -129,7 +131,7 @@ def _target(source: str) -> str:
     return "/".join(parts[abis[-1] :]) if usable else ""
 
 
-def _written(files: Mapping[str, Opener], temp: Path, name: str, problems: Problems) -> Symbols:
+def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
     target = temp / "native-debug-symbols.zip"
     try:
         temp.mkdir(parents=True, exist_ok=True)
@@ -145,10 +147,4 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str, problems: Probl
             target.unlink()
         reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
         raise InputError(Problem(_INPUT, f"{name} can't be packed: {reason}.")) from None
-    return _checked(from_path(target, f"{name} (as {target.name})"), problems)
-
-
-def _checked(symbols: Artifact, problems: Problems) -> Symbols:
-    check_size(symbols, "symbols", problems, _INPUT)
-    problems.raise_if_any()
-    return symbols, tuple(problems.warnings)
+    return from_path(target, f"{name} (as {target.name})")

@@ -13,12 +13,14 @@ import re
 import struct
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
+from cryptography.x509.oid import NameOID
 
 from uploader.files.android.archive import Archive
 
@@ -69,15 +71,12 @@ def _read(certificates: Iterable[bytes]) -> tuple[SigningCertificate, ...]:
 
 
 def _signing_certificate(der: bytes) -> SigningCertificate:
-    sha256 = hashlib.sha256(der).hexdigest()
-    try:
-        name = x509.load_der_x509_certificate(der).subject
-        subject = [(part.rfc4514_attribute_name, part.value) for part in name]
-    except _UNREADABLE:  # as the DSA certificates of some JDKs: it is Play that takes or refuses them
-        subject = []
-    # Android's build tools make a key of this name where they are given none.
-    named = ", ".join(f"{key}={value!s}" for key, value in subject if key in ("CN", "O", "OU", "C"))[:_MAX_SUBJECT]
-    debug = f"the debug certificate of Android's build tools ({named})" if ("CN", "Android Debug") in subject else ""
+    sha256, debug = hashlib.sha256(der).hexdigest(), ""
+    with suppress(*_UNREADABLE):  # as the DSA certificates of some JDKs: it is Play that takes or refuses them
+        subject = x509.load_der_x509_certificate(der).subject
+        # Android's build tools make a key of this name where they are given none.
+        if any(name.value == "Android Debug" for name in subject.get_attributes_for_oid(NameOID.COMMON_NAME)):
+            debug = f"the debug certificate of Android's build tools ({subject.rfc4514_string()[:_MAX_SUBJECT]})"
     if sha256 == _TEST_KEY:
         debug = "the Android Open Source Project's test key, which is public"
     return SigningCertificate(sha256, debug)
