@@ -56,10 +56,10 @@ def store_listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tup
     for entry in folder.entries():
         if not entry.is_dir():
             folder.warn(entry, "is not used: it is not in a language's folder.")
-        elif folder.is_language(entry.name, entry):
+        elif language := folder.language(entry, must_be_known=False):
             if found := _texts(folder, entry):
-                texts[entry.name] = found
-            images |= {(entry.name, kind): files for kind, files in _images(folder, entry).items() if files}
+                texts[language] = found
+            images |= {(language, kind): files for kind, files in _images(folder, entry).items() if files}
     if not (folder.problems or texts or images):
         folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
     folder.problems.raise_if_any()

@@ -15,7 +15,6 @@ document says that no part of Google counts that way.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -112,14 +111,22 @@ class LocalizedFolder:
             return []
         return found
 
-    def is_language(self, name: str, path: Path) -> bool:
-        """Whether the language that an entry is named for can be one of Play's; otherwise suggests what to write."""
+    def language(self, path: Path, *, must_be_known: bool) -> str:
+        """The language that an entry is named for, "" where Play can't have it; suggests what to write instead."""
+        name = path.name.removeprefix("whatsnew-").removesuffix(".txt")
         if not is_language_name(name):
             self.wrong(path, f"is not named for a language: `{printable(name)}`.{suggestion(name)}", ACCEPTED_LANGUAGE)
-            return False
-        if name not in LANGUAGES:
-            self.warn(path, f"is for `{name}`, which is not in Google's list of languages.{suggestion(name)}")
-        return True
+            return ""
+        if name in LANGUAGES:
+            return name
+        what = f"is for `{name}`, which is not in Google's list of languages.{suggestion(name)}"
+        if not must_be_known:
+            self.warn(path, what)
+            return name
+        for known in likeliest(name)[:1]:
+            what += f" Rename it to `{path.name.replace(name, known, 1)}`."
+        self.wrong(path, what, ACCEPTED_LANGUAGE)
+        return ""
 
     def text(self, path: Path, max_length: int | None) -> str:
         """The text without a byte order mark, with LF line ends, trimmed; "" when there is none or it is wrong."""
@@ -127,11 +134,10 @@ class LocalizedFolder:
         if file is None:
             return ""
         with file:
-            size = os.fstat(file.fileno()).st_size
-            if size > _MAX_BYTES:
-                self.wrong(path, f"has {size:,} bytes, more than any text that Play accepts.")
-                return ""
-            data = file.read(size)
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            self.wrong(path, f"has over {_MAX_BYTES:,} bytes, more than any text that Play accepts.")
+            return ""
         wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"
         try:
             text = normalised(data.decode("utf-16" if wide else "utf-8-sig"))
@@ -163,12 +169,13 @@ _ACCEPTED_FOLDER = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
     "or release-notes/<language>/<track>.txt or default.txt"
 )
-
 _NAMES = "release-names"
 
 Texts = dict[str, str]
 # By track; None stands for every track without notes of its own.
 Notes = dict[str | None, Texts]
+# Of each text its track, the file or folder that is named for its language, and its file.
+Files = Iterator[tuple[str | None, Path, Path]]
 
 
 def release_notes(
@@ -180,19 +187,18 @@ def release_notes(
     does not have are filled from the default. With several version codes the highest one that has a file counts.
     """
     folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
-    codes = sorted(version_codes, reverse=True)
     layouts = {
         "whatsnew-<language>": _whatsnew(folder),
-        "<language>/changelogs": _changelogs(folder, codes),
-        "release-notes/<language>": _release_notes_folder(folder, tracks),
+        "<language>/changelogs": _changelogs(folder, sorted(version_codes, reverse=True)),
+        "release-notes/<language>": _by_track(folder, tracks),
     }
-    found = [(layout, notes) for layout, notes in layouts.items() if notes]
+    found = {layout: notes for layout, files in layouts.items() if (notes := _notes(folder, files))}
     if len(found) > 1:
-        folder.wrong(folder.path, f"has notes in two layouts, {found[0][0]} and {found[1][0]}; keep one.")
+        folder.wrong(folder.path, f"has notes in two layouts, {' and '.join([*found][:2])}; keep one.")
     elif not found and not folder.problems and not (folder.path / _NAMES).is_dir():
         folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED_FOLDER)
     folder.problems.raise_if_any()
-    return found[0][1] if found else {}, tuple(folder.problems.warnings)
+    return next(iter(found.values()), {}), tuple(folder.problems.warnings)
 
 
 def release_names(
@@ -203,84 +209,65 @@ def release_names(
     Raises InputError (`whats-new-directory`).
     """
     folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
-    files = {path.name: path for path in folder.entries(folder.path / _NAMES)}
-    wanted: dict[str | None, str] = {None: "default.txt", **{track: f"{track}.txt" for track in tracks}}
     names: dict[str | None, str] = {}
-    for track, file in wanted.items():
-        if file not in files:
-            continue
-        if name := folder.text(files[file], None):
+    for track, path in _files_by_track(folder, folder.path / _NAMES, tracks):
+        if name := folder.text(path, None):
             names[track] = name
         if "\n" in name:
-            folder.wrong(files[file], "has several lines; a release name is a single line.")
+            folder.wrong(path, "has several lines; a release name is a single line.")
         elif len(name) > MAX_RELEASE_NAME:
-            folder.warn(files[file], f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
+            folder.warn(path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
     folder.problems.raise_if_any()
     return names, tuple(folder.problems.warnings)
 
 
-def _whatsnew(folder: LocalizedFolder) -> Notes:
-    texts: Texts = {}
+def _whatsnew(folder: LocalizedFolder) -> Files:
     files = [entry for entry in folder.entries() if entry.is_file()]
     named = [entry for entry in files if entry.name.startswith("whatsnew-")]
+    yield from ((None, entry, entry) for entry in named)
     for entry in files if named else ():
-        if entry in named:
-            _add(texts, entry, entry, folder)
-        else:
+        if entry not in named:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
-    return {None: texts} if named else {}
 
 
-def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Notes:
-    texts: Texts = {}
+def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
+    names = [*(f"{code}.txt" for code in codes), "default.txt"]
     for entry in folder.entries():
-        changelogs = {path.name: path for path in folder.entries(entry / "changelogs")}
-        names = [*(f"{code}.txt" for code in codes), "default.txt"]
-        if chosen := next(filter(None, map(changelogs.get, names)), None):
-            _add(texts, entry, chosen, folder)
-        elif changelogs:
+        files = {path.name: path for path in folder.entries(entry / "changelogs")}
+        if chosen := next((files[name] for name in names if name in files), None):
+            yield None, entry, chosen
+        elif files:
             folder.warn(entry, "has no notes for this release: neither a default.txt nor a file for its version.")
-    return {None: texts} if texts else {}
 
 
-def _release_notes_folder(folder: LocalizedFolder, tracks: Sequence[str]) -> Notes:
+def _by_track(folder: LocalizedFolder, tracks: Sequence[str]) -> Files:
     root = folder.path / "release-notes"
-    default: Texts = {}
-    own: dict[str, Texts] = {track: {} for track in tracks}
     for entry in folder.entries(root if root.is_dir() else None):
-        if entry.name == _NAMES:
+        if entry.name != _NAMES:
+            yield from ((track, entry, path) for track, path in _files_by_track(folder, entry, tracks))
+
+
+def _files_by_track(folder: LocalizedFolder, below: Path, tracks: Sequence[str]) -> Iterator[tuple[str | None, Path]]:
+    files = {path.name: path for path in folder.entries(below)}
+    wanted = {None: "default.txt", **{track: f"{track}.txt" for track in tracks}}
+    yield from ((track, files[name]) for track, name in wanted.items() if name in files)
+
+
+def _notes(folder: LocalizedFolder, files: Files) -> Notes:
+    """The texts of one layout; a second file for a language, or one that Google Play does not know, is a mistake."""
+    notes: Notes = {}
+    for track, named, path in files:
+        texts = notes.setdefault(track, {})
+        if not (language := folder.language(named, must_be_known=True)):
             continue
-        files = {path.name: path for path in folder.entries(entry)}
-        if chosen := files.get("default.txt"):
-            _add(default, entry, chosen, folder)
-        for track, texts in own.items():
-            if chosen := files.get(f"{track}.txt"):
-                _add(texts, entry, chosen, folder)
-    notes: Notes = {track: {**default, **texts} for track, texts in own.items() if texts}
-    return {None: default, **notes} if default or notes else {}
-
-
-def _add(texts: Texts, named: Path, path: Path, folder: LocalizedFolder) -> None:
-    """One file as the notes of the language that it, or its folder, is `named` for; a second file for it is a mistake.
-
-    So is a language that Google Play does not know.
-    """
-    language = named.name.removeprefix("whatsnew-").removesuffix(".txt")
-    if is_language_name(language) and language not in LANGUAGES:
-        known = likeliest(language)
-        rename = f" Rename it to `{named.name.replace(language, known[0], 1)}`." if known else ""
-        what = f"is for `{language}`, which is not in Google's list of languages.{suggestion(language)}{rename}"
-        folder.wrong(named, what, ACCEPTED_LANGUAGE)
-        return
-    if not folder.is_language(language, path):
-        return
-    if language in texts:
-        folder.wrong(path, f"is a second file for `{language}`; keep one.")
-        return
-    if text := folder.text(path, MAX_RELEASE_NOTES):
-        texts[language] = text
-    else:
-        folder.warn(path, f"is empty: no notes for `{language}`.")
+        if language in texts:
+            folder.wrong(path, f"is a second file for `{language}`; keep one.")
+        elif text := folder.text(path, MAX_RELEASE_NOTES):
+            texts[language] = text
+        else:
+            folder.warn(path, f"is empty: no notes for `{language}`.")
+    default = notes.get(None, {})
+    return {None: default, **{track: {**default, **texts} for track, texts in notes.items()}} if notes else {}
 
 
 DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
