@@ -16,7 +16,7 @@ from google_emulator.specimens.manifests import field, number
 from google_emulator.specimens.signature_writer import DEBUG, certificate, pkcs7
 from tests.support import android_tools
 from tests.support.job import Job
-from uploader.files.android import limits, manifest, preflight
+from uploader.files.android import manifest, preflight
 from uploader.files.android.manifest import Manifest, NativeCode, segment_alignment
 from uploader.files.artifacts import from_path, inspect
 from uploader.input_problems import Problems
@@ -135,9 +135,9 @@ def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     ended = job.run({**PLAY, "tracks": "internal"})
     assert ended.code == 0, ended.log
     for words, rule in (
-        ("app.aab targets API level 35; Google Play asks for 36 or higher", limits.TARGET_API),
-        ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", limits.PAGE_SIZE),
-        ("`files` has native code for armeabi-v7a but none for arm64-v8a", limits.SIXTY_FOUR_BIT),
+        ("app.aab targets API level 35; Google Play asks for 36 or higher", preflight.TARGET_API),
+        ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", preflight.PAGE_SIZE),
+        ("`files` has native code for armeabi-v7a but none for arm64-v8a", preflight.SIXTY_FOUR_BIT),
     ):
         (line,) = (line for line in ended.log.splitlines() if line.startswith("::warning") and words in line)
         assert f" from {rule.since} on" in line
@@ -262,9 +262,3 @@ def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
     assert ("application-debuggable" in words) == found.debuggable == build.debuggable
     assert ("testOnly='-1'" in words) == found.test_only == build.test_only
     assert re.findall(r"^native-code: '([^']+)'", words, re.MULTILINE) == list(found.native.abis)
-
-
-# The table
-
-
-# Its cost

@@ -9,8 +9,7 @@ An input holds one text for the app's own language, or texts by language as YAML
 like `en-US:` is such a map and must be a whole one, so that no half of it is published.
 
 Google states the limits of texts in Unicode characters (Play Console Help, "Prepare and roll out a release"), so code
-points are counted. An emoji is two UTF-16 units; a text that is over the limit only in those is a warning, since no
-document says that no part of Google counts that way.
+points are counted.
 """
 
 from __future__ import annotations
@@ -144,25 +143,17 @@ class LocalizedFolder:
         except UnicodeDecodeError as error:
             self.wrong(path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text")
             return ""
-        wrong, odd = _judged(text, max_length)
-        if wrong:
-            self.wrong(path, wrong)
-            return ""
-        if odd:
-            self.warn(path, odd)
-        return text
+        if fault := _fault(text, max_length):
+            self.wrong(path, fault)
+        return "" if fault else text
 
 
-def _judged(text: str, max_length: int | None) -> tuple[str, str]:
-    """Why Play takes no such text, and else what it may not take about it: each the rest of a sentence, or empty."""
+def _fault(text: str, max_length: int | None) -> str:
+    """Why Play takes no such text, as the rest of a sentence; empty when it does."""
     if found := _CONTROLS.search(text):
-        return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1}).", ""
-    units = len(text.encode("utf-16-le", "surrogatepass")) // 2
-    if max_length is None or units <= max_length:
-        return "", ""
-    if len(text) > max_length:
-        return f"has {len(text)} characters; Play accepts at most {max_length}.", ""
-    return "", f"has {len(text)} characters but {units} in UTF-16; Play's limit is {max_length}."
+        return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
+    too_long = max_length is not None and len(text) > max_length
+    return f"has {len(text)} characters; Play accepts at most {max_length}." if too_long else ""
 
 
 _ACCEPTED_FOLDER = (
@@ -313,10 +304,7 @@ def _check(language: str, text: str, problems: Problems) -> None:
     if language and language not in LANGUAGES:
         what = "is not in Google's list of languages" if is_language_name(language) else "is not a language"
         problems.add(_INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE)
-    wrong, odd = _judged(text, MAX_RELEASE_NOTES)
-    if wrong:
-        problems.add(_INPUT, f"{name} {wrong}")
-    elif odd:
-        problems.warn(f"{_INPUT}: {name} {odd}")
+    if fault := _fault(text, MAX_RELEASE_NOTES):
+        problems.add(_INPUT, f"{name} {fault}")
     elif not text:
         problems.warn(f"{_INPUT}: {name} is empty: no notes.")

@@ -1,26 +1,46 @@
 """Checks builds by what they say of themselves, before anything is sent: what no release may be, what policy asks.
 
-A fact that makes the release impossible is a problem; Google's moving policy (`limits.py`) is a warning.
+A fact that makes the release impossible is a problem; Google's moving policy is a warning.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from uploader.files.android.limits import (
-    PAGE_SIZE,
-    PAGE_SIZE_FROM_TARGET,
-    SIXTY_FOUR_BIT,
-    TARGET_API,
-    TARGET_API_BY_FEATURE,
-    PolicyRule,
-)
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import printable
 from uploader.input_problems import Problems
 from uploader.text import plural
+
+_TARGET_SDK = "https://support.google.com/googleplay/android-developer/answer/11926878"
+
+
+@dataclass(frozen=True)
+class PolicyRule:
+    """The minimum that new apps and updates need from a day on (ISO 8601), and Google's page about it."""
+
+    limit: int
+    since: str
+    source: str
+
+
+TARGET_API = PolicyRule(36, "2026-08-31", _TARGET_SDK)
+TARGET_API_BY_FEATURE: Mapping[str, PolicyRule] = {
+    "android.hardware.type.watch": PolicyRule(35, "2026-08-31", _TARGET_SDK),
+    "android.hardware.type.automotive": PolicyRule(35, "2026-08-31", _TARGET_SDK),
+    "android.software.leanback": PolicyRule(34, "2026-08-31", _TARGET_SDK),
+    "android.software.xr.api.spatial": PolicyRule(34, "2026-08-31", _TARGET_SDK),
+}
+"""API levels that an app needs to target; other ones for an app that requires a feature of another form factor."""
+
+PAGE_SIZE = PolicyRule(16_384, "2025-11-01", "https://developer.android.com/guide/practices/page-sizes")
+"""Bytes of the memory pages that 64-bit code has to fit, in apps that target _PAGE_SIZE_FROM_TARGET: Android 15."""
+_PAGE_SIZE_FROM_TARGET = 35
+SIXTY_FOUR_BIT = PolicyRule(64, "2019-08-01", "https://developer.android.com/google/play/requirements/64-bit")
+"""Bits: for each ABI of 32 there has to be the one of 64 that the same devices run."""
 
 _RELEASE_BUILD = "a signed release build; `target: play-internal-sharing` takes any"
 _COUNTERPARTS = {"armeabi": "arm64-v8a", "armeabi-v7a": "arm64-v8a", "x86": "x86_64"}
@@ -32,7 +52,8 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
     """Adds what keeps a build out of a release as a problem, and what policy asks beyond it as a warning."""
     for artifact in artifacts:
         if artifact.manifest:
-            _check_build(artifact.name, artifact.manifest, problems)
+            for code, what in _obstacles(artifact.manifest):
+                problems.add("files", f"{artifact.name} is {what}.", _RELEASE_BUILD, code=code)
             for warning in (*_target(artifact.manifest), *_pages(artifact.manifest)):
                 problems.warn(f"{artifact.name} {warning}")
     abis = {abi for artifact in artifacts if artifact.manifest for abi in artifact.manifest.native.abis}
@@ -69,21 +90,20 @@ def fingerprint(sha256: str) -> str:
     return " and ".join(":".join(re.findall("..", one)).upper() for one in sha256.split(","))
 
 
-def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
-    """What only internal app sharing takes: a debug build, or one that nobody signed."""
+def _obstacles(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What only internal app sharing takes, each by its failure code: a debug build, or one that nobody signed."""
     if not manifest.signers:
-        what = f"{name} is not signed, or its signature can't be read: Google Play accepts only signed artifacts."
-        problems.add("files", what, _RELEASE_BUILD, code="artifact-not-signed")
+        what = "not signed, or its signature can't be read: Google Play accepts only signed artifacts"
+        yield "artifact-not-signed", what
     if manifest.debuggable:
-        what = f"{name} is debuggable: Google Play accepts no debug builds."
-        problems.add("files", what, _RELEASE_BUILD, code="artifact-debuggable")
+        yield "artifact-debuggable", "debuggable: Google Play accepts no debug builds"
     if manifest.test_only:
-        what = f"{name} is marked testOnly, as Android Studio marks the builds it runs: Google Play rejects it."
-        problems.add("files", what, _RELEASE_BUILD, code="artifact-test-only")
+        what = "marked testOnly, as Android Studio marks the builds it runs: Google Play rejects it"
+        yield "artifact-test-only", what
     for signer in manifest.signers:
         if signer.debug:
-            what = f"{name} is signed with {signer.debug}, SHA-256 {fingerprint(signer.sha256)}."
-            problems.add("files", what, _RELEASE_BUILD, code="artifact-debug-certificate")
+            what = f"signed with {signer.debug}, SHA-256 {fingerprint(signer.sha256)}"
+            yield "artifact-debug-certificate", what
 
 
 def _target(manifest: Manifest) -> Iterator[str]:
@@ -93,7 +113,7 @@ def _target(manifest: Manifest) -> Iterator[str]:
 
 
 def _pages(manifest: Manifest) -> Iterator[str]:
-    if manifest.target_sdk is not None and manifest.target_sdk < PAGE_SIZE_FROM_TARGET:
+    if manifest.target_sdk is not None and manifest.target_sdk < _PAGE_SIZE_FROM_TARGET:
         return
     native = manifest.native
     for names, what in (
