@@ -26,6 +26,7 @@ from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
 from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response
+from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error
@@ -104,16 +105,16 @@ def zip_of_libraries(count: int) -> bytes:
     """A zip whose directory has so many libraries, each of which unpacks to a megabyte."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     packed = packer.compress(SEGMENTS + bytes(MIB)) + packer.flush()
-    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(packed), MIB, 0, 0) + packed
-    names = [b"lib/arm64-v8a/%d.so" % index for index in range(count)]
+    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(packed), MIB, 22, 0)
     head = struct.pack("<4s6H3I", b"PK\1\2", 20, 20, 0, 8, 0, 0, 0, len(packed), MIB)
-    offsets = (len(local) * index for index in range(count))
+    names = [b"lib/arm64-v8a/%05d.so" % index for index in range(count)]
+    length = len(local) + 22 + len(packed)
+    members = b"".join(local + name + packed for name in names)
     directory = b"".join(
-        head + struct.pack("<5H2I", len(name), 0, 0, 0, 0, 0, offset) + name
-        for name, offset in zip(names, offsets, strict=True)
+        head + struct.pack("<5H2I", 22, 0, 0, 0, 0, 0, length * index) + name for index, name in enumerate(names)
     )
-    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(local) * count, 0)
-    return local * count + directory + end
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(members), 0)
+    return members + directory + end
 
 
 # A library whose program headers fill the four kilobytes that are looked at.
@@ -128,7 +129,7 @@ def map_id(data: bytes) -> object:
 
 
 def inline(data: bytes) -> object:
-    return inline_notes(data.decode())
+    return inline_notes(data.decode(), Problems())
 
 
 def lines(count: int) -> bytes:
@@ -250,8 +251,9 @@ def test_an_image_is_looked_at_and_not_searched(tmp_path: Path, make: Callable[[
     (tmp_path / "store/en-US/images").mkdir(parents=True)
     (tmp_path / "store/en-US/images/icon.jpg").write_bytes(make(15 * MIB))
     began = time.process_time()
-    with pytest.raises(InputError):
-        listing.store_listing("store", Workspace(tmp_path))
+    problems = Problems()
+    listing.store_listing("store", Workspace(tmp_path), problems)
+    assert problems
     assert time.process_time() - began < 1
 
 
@@ -264,7 +266,7 @@ def test_members_that_overlap_are_refused(tmp_path: Path) -> None:
         archive(bytes(bomb))
     (tmp_path / "s.zip").write_bytes(bomb)
     with pytest.raises(InputError, match="not a complete zip"):
-        native.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t")
+        native.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t", Problems())
 
 
 def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
@@ -276,7 +278,7 @@ def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
         file.write(hostile.directory_bomb(length))
     tracemalloc.start()
     with pytest.raises(InputError, match="not a complete zip"):
-        native.debug_symbols(path.name, Workspace(tmp_path), tmp_path / "t")
+        native.debug_symbols(path.name, Workspace(tmp_path), tmp_path / "t", Problems())
     with path.open("rb") as file, pytest.raises(InputError, match="plausible"):
         manifest.read_manifest(file, "a.apk")
     assert tracemalloc.get_traced_memory()[1] < 8 * MIB
@@ -295,4 +297,4 @@ def test_a_symbols_zip_may_not_unpack_to_a_thousand_times_its_size(tmp_path: Pat
     with zipfile.ZipFile(tmp_path / "s.zip", "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("lib/x86/liba.so", bytes(65 * MIB))
     with pytest.raises(InputError, match="more than 100 times its size"):
-        native.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t")
+        native.debug_symbols("s.zip", Workspace(tmp_path), tmp_path / "t", Problems())

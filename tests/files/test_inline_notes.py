@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from uploader.errors import InputError
-from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes
+from uploader.files.android.notes import DEFAULT_LANGUAGE
+from uploader.files.android.notes import inline_notes as read
+from uploader.input_problems import Problems
+
+
+def inline_notes(text: str) -> tuple[dict[str, str], list[str]]:
+    """The notes and the warnings. Raises InputError with the problems."""
+    problems = Problems()
+    notes = read(text, problems)
+    problems.raise_if_any()
+    return notes, problems.warnings
 
 
 @pytest.mark.parametrize(
@@ -24,7 +34,7 @@ from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes
 )
 def test_a_text_is_for_the_language_of_the_app(text: str) -> None:
     """Whatever does not begin with a language is taken as it is."""
-    assert inline_notes(text) == ({DEFAULT_LANGUAGE: text}, ())
+    assert inline_notes(text) == ({DEFAULT_LANGUAGE: text}, [])
 
 
 @pytest.mark.parametrize(
@@ -38,7 +48,7 @@ def test_a_text_is_for_the_language_of_the_app(text: str) -> None:
 )
 def test_a_map_has_a_text_for_each_language(text: str) -> None:
     """YAML or JSON, on one line or on several."""
-    assert inline_notes(text) == ({"en-US": "Starts faster.", "de-DE": "Startet schneller."}, ())
+    assert inline_notes(text) == ({"en-US": "Starts faster.", "de-DE": "Startet schneller."}, [])
 
 
 def test_a_number_stays_as_it_was_written() -> None:

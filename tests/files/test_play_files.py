@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -20,6 +21,8 @@ from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
 
+T = TypeVar("T")
+
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
     """Makes files with their folders."""
@@ -28,6 +31,14 @@ def write(folder: Path, files: dict[str, str | bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
+
+
+def checked(check: Callable[..., T], *given: object) -> tuple[T, tuple[str, ...]]:
+    """What the check returns, and its warnings. Raises InputError with the problems that it adds."""
+    found = Problems()
+    value = check(*given, found)
+    found.raise_if_any()
+    return value, tuple(found.warnings)
 
 
 def problems(call: Callable[[], object], input_name: str) -> list[str]:
@@ -45,14 +56,14 @@ def named(path: Path) -> tuple[str, Workspace]:
 
 def notes(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> Notes:
     """Notes without any warning."""
-    found, warnings = release_notes(*named(folder), codes, tracks)
+    found, warnings = checked(release_notes, *named(folder), codes, tracks)
     assert warnings == ()
     return found
 
 
 def note_problems(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> list[str]:
     """What is wrong with the notes."""
-    return problems(lambda: release_notes(*named(folder), codes, tracks), "whats-new-directory")
+    return problems(lambda: checked(release_notes, *named(folder), codes, tracks), "whats-new-directory")
 
 
 # Release notes
@@ -111,7 +122,7 @@ def test_notes_in_two_layouts_are_refused(tmp_path: Path) -> None:
 def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> None:
     """One language has a file for the version, another was forgotten."""
     write(tmp_path, {"en-US/changelogs/8.txt": "eight", "de-DE/changelogs/7.txt": "sieben"})
-    found, warnings = release_notes(*named(tmp_path), (8,), ())
+    found, warnings = checked(release_notes, *named(tmp_path), (8,), ())
     assert found == {None: {"en-US": "eight"}}
     assert len(warnings) == 1
     assert "de-DE has no notes for this release" in warnings[0]
@@ -214,7 +225,7 @@ def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple
     """Problems and warnings of one image in one place."""
     write(folder, {f"en-US/images/{name}": data})
     try:
-        return [], listing.store_listing(*named(folder))[1]
+        return [], checked(listing.store_listing, *named(folder))[1]
     except InputError as error:
         return [problem.what for problem in error.problems], ()
 
@@ -284,7 +295,7 @@ def test_an_image_over_15_mib_is_refused_without_being_read(tmp_path: Path) -> N
     """The API's limit for every type."""
     path = write(tmp_path, {"en-US/images/icon.png": png(512, 512)}) / "en-US/images/icon.png"
     os.truncate(path, (15 << 20) + 1)
-    assert "15 MiB" in problems(lambda: listing.store_listing(*named(tmp_path)), "images-directory")[0]
+    assert "15 MiB" in problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")[0]
 
 
 def test_the_listing_of_two_languages(tmp_path: Path) -> None:
@@ -304,7 +315,7 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
             "de-DE/video.txt": "",
         },
     )
-    found, warnings = listing.store_listing("fastlane/metadata/android", Workspace(tmp_path))
+    found, warnings = checked(listing.store_listing, "fastlane/metadata/android", Workspace(tmp_path))
     assert warnings == ()
     assert found.texts == {
         "de-DE": {"title": "Anwendung"},
@@ -327,11 +338,11 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
 def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) -> None:
     """30, 80 and 4000 characters."""
     write(tmp_path, {f"en-US/{name}.txt": "é" * limit})
-    assert listing.store_listing(*named(tmp_path))[1] == ()
+    assert checked(listing.store_listing, *named(tmp_path))[1] == ()
     write(tmp_path, {f"en-US/{name}.txt": "é" * (limit + 1)})
     assert (
         f"{limit + 1} characters; Play accepts at most {limit}"
-        in problems(lambda: listing.store_listing(*named(tmp_path)), "images-directory")[0]
+        in problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")[0]
     )
 
 
@@ -344,7 +355,7 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
         "en-US/video.txt": "my video",
         "en_GB/title.txt": "App",
     }
-    found = problems(lambda: listing.store_listing(*named(write(tmp_path, files))), "images-directory")
+    found = problems(lambda: checked(listing.store_listing, *named(write(tmp_path, files))), "images-directory")
     assert len(found) == 4
     assert "has 9 images; Play accepts at most 8" in " ".join(found)
 
@@ -429,7 +440,7 @@ def zipped(path: Path, names: list[str]) -> Path:
 
 def packed(path: Path, temp: Path) -> tuple[list[str], tuple[str, ...]]:
     """What the zip to be sent holds, and the warnings."""
-    artifact, warnings = native.debug_symbols(*named(path), temp)
+    artifact, warnings = checked(native.debug_symbols, *named(path), temp)
     with zipfile.ZipFile(artifact.path) as archive:
         assert archive.testzip() is None
         return archive.namelist(), warnings
@@ -442,7 +453,7 @@ def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
     """Nothing is written anew; folder entries do no harm."""
     (tmp_path / "out").mkdir()
     path = zipped(tmp_path / "out/symbols.zip", [GOOD[2], "x86_64/", *GOOD[:2]])
-    artifact, warnings = native.debug_symbols("out/symbols.zip", Workspace(tmp_path), tmp_path / "temp")
+    artifact, warnings = checked(native.debug_symbols, "out/symbols.zip", Workspace(tmp_path), tmp_path / "temp")
     assert (artifact.path, artifact.name, warnings) == (path, "out/symbols.zip", ())
     assert not (tmp_path / "temp").exists()
 
@@ -472,8 +483,8 @@ def test_the_packed_zip_is_always_the_same(tmp_path: Path) -> None:
     write(tmp_path / "two", {name: name for name in reversed(GOOD)})
     os.utime(tmp_path / "two" / GOOD[0], (0, 0))
     (tmp_path / "two" / GOOD[1]).chmod(0o600)
-    first, _ = native.debug_symbols(*named(tmp_path / "one"), tmp_path / "t1")
-    second, _ = native.debug_symbols(*named(tmp_path / "two"), tmp_path / "t2")
+    first, _ = checked(native.debug_symbols, *named(tmp_path / "one"), tmp_path / "t1")
+    second, _ = checked(native.debug_symbols, *named(tmp_path / "two"), tmp_path / "t2")
     assert first.path.read_bytes() == second.path.read_bytes()
     assert first.name == "one (as native-debug-symbols.zip)"
 
@@ -500,4 +511,4 @@ def test_junk_among_the_symbols_is_left_out_with_a_warning(tmp_path: Path) -> No
 def test_symbols_that_can_not_be_put_right_are_refused(tmp_path: Path, names: list[str], sentence: str) -> None:
     """Each with what was expected."""
     path = zipped(tmp_path / "s.zip", names)
-    assert sentence in problems(lambda: native.debug_symbols(*named(path), tmp_path), "debug-symbols")[0]
+    assert sentence in problems(lambda: checked(native.debug_symbols, *named(path), tmp_path), "debug-symbols")[0]

@@ -27,6 +27,7 @@ from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
+from uploader.input_problems import Problems
 from uploader.inputs.parsers import InvalidValue
 from uploader.protocol import content_range, goog_upload, google_error, stated_digests
 from uploader.protocol.media import Media
@@ -182,11 +183,12 @@ def map_id(data: bytes) -> None:
 
 def release_notes(data: bytes) -> None:
     """Release notes in an input: texts that Play takes, each for a language or for the app's own."""
-    with suppress(InputError):
-        notes, warnings = inline_notes(data.decode("utf-8", "replace"))
+    problems = Problems()
+    notes = inline_notes(data.decode("utf-8", "replace"), problems)
+    if not problems:
         assert all(1 <= len(text) <= MAX_RELEASE_NOTES for text in notes.values())
         assert all(language == DEFAULT_LANGUAGE or is_language_name(language) for language in notes)
-        assert all(map(str.strip, warnings))
+        assert all(map(str.strip, problems.warnings))
 
 
 def mail(data: bytes) -> None:

@@ -16,18 +16,15 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from uploader.errors import InputError, Problem
-
-if TYPE_CHECKING:
-    from uploader.inputs import Inputs
+from uploader.inputs import Inputs
 
 _LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
 _GCLOUD = "~/.config/gcloud/application_default_credentials.json"
@@ -131,15 +128,13 @@ class Access:
             file = io.FileIO(os.open(path, _FLAGS))
         except (OSError, ValueError) as error:
             raise NotOpened(f"can't be read: {reason(error)}") from None
-        status = os.fstat(file.fileno())
-        try:
+        with ExitStack() as stack:
+            stack.callback(file.close)
+            status = os.fstat(file.fileno())
             _check_kind(status, pipe=pipe)
-            objection = self.workspace.objection(_real_path(file.fileno(), path, status), status, self.folder)
-        except NotOpened as refusal:
-            objection = str(refusal)
-        if objection:
-            file.close()
-            raise NotOpened(objection)
+            if objection := self.workspace.objection(_real_path(file.fileno(), path, status), status, self.folder):
+                raise NotOpened(objection)
+            stack.pop_all()
         return file
 
     def open_input(self, path: Path, name: str) -> io.FileIO:
@@ -219,21 +214,17 @@ def path_hint(path: str, root: Path) -> str:
 
 def _existing(path: str, root: Path) -> str:
     """The first path in any case that is there; empty where there is none, or `**` would make the search endless."""
-    here, names = Path("/") if path.startswith("/") else root, list[str]()
+    found = Path("/" if path.startswith("/") else "")
     for segment in filter(None, path.split("/")):
-        there = os.path.lexists(here / segment)
-        found = segment if there else "" if segment == "**" else _in_any_case(here, segment)
-        if not found:
+        name, matches = segment, re.compile(translate(segment), re.IGNORECASE).match
+        if not os.path.lexists(root / found / segment):
+            try:
+                with os.scandir(root / found) as entries:
+                    names = [entry.name for entry in islice(entries, MAX_ENTRIES) if matches(entry.name)]
+            except (OSError, ValueError):
+                return ""
+            name = "" if segment == "**" else min(names, default="")
+        if not name:
             return ""
-        names.append(found)
-        here /= found
-    return ("/" if path.startswith("/") else "") + "/".join(names)
-
-
-def _in_any_case(folder: Path, segment: str) -> str:
-    matches = re.compile(translate(segment), re.IGNORECASE).match
-    try:
-        with os.scandir(folder) as entries:
-            return min((entry.name for entry in islice(entries, MAX_ENTRIES) if matches(entry.name)), default="")
-    except (OSError, ValueError):
-        return ""
+        found /= name
+    return "" if found == Path() else str(found)

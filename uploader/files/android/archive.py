@@ -78,7 +78,13 @@ class Archive:
 
     def pieces(self, name: str, max_bytes: int = MAX_MEMBER) -> Iterator[bytes]:
         """A member from its beginning, PIECE by PIECE, and so many bytes at most. Raises MalformedFile."""
-        member = self._usable(name)
+        member = self.members[name]
+        if member.flag_bits & _ENCRYPTED:
+            hint = "Play does not accept encrypted archives; build it without a password."
+            raise MalformedFile(f"has an encrypted {name}.", hint)
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # `zipfile` would take more
+            what = f"has {name} compressed with method {member.compress_type}; Android supports only deflate."
+            raise MalformedFile(what)
         left = min(member.file_size, max_bytes)
         try:
             with self._zip.open(member) as opened:
@@ -91,21 +97,11 @@ class Archive:
         if left:
             raise MalformedFile(f"is damaged: {name} is shorter than declared.")
 
-    def head(self, name: str, length: int) -> tuple[bytes, int]:
-        """What the first `length` bytes that a member takes in the file hold, unchecked, and where they begin.
-
-        Raises MalformedFile.
-        """
-        member = self._usable(name)
-        lengths = self.at(member.header_offset + _LOCAL_HEADER - 4, 4)
-        begin = member.header_offset + _LOCAL_HEADER + sum(struct.unpack("<2H", lengths))
-        data = self.at(begin, min(length, member.compress_size))
-        if member.compress_type == zipfile.ZIP_STORED:
-            return data, begin
-        try:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, length), begin
-        except zlib.error:
-            raise MalformedFile(f"is damaged: {name} can't be decompressed.") from None
+    def offset(self, name: str) -> int:
+        """Where the content of a member begins in the file. Raises MalformedFile."""
+        header = self.members[name].header_offset
+        of_name, of_extra = struct.unpack("<2H", self.at(header + _LOCAL_HEADER - 4, 4))
+        return header + _LOCAL_HEADER + int(of_name) + int(of_extra)
 
     def before_directory(self, back: int, length: int) -> bytes:
         """`length` bytes that begin `back` bytes before the directory; empty when there is no room for them."""
@@ -119,17 +115,6 @@ class Archive:
             if len(data := self._file.read(length)) == length:
                 return data
         raise MalformedFile("is cut short or damaged: parts of it lie beyond its end.")
-
-    def _usable(self, name: str) -> zipfile.ZipInfo:
-        """The member, unless it is packed in a way that Android does not know: `zipfile` would take more."""
-        member = self.members[name]
-        if member.flag_bits & _ENCRYPTED:
-            hint = "Play does not accept encrypted archives; build it without a password."
-            raise MalformedFile(f"has an encrypted {name}.", hint)
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            what = f"has {name} compressed with method {member.compress_type}; Android supports only deflate."
-            raise MalformedFile(what)
-        return member
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:

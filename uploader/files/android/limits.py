@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from uploader.errors import InputError, Problem
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 from uploader.input_problems import Problems
@@ -38,15 +39,14 @@ MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to
 
 @dataclass(frozen=True)
 class ImageRule:
-    """What one image type accepts, in pixels: exactly `exact`, or each side from `min_side` to `max_side`.
+    """What one image type accepts, in pixels: exactly `exact`, or each side from the least to the largest.
 
-    `advised` pixels and `square` are only asked for.
+    `square` is only asked for.
     """
 
     exact: tuple[int, int] | None = None
     min_side: int = 320
     max_side: int = 3840
-    advised: int = 0
     square: bool = False
 
 
@@ -56,7 +56,7 @@ IMAGE_RULES: Mapping[str, ImageRule] = {
     "tvBanner": ImageRule(exact=(1280, 720)),
     "phoneScreenshots": ImageRule(),
     "sevenInchScreenshots": ImageRule(),
-    "tenInchScreenshots": ImageRule(max_side=7680, advised=1080),
+    "tenInchScreenshots": ImageRule(max_side=7680),
     "tvScreenshots": ImageRule(),
     "wearScreenshots": ImageRule(min_side=384, square=True),
 }
@@ -70,13 +70,19 @@ def check_size(artifact: Artifact, kind: str, problems: Problems, input_name: st
         problems.add(input_name, what)
 
 
+def sized_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
+    """The one file that an input names, no larger than Play takes. Raises InputError for that input."""
+    artifact, problems = from_path(workspace.root / name, name, workspace.access(input_name)), Problems()
+    check_size(artifact, kind, problems, input_name)
+    problems.raise_if_any()
+    return artifact
+
+
 def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifact | int:
     """An expansion file, or the version code behind `references:`. Raises InputError for that input."""
     if value.startswith("references:"):
         return int(value.removeprefix("references:"))
-    artifact, problems = from_path(workspace.root / value, value, workspace.access(input_name)), Problems()
+    artifact = sized_file(value, workspace, "expansion", input_name)
     if artifact.size == 0:
-        problems.add(input_name, f"{artifact.name} is empty (0 bytes).")
-    check_size(artifact, "expansion", problems, input_name)
-    problems.raise_if_any()
+        raise InputError(Problem(input_name, f"{artifact.name} is empty (0 bytes)."))
     return artifact

@@ -17,6 +17,7 @@ from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_LISTING_TE
 from uploader.files.android.notes import LocalizedFolder
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
+from uploader.input_problems import Problems
 
 # File name to the API's field.
 TEXTS: Mapping[str, str] = {
@@ -48,9 +49,9 @@ class StoreFiles:
     images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
 
 
-def store_listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tuple[str, ...]]:
-    """The listing files, and warnings. Raises InputError (`images-directory`)."""
-    folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED)
+def store_listing(directory: str, workspace: Workspace, problems: Problems) -> StoreFiles:
+    """The listing files; what is wrong or odd is added to the problems (`images-directory`)."""
+    folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED, problems)
     texts: dict[str, Mapping[str, str]] = {}
     images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
     for entry in folder.entries():
@@ -60,10 +61,9 @@ def store_listing(directory: str, workspace: Workspace) -> tuple[StoreFiles, tup
             if found := _texts(folder, entry):
                 texts[language] = found
             images |= {(language, kind): files for kind, files in _images(folder, entry).items() if files}
-    if not (folder.problems or texts or images):
+    if not (folder.faulty or texts or images):
         folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
-    folder.problems.raise_if_any()
-    return StoreFiles(texts, images), tuple(folder.problems.warnings)
+    return StoreFiles(texts, images)
 
 
 def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:
@@ -86,43 +86,38 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
     for entry in folder.entries(language / "images"):
         kind = entry.name if entry.is_dir() else entry.stem
         if kind in _SEVERAL and entry.is_dir():
-            found[kind] = _screenshots(folder, entry)
-        elif not (kind in SINGLE and _is_image(entry)):
+            inside = folder.entries(entry)
+            files = [file for file in inside if _is_image(file)]
+            for other in (one for one in inside if one not in files):
+                folder.warn(other, "is not used: it is not a .png, .jpg or .jpeg file.")
+        elif kind in SINGLE and _is_image(entry):
+            files = [entry]
+        else:
             folder.warn(entry, f"is not used. Known: {_KNOWN}.")
-        elif kind in found:
+            continue
+        if kind in found:
             folder.wrong(entry, f"is a second {kind}; keep one.")
+        elif len(files) > MAX_SCREENSHOTS:
+            folder.wrong(entry, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
         else:
-            found[kind] = _image(folder, entry, kind)
+            found[kind] = tuple(image for file in files if (image := _image(folder, file, kind)))
     return found
-
-
-def _screenshots(folder: LocalizedFolder, where: Path) -> tuple[Artifact, ...]:
-    files: list[Path] = []
-    for entry in folder.entries(where):
-        if _is_image(entry):
-            files.append(entry)
-        else:
-            folder.warn(entry, "is not used: it is not a .png, .jpg or .jpeg file.")
-    if len(files) > MAX_SCREENSHOTS:
-        folder.wrong(where, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
-        return ()
-    return tuple(image for file in files for image in _image(folder, file, where.name))
 
 
 def _is_image(path: Path) -> bool:
     return path.suffix.lower() in (".png", ".jpg", ".jpeg") and not path.is_dir()
 
 
-def _image(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ...]:
+def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
     """The image, if it is a file at all; what is wrong with what it shows is added to the problems."""
     image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
-    if image is None:
-        return ()
-    if (image.size or 0) > MAX_BYTES["image"]:
+    if image is None or image.size is None:
+        return None
+    if image.size > MAX_BYTES["image"]:
         folder.wrong(path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB).")
-        return (image,)
+        return image
     with image.reader() as file:
-        found = dimensions(file.read(image.size or 0))
+        found = dimensions(file.read(image.size))
     rule, (short, long) = IMAGE_RULES[kind], sorted(found or (0, 0))
     size = f"{found[0]} x {found[1]} pixels" if found else ""
     if found is None:
@@ -138,9 +133,7 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> tuple[Artifact, ..
         folder.warn(path, f"has {size}; Play asks for square {kind}.")
     elif long > 2 * short:
         folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
-    elif short < rule.advised:
-        folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
-    return (image,)
+    return image
 
 
 def image_ending(data: bytes) -> str:

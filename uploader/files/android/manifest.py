@@ -202,11 +202,10 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
     libraries = {name: match[1] for name in archive.members if (match := _LIBRARY.fullmatch(name))}
     under_aligned, misplaced = [], []
     for name in (name for name, abi in libraries.items() if abi in _64_BIT):
-        head, at = archive.head(name, _HEAD)
-        alignment = segment_alignment(head)
+        alignment = segment_alignment(b"".join(archive.pieces(name, _HEAD)))
         if alignment is not None and alignment < PAGE:
             under_aligned.append(name)
-        if apk and not archive.members[name].compress_type and at % PAGE:
+        if apk and not archive.members[name].compress_type and archive.offset(name) % PAGE:
             misplaced.append(name)
     packed_under_aligned = False
     if libraries and not apk:

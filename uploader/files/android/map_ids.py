@@ -12,11 +12,11 @@ import re
 from itertools import islice
 from typing import BinaryIO
 
+from uploader.errors import InputError, Problem
 from uploader.files.android.archive import Archive, input_errors
-from uploader.files.android.limits import check_size
-from uploader.files.artifacts import Artifact, from_path
+from uploader.files.android.limits import sized_file
+from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 
 MAX_DEX = 64 << 20  # bytes to unpack; the first dex file of an app, which has the marker, has far fewer
 _INPUT = "mapping-file"
@@ -33,18 +33,14 @@ _HEADED = re.compile(rb"^# pg_map_(?:id: *|hash: *SHA-256 +)([0-9A-Za-z_-]{1,128
 
 def mapping_file(name: str, workspace: Workspace) -> Artifact:
     """The mapping, known by its first class line (`a.b.C -> x.y:`). Raises InputError (`mapping-file`)."""
-    problems = Problems()
-    artifact = from_path(workspace.root / name, name, workspace.access(_INPUT))
-    check_size(artifact, "mapping", problems, _INPUT)
-    problems.raise_if_any()
+    artifact = sized_file(name, workspace, "mapping", _INPUT)
     with artifact.reader() as file:
         lines = file.read(_HEADER).splitlines()
     first = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None)
     if first is None:
-        problems.add(_INPUT, f"{artifact.name} contains no classes. Was the build minified?", _ACCEPTED)
-    elif not _CLASS.fullmatch(first):
-        problems.add(_INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED)
-    problems.raise_if_any()
+        raise InputError(Problem(_INPUT, f"{artifact.name} contains no classes. Was the build minified?", _ACCEPTED))
+    if not _CLASS.fullmatch(first):
+        raise InputError(Problem(_INPUT, f"{artifact.name} is not an R8 or ProGuard mapping.", _ACCEPTED))
     return artifact
 
 

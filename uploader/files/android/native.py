@@ -38,12 +38,12 @@ _FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not
 Opener = Callable[[], IO[bytes]]
 
 
-def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact, tuple[str, ...]]:
-    """The zip to send, and warnings: the one given when it is right, else one made in the folder `temp`.
+def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problems) -> Artifact:
+    """The zip to send: the one given when it is right, else one made in the folder `temp`. What is odd is a warning.
 
     Raises InputError (`debug-symbols`).
     """
-    path, problems = workspace.root / name, Problems()
+    path = workspace.root / name
     if path.is_dir():
         symbols = _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
     else:
@@ -51,8 +51,7 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path) -> tuple[Artifact
         with given.reader() as file:
             symbols = _from_zip(file, given, temp, problems)
     check_size(symbols, "symbols", problems, _INPUT)
-    problems.raise_if_any()
-    return symbols, tuple(problems.warnings)
+    return symbols
 
 
 def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Problems) -> Artifact:
@@ -63,15 +62,12 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
         sources |= {(file := Path(folder, each)).relative_to(path).as_posix(): file for each in names}
         if len(sources) > _MAX_FILES:
             raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED))
-    openers: dict[str, Opener] = {}
-    size = 0
+    files: dict[str, Artifact] = {}
     for target, source in _layout(sources, name, problems).items():
         if found := problems.collect(partial(from_path, sources[source], f"{name}/{source}", access)):
-            openers[target] = found.reader
-            size += found.size or 0
-    problems.raise_if_any()
-    _check_unpacked(size, name)
-    return _written(openers, temp, name)
+            files[target] = found
+    _check_unpacked(sum(file.size or 0 for file in files.values()), name)
+    return _written({target: file.reader for target, file in files.items()}, temp, name)
 
 
 def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems) -> Artifact:
@@ -103,23 +99,23 @@ def _check_unpacked(size: int, name: str, *, packed: int | None = None) -> None:
 
 def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str, str]:
     """Where each symbol file belongs in the zip, and where it comes from; sorted. Raises InputError."""
-    chosen: dict[str, str] = {}
-    unused: list[str] = []
+    chosen, unused, twice = dict[str, str](), list[str](), list[str]()
     for source in sorted(names):
         target = _target(source)
         if not target:
             unused.append(source)
         elif target in chosen:
-            problems.add(_INPUT, f"{name} has {target} twice: {printable(chosen[target])} and {printable(source)}.")
+            twice.append(f"{name} has {target} twice: {printable(chosen[target])} and {printable(source)}.")
         else:
             chosen[target] = source
     if not chosen:
         hint = _FLUTTER if any(source.endswith(".symbols") for source in unused) else ""
-        problems.add(_INPUT, f"{name} has no native symbols.{hint}", _ACCEPTED)
-    elif unused:
+        raise InputError(Problem(_INPUT, f"{name} has no native symbols.{hint}", _ACCEPTED))
+    if twice:
+        raise InputError(*(Problem(_INPUT, what) for what in twice))
+    if unused:
         shown = ", ".join(printable(each) for each in unused[:3]) + (" and more" if len(unused) > 3 else "")
         problems.warn(f"{_INPUT}: {name}: left out, because Play refuses them: {shown}.")
-    problems.raise_if_any()
     return dict(sorted(chosen.items()))
 
 

@@ -69,22 +69,18 @@ def normalised(text: str) -> str:
 
 
 class LocalizedFolder:
-    """The folder that one input names. What is wrong with its entries is added to `problems` under that input.
+    """The folder that one input names. What is wrong with it and its entries is added to `problems` for that input."""
 
-    Raises InputError when it is no folder, or may not be listed.
-    """
-
-    def __init__(self, input_name: str, name: str, workspace: Workspace, accepted: str) -> None:
-        self.path = workspace.root / name
-        self.access = workspace.access(input_name, name)
-        self.problems = Problems()
-        self._name = printable(name).rstrip("/")
+    def __init__(self, input_name: str, name: str, workspace: Workspace, accepted: str, problems: Problems) -> None:
+        self.path, self.access, self.problems = workspace.root / name, workspace.access(input_name, name), problems
+        self._name, self._known = printable(name).rstrip("/"), len(problems)
         if not self.path.is_dir():
-            meant = printable(path_hint(name, workspace.root))
-            self.wrong(self.path, f"is not a folder.{meant}", accepted)
-        elif objection := self.access.objection(self.path):
-            self.wrong(self.path, f"{objection}.")
-        self.problems.raise_if_any()
+            self.wrong(self.path, f"is not a folder.{printable(path_hint(name, workspace.root))}", accepted)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether anything was found to be wrong."""
+        return len(self.problems) > self._known
 
     def name_of(self, path: Path) -> str:
         """How an entry, or the folder itself, is called in messages."""
@@ -170,14 +166,14 @@ Files = Iterator[tuple[str | None, Path, Path]]
 
 
 def release_notes(
-    directory: str, workspace: Workspace, version_codes: Sequence[int], tracks: Sequence[str]
-) -> tuple[Notes, tuple[str, ...]]:
-    """Notes by track and language, and warnings. Raises InputError (`whats-new-directory`).
+    directory: str, workspace: Workspace, version_codes: Sequence[int], tracks: Sequence[str], problems: Problems
+) -> Notes:
+    """Notes by track and language; what is wrong or odd is added to the problems (`whats-new-directory`).
 
     Key None holds the notes of every track that has none of its own; a track's own entry is complete: languages that it
     does not have are filled from the default. With several version codes the highest one that has a file counts.
     """
-    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
+    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems)
     layouts = {
         "whatsnew-<language>": _whatsnew(folder),
         "<language>/changelogs": _changelogs(folder, sorted(version_codes, reverse=True)),
@@ -186,20 +182,16 @@ def release_notes(
     found = {layout: notes for layout, files in layouts.items() if (notes := _notes(folder, files))}
     if len(found) > 1:
         folder.wrong(folder.path, f"has notes in two layouts, {' and '.join([*found][:2])}; keep one.")
-    elif not found and not folder.problems and not (folder.path / _NAMES).is_dir():
+    elif not (found or folder.faulty or (folder.path / _NAMES).is_dir()):
         folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED_FOLDER)
-    folder.problems.raise_if_any()
-    return next(iter(found.values()), {}), tuple(folder.problems.warnings)
+    return next(iter(found.values()), {})
 
 
 def release_names(
-    directory: str, workspace: Workspace, tracks: Sequence[str]
-) -> tuple[dict[str | None, str], tuple[str, ...]]:
-    """Names of releases by track, under None that of every other track, and warnings.
-
-    Raises InputError (`whats-new-directory`).
-    """
-    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER)
+    directory: str, workspace: Workspace, tracks: Sequence[str], problems: Problems
+) -> dict[str | None, str]:
+    """Names of releases by track, under None that of every other track; problems as for `release_notes`."""
+    folder = LocalizedFolder("whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems)
     names: dict[str | None, str] = {}
     for track, path in _files_by_track(folder, folder.path / _NAMES, tracks):
         if name := folder.text(path, None):
@@ -208,8 +200,7 @@ def release_names(
             folder.wrong(path, "has several lines; a release name is a single line.")
         elif len(name) > MAX_RELEASE_NAME:
             folder.warn(path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}.")
-    folder.problems.raise_if_any()
-    return names, tuple(folder.problems.warnings)
+    return names
 
 
 def _whatsnew(folder: LocalizedFolder) -> Files:
@@ -240,8 +231,9 @@ def _by_track(folder: LocalizedFolder, tracks: Sequence[str]) -> Files:
 
 def _files_by_track(folder: LocalizedFolder, below: Path, tracks: Sequence[str]) -> Iterator[tuple[str | None, Path]]:
     files = {path.name: path for path in folder.entries(below)}
-    wanted = {None: "default.txt", **{track: f"{track}.txt" for track in tracks}}
-    yield from ((track, files[name]) for track, name in wanted.items() if name in files)
+    for track in dict.fromkeys((None, *tracks)):
+        if path := files.get(f"{track or 'default'}.txt"):
+            yield track, path
 
 
 def _notes(folder: LocalizedFolder, files: Files) -> Notes:
@@ -267,22 +259,18 @@ _ACCEPTED_TEXT = 'a text, or YAML such as `en-US: "Fixed: no more crashes"` with
 _FIRST_KEY = re.compile(r"\{?\s*([\"']?)([a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3})\1\s*:(?:\s|$)")
 
 
-def inline_notes(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Texts by language, and warnings; a text without a language is under DEFAULT_LANGUAGE.
-
-    Raises InputError (`whats-new`).
-    """
+def inline_notes(text: str, problems: Problems) -> dict[str, str]:
+    """Texts by language; a text without a language is under DEFAULT_LANGUAGE. Problems are those of `whats-new`."""
     first = _FIRST_KEY.match(text)
     is_map = first and ("-" in first[2] or first[2] in LANGUAGES or suggestion(first[2]))
-    problems = Problems()
     notes: dict[str, str] = {}
-    for language, value in _by_language(text) if is_map else [(DEFAULT_LANGUAGE, text)]:
+    texts = problems.collect(lambda: [*_by_language(text)]) if is_map else [(DEFAULT_LANGUAGE, text)]
+    for language, value in texts or ():
         _check(language, value, problems)
         if language in notes:
             problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
         notes[language] = value
-    problems.raise_if_any()
-    return {language: value for language, value in notes.items() if value}, tuple(problems.warnings)
+    return {language: value for language, value in notes.items() if value}
 
 
 def _by_language(text: str) -> Iterator[tuple[str, str]]:

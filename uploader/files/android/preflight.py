@@ -52,8 +52,7 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
     """Adds what keeps a build out of a release as a problem, and what policy asks beyond it as a warning."""
     for artifact in artifacts:
         if artifact.manifest:
-            for code, what in _obstacles(artifact.manifest):
-                problems.add("files", f"{artifact.name} is {what}.", _RELEASE_BUILD, code=code)
+            _check_build(artifact.name, artifact.manifest, problems)
             for warning in (*_target(artifact.manifest), *_pages(artifact.manifest)):
                 problems.warn(f"{artifact.name} {warning}")
     abis = {abi for artifact in artifacts if artifact.manifest for abi in artifact.manifest.native.abis}
@@ -90,20 +89,24 @@ def fingerprint(sha256: str) -> str:
     return " and ".join(":".join(re.findall("..", one)).upper() for one in sha256.split(","))
 
 
-def _obstacles(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What only internal app sharing takes, each by its failure code: a debug build, or one that nobody signed."""
+def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
+    """What only internal app sharing takes: a debug build, or one that nobody signed."""
+
+    def wrong(what: str, code: str) -> None:
+        problems.add("files", f"{name} is {what}.", _RELEASE_BUILD, code=code)
+
     if not manifest.signers:
         what = "not signed, or its signature can't be read: Google Play accepts only signed artifacts"
-        yield "artifact-not-signed", what
+        wrong(what, code="artifact-not-signed")
     if manifest.debuggable:
-        yield "artifact-debuggable", "debuggable: Google Play accepts no debug builds"
+        wrong("debuggable: Google Play accepts no debug builds", code="artifact-debuggable")
     if manifest.test_only:
         what = "marked testOnly, as Android Studio marks the builds it runs: Google Play rejects it"
-        yield "artifact-test-only", what
+        wrong(what, code="artifact-test-only")
     for signer in manifest.signers:
         if signer.debug:
             what = f"signed with {signer.debug}, SHA-256 {fingerprint(signer.sha256)}"
-            yield "artifact-debug-certificate", what
+            wrong(what, code="artifact-debug-certificate")
 
 
 def _target(manifest: Manifest) -> Iterator[str]:

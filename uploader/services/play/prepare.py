@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
 from uploader.files.android import preflight
 from uploader.files.android.limits import MAX_RELEASE_NAME, check_size
@@ -25,8 +24,6 @@ from uploader.services.play.track_merge import STAGED
 from uploader.services.play.tracks import in_words
 from uploader.text import format_size, plural
 
-T = TypeVar("T")
-
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
@@ -43,10 +40,9 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     )
     notes, names = _notes(inputs, artifacts, workspace, problems), {}
     if inputs.whats_new_directory not in ("", LAST_RELEASE) and not inputs.release_name:
-        read = partial(release_names, inputs.whats_new_directory, workspace, inputs.tracks)
-        names = _warned(read, problems) or {}
+        names = release_names(inputs.whats_new_directory, workspace, inputs.tracks, problems)
     folder = inputs.images_directory
-    listing = _warned(partial(store_listing, folder, workspace), problems) if folder else None
+    listing = store_listing(folder, workspace, problems) if folder else None
     package = _package(inputs, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
@@ -103,13 +99,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     )
 
 
-def _warned(read: Callable[[], tuple[T, tuple[str, ...]]], problems: Problems) -> T | None:
-    """What is read, and None after a mistake; what is odd about it is added to the warnings."""
-    value, warnings = problems.collect(read) or (None, ())
-    problems.warnings += warnings
-    return value
-
-
 def _notes(
     inputs: Inputs, artifacts: Sequence[Artifact], workspace: Workspace, problems: Problems
 ) -> Mapping[str | None, Notes]:
@@ -118,13 +107,13 @@ def _notes(
     if name and text:
         problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
     if text and text != LAST_RELEASE:
-        return {None: tuple((_warned(partial(inline_notes, text), problems) or {}).items())}
+        return {None: tuple(inline_notes(text, problems).items())}
     if name in ("", LAST_RELEASE):
         return {}
     named = inputs.promote_version_codes or _retained(inputs)
     codes = [one.manifest.version_code for one in artifacts if one.manifest] or [int(code) for code in named]
-    read = _warned(partial(release_notes, name, workspace, codes, inputs.tracks), problems)
-    return {track: tuple(texts.items()) for track, texts in (read or {}).items()}
+    read = release_notes(name, workspace, codes, inputs.tracks, problems)
+    return {track: tuple(texts.items()) for track, texts in read.items()}
 
 
 def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> str:

@@ -154,6 +154,4 @@ def _symbols(given: Given, problems: Problems, name: str) -> Artifact:
     folder = given.temp if given.temp and given.temp.is_dir() else None
     temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder))
     atexit.register(shutil.rmtree, temp, ignore_errors=True)
-    artifact, warnings = native.debug_symbols(name, given.workspace, temp)
-    problems.warnings += warnings
-    return artifact
+    return native.debug_symbols(name, given.workspace, temp, problems)
