@@ -222,10 +222,9 @@ def short_key() -> str:
         ({"installed": {"client_id": "x"}}, "an OAuth client"),
         ({"type": "service_account"}, "fields `client_email`, `private_key`, `token_uri`"),
         (service_account(client_email=5), "field `client_email`"),
-        (service_account(client_email="nobody"), "`client_email` is not an e-mail address"),
         (service_account(private_key="secret-part"), "BEGIN line"),
         (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
-        (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is damaged"),
+        (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is cut off or damaged"),
         (service_account(private_key=other_key(curve=True)), "is not an RSA key"),
         (service_account(private_key=other_key(curve=True, form=PrivateFormat.TraditionalOpenSSL)), "not an RSA key"),
         (service_account(private_key=other_key(form=PrivateFormat.OpenSSH)), "is not an RSA key"),
@@ -706,9 +705,8 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
 def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> None:
     """The key, assertions and tokens as they come; the callback hears each one once."""
     heard: list[str] = []
-    made = login(read_inputs(key_of(server), **{"state-key": "a-secret-for-the-state"}), on_secret=heard.append)
+    made = login(read_inputs(key_of(server)), on_secret=heard.append)
     assert pem() in heard
-    assert "a-secret-for-the-state" in heard
     token = made.token()
     assert token in heard
     assert server.seen[0].fields["assertion"] in heard

@@ -6,17 +6,18 @@ A complaint names fields and repeats no part of a credential.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from uploader.errors import InputError, Problem
-from uploader.files.workspace import path_hint, printable, reason
+from uploader.files.workspace import GCLOUD, path_hint, printable, reason
 from uploader.http.hosts import is_google, is_metadata_server, is_secure, on_loopback
 from uploader.inputs import Inputs
 
@@ -36,8 +37,6 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 MAX_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."
-GCLOUD = "~/.config/gcloud/application_default_credentials.json"
-ADDRESS = re.compile(r"[^\s@/?#]+@[^\s@/?#]+")
 PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
 # A text that is surely a path and no secret: it ends as such files do, or names folders without a capital.
@@ -99,11 +98,9 @@ def _contradictions(inputs: Inputs) -> Iterator[Problem]:
 def _machine() -> CredentialSource:
     """The user's gcloud login, held to the same checks as any other; else what google-auth finds by itself."""
     name = "application default credentials"
-    try:
+    with suppress(RuntimeError, OSError):  # a container's user may have no home
         if Path(GCLOUD).expanduser().is_file():
             return _configured(name, GCLOUD, Path())
-    except (RuntimeError, OSError):  # a container's user may have no home
-        pass
     return CredentialSource(DEFAULT, name, "the machine")
 
 
@@ -118,8 +115,7 @@ def _keyless(inputs: Inputs) -> CredentialSource:
     if account:
         name = f"projects/-/serviceAccounts/{quote(account, safe='@')}"
         info[IMPERSONATION] = f"https://iamcredentials.googleapis.com/v1/{name}:generateAccessToken"
-    tokens = tuple(filter(None, (inputs.platform.oidc_request_token, inputs.platform.id_token)))
-    return CredentialSource(KEYLESS, account or provider, "workload-identity-provider", info, tokens)
+    return CredentialSource(KEYLESS, account or provider, "workload-identity-provider", info)
 
 
 def _configured(origin: str, given: str, workspace: Path) -> CredentialSource:
@@ -152,7 +148,7 @@ def _unwrapped(given: str) -> str | None:
     compact = "".join(given.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
         text = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True).decode("utf-8-sig").strip()
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
     return text if text.startswith("{") else None
 
@@ -194,19 +190,16 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
         key, complaint = _repaired(info["private_key"])
         info = {**info, "private_key": key}
         problems += [complaint] if complaint else []
-    if kind == SERVICE_ACCOUNT and not ADDRESS.fullmatch(str(info.get("client_email") or "absent@told.above")):
-        problems.append("`client_email` is not an e-mail address.")
-    source = info.get({EXTERNAL: "credential_source", IMPERSONATED: "source_credentials"}.get(kind, ""))
-    if kind == EXTERNAL and isinstance(source, dict) and source:
-        problems += _wrong_urls(source, " of `credential_source`")
+    name = {EXTERNAL: "credential_source", IMPERSONATED: "source_credentials"}.get(kind, "")
+    source: Any = info.get(name)
+    if name and not (isinstance(source, dict) and source):
+        problems.append(f"the field `{name}` must be an object that says where the token comes from.")
     elif kind == EXTERNAL:
-        problems.append("the field `credential_source` must be an object that says where the token comes from.")
-    elif kind == IMPERSONATED and isinstance(source, dict):
-        source, complaints = _checked(source, nested=True)
-        info = {**info, "source_credentials": source}
-        problems += [f"in `source_credentials`: {complaint}" for complaint in complaints]
+        problems += _wrong_urls(source, f" of `{name}`")
     elif kind == IMPERSONATED:
-        problems.append("the field `source_credentials` must be an object, a credential configuration of its own.")
+        source, complaints = _checked(source, nested=True)
+        info = {**info, name: source}
+        problems += [f"in `{name}`: {complaint}" for complaint in complaints]
     return info, problems
 
 
@@ -246,17 +239,14 @@ def _repaired(text: str) -> tuple[str, str]:
     label, body = found[1], "".join(found[2].split())
     if "ENCRYPTED" in label or "ENCRYPTED" in body:
         return text, "`private_key` is protected by a passphrase."
-    try:
+    with suppress(ValueError):
         der = base64.b64decode(body, validate=True)
-    except (binascii.Error, ValueError):
-        return text, "`private_key` is damaged: its lines are not base64."
-    if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
-        return text, "`private_key` is not an RSA key."
-    octets = der[1] & 0x7F if len(der) >= 128 and der[0] == 0x30 else 0  # X.690, section 8.1.3: how long it is
-    if not 1 <= octets <= 4 or len(der) != 2 + octets + int.from_bytes(der[2 : 2 + octets], "big"):
-        return text, "`private_key` is cut off or damaged."
-    lines = "\n".join(body[start : start + 64] for start in range(0, len(body), 64))
-    return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n", ""
+        if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
+            return text, "`private_key` is not an RSA key."
+        octets = der[1] & 0x7F if len(der) >= 128 and der[0] == 0x30 else 0  # X.690, section 8.1.3: how long it is
+        if 1 <= octets <= 4 and len(der) == 2 + octets + int.from_bytes(der[2 : 2 + octets], "big"):
+            return f"-----BEGIN {label}-----\n{textwrap.fill(body, 64)}\n-----END {label}-----\n", ""
+    return text, "`private_key` is cut off or damaged."
 
 
 def _is_text(value: object) -> bool:

@@ -79,7 +79,6 @@ class TokenRequest(GoogleAuthRequest):
         self._client = client
         self._on_secret = on_secret
         self._root = root
-        self._masked: set[str] = set()
         self._redactor = Redactor()
         self.responded = ""
 
@@ -96,7 +95,9 @@ class TokenRequest(GoogleAuthRequest):
             raise CredentialsError(what, hint="Check the paths in the certificate configuration of this machine.")
         # A token is fetched once an hour: an idle connection would not live so long.
         fields = tuple({**headers, "Connection": "close"}.items())
-        request = Request(method, moved(url, self._root), fields, Body(prefix=body), cert)
+        if self._root and is_google(url):
+            url = re.sub("(?i)https://[^/?]+", self._root, url, count=1)
+        request = Request(method, url, fields, Body(prefix=body), cert)
         connect, whole = (min(ours, timeout or ours) for ours in (CONNECT_TIMEOUT, RESPONSE_TIMEOUT))
         host = urlsplit(request.url).hostname or ""
         try:
@@ -105,8 +106,7 @@ class TokenRequest(GoogleAuthRequest):
         except TransportError as broken:
             raise Unavailable(host, broken) from None
         error = google_error.read(response)
-        again = verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT)
-        if again or (response.status >= 400 and error.reason in TEMPORARY):
+        if verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT) or error.reason in TEMPORARY:
             raise Unavailable(host, response)
         if len(response.body) >= MAX_RESPONSE:
             raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", hint=HINT)
@@ -123,8 +123,7 @@ class TokenRequest(GoogleAuthRequest):
     def _mask(self, secrets: Iterable[str]) -> None:
         """Makes secrets known before anything can be said about them."""
         for secret in secrets:
-            if secret and secret not in self._masked:
-                self._masked.add(secret)
+            if secret and not self._redactor.knows(secret):
                 self._redactor.add(secret)
                 self._on_secret(secret)
 
@@ -186,20 +185,16 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
     with suppress(Unavailable, UploaderError, *RAISED), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return google.auth.default(scopes=list(scopes), request=request)[0]
-    given = "Neither `credentials` nor `workload-identity-provider` is given"
     raise CredentialsError(
         "There are no credentials.",
-        cause=f"{given}, and this machine has no credentials of its own.",
+        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has none of its own.",
         hint="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
         code="no-credentials",
     )
 
 
 def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
-    """A fresh access token and the seconds for which it is valid.
-
-    Raises Unavailable, CredentialsError, or ProtocolError for a response that is no token.
-    """
+    """A fresh access token and its life in seconds. Raises Unavailable, CredentialsError, ProtocolError."""
     request.responded = said = ""
     try:
         credential.refresh(request)
@@ -246,8 +241,8 @@ class Login:
         self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
         self._scopes, self._policy, self._report = scopes, policy, report
         # On a loopback endpoint the token exchange and the impersonation of a federated login go there too.
-        kinds = (configuration.KEYLESS, configuration.EXTERNAL)
-        root = inputs.api_endpoint if source.kind in kinds and on_loopback(inputs.api_endpoint) else ""
+        federated = source.kind in (configuration.KEYLESS, configuration.EXTERNAL)
+        root = inputs.api_endpoint if federated and on_loopback(inputs.api_endpoint) else ""
         self._request = TokenRequest(client, on_secret, root)
         self._credential: Any = None  # the machine's own is looked for when the first token is needed
         if source.kind != configuration.DEFAULT:
@@ -256,8 +251,7 @@ class Login:
         self._lock = threading.Lock()
         self._token = ""
         self._lifetime = self._expires = 0.0
-        self._fetched = 0
-        for secret in filter(None, (*source.secrets, inputs.state_key)):
+        for secret in source.secrets:
             on_secret(secret)
 
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
@@ -274,9 +268,9 @@ class Login:
 
     def renew(self) -> None:
         """Fetches a fresh token although the old one looked valid, after a 401. Calls at the same time share one."""
-        seen = self._fetched
+        seen = self._token
         with self._lock:
-            if self._fetched == seen:
+            if self._token == seen:
                 self._renew()
 
     def _renew(self) -> None:
@@ -291,18 +285,9 @@ class Login:
                 failure = caught
             else:
                 self._expires = began + self._lifetime
-                self._fetched += 1
                 return
             finally:
                 self._policy.cancellation.check()  # a request that was broken off fails in one way or another
             cause = "The token endpoint is down, or can't be reached from this machine."
             hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
             retrier.wait(str(failure), failure.response, cause=cause, hint=hint)
-
-
-def moved(url: str, root: str) -> str:
-    """A URL on Google's hosts moved to the root URL `root`, such as an emulator's; any other URL as it is."""
-    if not root or not is_google(url):
-        return url
-    parts = urlsplit(url)
-    return root + parts.path + (f"?{parts.query}" if parts.query else "")

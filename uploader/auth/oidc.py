@@ -15,10 +15,7 @@ from uploader.inputs import Inputs
 from uploader.inputs.platform import ID_TOKEN, Kind
 
 AUDIENCE = "https://iam.googleapis.com/"  # followed by the provider's name: one that it accepts unless told otherwise
-GITHUB_HINT = (
-    "Give the job `permissions: id-token: write` "
-    "(and `contents: read`, which is no longer granted by default once `permissions` is set)."
-)
+GITHUB_HINT = "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer granted)."
 # By where the program runs, what is told of a job that has no OIDC token: what is the matter, why, what to do.
 NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
     "github": (
@@ -32,8 +29,8 @@ NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
         f"Give the job an id token named {ID_TOKEN} (`id_tokens:`) whose `aud` is {AUDIENCE} and the provider's name.",
     ),
     "console": (
-        "There is no OIDC token for the keyless login: this is neither a GitHub nor a GitLab job.",
-        f"Elsewhere none is issued for it, and {ID_TOKEN}, which may hold one of another kind, is not set.",
+        f"There is no OIDC token: this is neither a GitHub nor a GitLab job, and {ID_TOKEN} is not set either.",
+        "Other places issue none that a keyless login could use by itself.",
         "Give `credentials` here instead of `workload-identity-provider`.",
     ),
 }

@@ -27,7 +27,7 @@ from uploader.errors import InputError, Problem
 from uploader.inputs import Inputs
 
 _LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
-_GCLOUD = "~/.config/gcloud/application_default_credentials.json"
+GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"
 _NEVER = "is never uploaded: nothing in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
@@ -57,7 +57,7 @@ class Workspace:
         """The workspace that the inputs describe, with every credential file that they name."""
         root = inputs.platform.workspace
         credentials = list(inputs.credential_files)
-        for text in (inputs.credentials, inputs.platform.google_application_credentials, _GCLOUD):
+        for text in (inputs.credentials, inputs.platform.google_application_credentials, GCLOUD):
             with suppress(RuntimeError):  # a container's user may have no home
                 credentials.append(root / Path(text).expanduser())  # the text of a key leads to nothing that exists
         return cls(root, inputs.allow_outside_workspace, inputs.allow_symlinks, credentials)
