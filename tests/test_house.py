@@ -33,7 +33,6 @@ LAYERS = (
     "redaction",
     "clock",
     "cancellation",
-    "input_problems",
     "errors",
     "text",
     "__init__",

@@ -21,11 +21,13 @@ do as three separate sentences, so that each reporter can lay them out in its ow
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from uploader.text import sentence
+
+T = TypeVar("T")
 
 
 class UploaderError(Exception):
@@ -95,6 +97,57 @@ class InputError(UploaderError):
     def details(self) -> tuple[str, ...]:
         """The mistakes, where they are several."""
         return tuple(map(str, self.problems)) if len(self.problems) > 1 else ()
+
+
+class Problems:
+    """What is wrong with a run's inputs, all of it, each mistake once; and `warnings`, which end no run.
+
+    A check that goes on after a mistake adds to them; one that can't raises `InputError`, which `collect` takes in.
+    """
+
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+        self._problems = dict.fromkeys(problems)
+        self.warnings: list[str] = []
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._problems)
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    @property
+    def names(self) -> set[str]:
+        """Every input that is known to be wrong."""
+        return {name for problem in self for name in (problem.name, *problem.covers)}
+
+    def add(self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = "") -> None:
+        """One mistake, described as in `Problem`."""
+        self.extend([Problem(name, what, accepted, covers, code)])
+
+    def extend(self, problems: Iterable[Problem]) -> None:
+        """Several mistakes."""
+        self._problems.update(dict.fromkeys(problems))
+
+    def warn(self, text: str) -> None:
+        """One sentence about what is odd, but may be meant."""
+        self.warnings.append(text)
+
+    def collect(self, check: Callable[[], T], *, skip_known: bool = False) -> T | None:
+        """The check's value, or None when it raised `InputError`, whose problems are added.
+
+        With `skip_known` an input that was found wrong before is not reported again by this check.
+        """
+        known = self.names if skip_known else ()
+        try:
+            return check()
+        except InputError as error:
+            self.extend(problem for problem in error.problems if problem.name not in known)
+            return None
+
+    def raise_if_any(self) -> None:
+        """Raises `InputError` with every mistake so far, if there is one."""
+        if self._problems:
+            raise InputError(*self._problems)
 
 
 class CredentialsError(UploaderError):

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from uploader.auth import credential_source
 from uploader.auth.credential_source import CredentialSource
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Prepared, Section

@@ -18,7 +18,7 @@ import pytest
 from google_emulator.specimens import manifest_axml, manifests, signature_writer
 from tests.support import hostile
 from uploader.auth import credential_source as source
-from uploader.errors import InputError
+from uploader.errors import InputError, Problems
 from uploader.files.android import listing, manifest, map_ids, native, signatures
 from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
 from uploader.files.android.map_ids import MAX_DEX
@@ -26,7 +26,6 @@ from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
 from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from uploader.errors import InputError
+from uploader.errors import InputError, Problems
 from uploader.files.android.notes import DEFAULT_LANGUAGE
 from uploader.files.android.notes import inline_notes as read
-from uploader.input_problems import Problems
 
 
 def inline_notes(text: str) -> tuple[dict[str, str], list[str]]:

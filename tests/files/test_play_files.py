@@ -12,14 +12,13 @@ from typing import TypeVar
 
 import pytest
 
-from uploader.errors import InputError
+from uploader.errors import InputError, Problems
 from uploader.files.android import listing, native
 from uploader.files.android.limits import check_size, expansion_file
 from uploader.files.android.map_ids import mapping_file
 from uploader.files.android.notes import Notes, release_notes
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from google_emulator.specimens.manifests import field, number
 from google_emulator.specimens.signature_writer import DEBUG, certificate, pkcs7
 from tests.support import android_tools
 from tests.support.job import Job
+from uploader.errors import Problems
 from uploader.files.android import manifest, preflight
 from uploader.files.android.manifest import Manifest, NativeCode, segment_alignment
 from uploader.files.artifacts import from_path, inspect
-from uploader.input_problems import Problems
 
 PACKAGE = "com.example.app"
 PLAY = {"target": "play", "tracks": "internal", "files": "app.*", "max-retries": "0"}

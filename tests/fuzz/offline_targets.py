@@ -31,12 +31,11 @@ from uploader.auth import credential_source
 from uploader.auth import google as google_auth
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.auth.oidc import JobToken
-from uploader.errors import InputError, UploaderError
+from uploader.errors import InputError, Problems, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.http import hosts
 from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs, Platform, env_file, reader
 from uploader.inputs.parsers import Limit
 from uploader.inputs.platform import JobRun

@@ -20,14 +20,13 @@ from io import BytesIO
 from google_emulator.specimens import signature_writer
 from tests.fuzz import offline_targets
 from uploader import inputs, retry
-from uploader.errors import InputError
+from uploader.errors import InputError, Problems
 from uploader.files.android import listing, manifest, map_ids, signatures
 from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.http.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
-from uploader.input_problems import Problems
 from uploader.inputs.parsers import InvalidValue
 from uploader.protocol import content_range, goog_upload, google_error, stated_digests
 from uploader.protocol.media import Media

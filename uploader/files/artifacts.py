@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from uploader.errors import InputError, IntegrityError, Problem
+from uploader.errors import InputError, IntegrityError, Problem, Problems
 from uploader.files.android.manifest import Manifest, read_manifest
 from uploader.files.workspace import (
     ANYWHERE,
@@ -29,7 +29,6 @@ from uploader.files.workspace import (
     printable,
     reason,
 )
-from uploader.input_problems import Problems
 
 STREAM = "-"
 _WILDCARD = re.compile(r"[*?\[]")

@@ -11,8 +11,7 @@ from itertools import groupby
 from pathlib import PurePath
 
 from uploader import __version__
-from uploader.errors import Problem
-from uploader.input_problems import Problems
+from uploader.errors import Problem, Problems
 from uploader.inputs.other_tools import mistake
 from uploader.inputs.parsers import BOOLEANS
 from uploader.inputs.table import TARGETS, Field, Show, fields

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
-from uploader.input_problems import Problems
+from uploader.errors import Problems
 from uploader.inputs.parsers import quoted
 from uploader.inputs.table import fields
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from uploader.errors import Problem
-from uploader.input_problems import Problems
+from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, env_file, parsers
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
 from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted

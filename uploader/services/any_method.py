@@ -13,9 +13,8 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch, catalogue, media_types
 from uploader.services.base import Endpoint, Prepared, Upload

@@ -19,11 +19,11 @@ from uploader.errors import (
     Interrupted,
     OutcomeUnknown,
     Problem,
+    Problems,
     ProtocolError,
     UploaderError,
 )
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import media_types

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from uploader.errors import ProtocolError
-from uploader.input_problems import Problems
+from uploader.errors import Problems, ProtocolError
 from uploader.inputs import parsers
 from uploader.inputs.parsers import InvalidValue
 from uploader.services.base import Endpoint

@@ -17,9 +17,17 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
 
-from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, Problem, TemporaryError, UploaderError
+from uploader.errors import (
+    ApiError,
+    CredentialsError,
+    InputError,
+    Interrupted,
+    Problem,
+    Problems,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch, catalogue, mail_message

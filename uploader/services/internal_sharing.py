@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.android import preflight
 from uploader.files.artifacts import Artifact, inspect
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch, catalogue

@@ -24,10 +24,9 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace, printable
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import media_types
 from uploader.text import plural

@@ -13,10 +13,9 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
-from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, ServiceError, UploaderError
+from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, Problems, ServiceError, UploaderError
 from uploader.files.android.archive import is_zip
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types

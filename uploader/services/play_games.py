@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from uploader.errors import ApiError
+from uploader.errors import ApiError, Problems
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch, media_types
 from uploader.services.base import Endpoint, Flow, Prepared, Upload

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 
 MAX_BYTES: Mapping[str, int] = {
     "bundle": 53_687_091_200,  # discovery, edits.bundles.upload: 50 GiB

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from uploader.errors import Problems
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_LISTING_TEXT, MAX_SCREENSHOTS
 from uploader.files.android.notes import LocalizedFolder
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 
 # File name to the API's field.
 TEXTS: Mapping[str, str] = {

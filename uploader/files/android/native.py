@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.archive import ZIP_ERRORS, MalformedFile, open_zip
 from uploader.files.android.limits import check_size
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Access, Workspace, printable
-from uploader.input_problems import Problems
 
 _INPUT = "debug-symbols"
 _ABIS = frozenset({"arm64-v8a", "armeabi-v7a", "armeabi", "x86", "x86_64", "riscv64", "mips", "mips64"})

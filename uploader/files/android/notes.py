@@ -18,10 +18,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from uploader.errors import InputError, Problem
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES
 from uploader.files.workspace import Workspace, path_hint, printable
-from uploader.input_problems import Problems
 
 ACCEPTED_LANGUAGE = "en-US, de-DE, es-419, fil"
 _LANGUAGE_NAME = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from uploader.errors import Problems
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import printable
-from uploader.input_problems import Problems
 from uploader.text import plural
 
 _TARGET_SDK = "https://support.google.com/googleplay/android-developer/answer/11926878"

@@ -10,9 +10,8 @@ import csv
 import io
 from functools import partial
 
-from uploader.errors import ApiError, InputError, Problem
+from uploader.errors import ApiError, InputError, Problem, Problems
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Call, Context, Flow, Outcome, Prepared

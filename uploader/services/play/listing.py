@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
 
-from uploader.errors import ApiError, IntegrityError, ProtocolError, ReleaseRefused
+from uploader.errors import ApiError, IntegrityError, Problems, ProtocolError, ReleaseRefused
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
 from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
 from uploader.files.android.notes import is_language_name, normalised
@@ -22,7 +22,6 @@ from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
 from uploader.http.hosts import image_host
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.results import FileResult

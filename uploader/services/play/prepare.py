@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from uploader.errors import Problems
 from uploader.files.android import preflight
 from uploader.files.android.limits import MAX_RELEASE_NAME, check_size
 from uploader.files.android.listing import store_listing
 from uploader.files.android.notes import inline_notes, release_names, release_notes
 from uploader.files.artifacts import Artifact, inspect
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.services.base import Prepared

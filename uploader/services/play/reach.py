@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from uploader.errors import ReleaseRefused
+from uploader.errors import Problems, ReleaseRefused
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.services.base import Context
 from uploader.services.play.edit_requests import Releases
 from uploader.services.play.release_job import ReleaseJob

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from uploader.errors import ApiError, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
-from uploader.input_problems import Problems
+from uploader.errors import ApiError, Problems, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.inputs import Inputs
 from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand

@@ -14,9 +14,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from uploader.errors import ApiError, ReleaseRefused, ReleaseTrouble, ServiceError, TemporaryError, UploaderError
+from uploader.errors import (
+    ApiError,
+    Problems,
+    ReleaseRefused,
+    ReleaseTrouble,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from uploader.errors import ApiError, ReleaseRefused
+from uploader.errors import ApiError, Problems, ReleaseRefused
 from uploader.files.artifacts import Artifact
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps

@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal
 
+from uploader.errors import Problems
 from uploader.files.android import native
 from uploader.files.android.limits import expansion_file
 from uploader.files.android.map_ids import ids_of_artifact, ids_of_mapping, mapping_file, same_build
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace, path_hint, printable
-from uploader.input_problems import Problems
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
 from uploader.services.play.release_job import SupplementaryFile, version_code
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from uploader.errors import ProtocolError
-from uploader.input_problems import Problems
+from uploader.errors import Problems, ProtocolError
 from uploader.services.base import Steps
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 

@@ -19,6 +19,7 @@ from uploader.errors import (
     InputError,
     IntegrityError,
     Interrupted,
+    Problems,
     ProtocolError,
     TemporaryError,
     UploaderError,
@@ -30,7 +31,6 @@ from uploader.files.android.signatures import signers_by_any_scheme
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
-from uploader.input_problems import Problems
 from uploader.inputs import Inputs
 from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context, Download, Downloaded, Flow, Outcome, Section, Sleep, Steps
