@@ -17,6 +17,7 @@ from google_emulator import specimens
 from scripts.make_reference import FILES, LEFT_OUT, OUTPUTS
 from tests.support.job import Job
 from uploader import inputs
+from uploader.inputs import reader
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/MIGRATION.md", "docs/RECIPES.md")
@@ -106,7 +107,10 @@ def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
     assert OUTPUTS.keys() <= texts
 
 
-# The action
+def test_outputs_in_a_later_job_of_gitlab_are_no_strange_variables() -> None:
+    """Every output is known by its variable, unless an input has the same name."""
+    ours = {field.attribute.upper() for field in inputs.fields()}
+    assert {name.upper().replace("-", "_") for name in OUTPUTS} - ours <= set(reader.OUTPUTS)
 
 
 # Examples

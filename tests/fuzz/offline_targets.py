@@ -36,7 +36,7 @@ from uploader.files.artifacts import Artifact
 from uploader.http import hosts
 from uploader.http.client import Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
-from uploader.inputs import Inputs, Platform, env_file, reader
+from uploader.inputs import Inputs, Platform, reader
 from uploader.inputs.parsers import Limit
 from uploader.inputs.platform import JobRun
 from uploader.plan import make_plan
@@ -207,10 +207,10 @@ def env_files(data: bytes) -> None:
     """A file of variables: what it sets are texts, and every mistake has words."""
     path = folder() / "variables"
     path.write_bytes(data)
-    found = env_file.read(str(path), Problems())
+    found = reader.read_env_file(str(path), Problems())
     read, problems = reader.read({}, [f"--env-file={path}"])
     assert all(problem.name and problem.what for problem in problems)
-    assert read.package_name in ("", *(value.strip() for _, value in found.values()))
+    assert read.package_name in ("", *(value for _, value in found.values()))
 
 
 class Silent:

@@ -66,13 +66,12 @@ _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
 _FILES = "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
 
 
+@dataclass(eq=False)
 class InvalidValue(ValueError):
     """The text can't be accepted: a reason that completes "the value …", and what would be accepted."""
 
-    def __init__(self, reason: str, accepted: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.accepted = accepted
+    reason: str
+    accepted: str = ""
 
 
 @dataclass(frozen=True)
@@ -236,11 +235,7 @@ def integer(min_value: int, max_value: int) -> Callable[[str], int]:
 
 def files_at_once(value: str) -> int | None:
     """How many files may be in flight; `auto` is None."""
-    if value == "auto":
-        return None
-    if re.fullmatch(r"[0-9]{1,2}", value) and 1 <= int(value) <= 64:
-        return int(value)
-    raise InvalidValue("is not a number of files.", "a whole number from 1 to 64, or `auto`")
+    return None if value == "auto" else integer(1, 64)(value)
 
 
 def size(value: str) -> int | None:

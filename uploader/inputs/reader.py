@@ -9,22 +9,25 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from uploader.errors import Problem, Problems
-from uploader.inputs import command_line, env_file, parsers
+from uploader.inputs import command_line, parsers
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
 from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
 from uploader.inputs.table import METHOD, TARGETS, Inputs, fields
 
 ENV_FILE = "UPLOADER_ENV_FILE"
+MAX_SIZE = 1 << 20  # characters of an env file
+LONG_BLANK = re.compile(r"\s{257}")  # python-dotenv needs the square of its length to look for a comment behind it
 OUTPUTS = (  # which GitLab sets in a later job
     *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "PLAN", "DOWNLOAD_URL", "DOWNLOAD_URLS"),
     *("MESSAGE_ID", "THREAD_ID", "DRAFT_ID", "BYTES_UPLOADED", "BYTES_RESENT", "ATTEMPTS", "RESUMED", "RESULTS_FILE"),
     *("CERTIFICATE_FINGERPRINT", "SHA256", "REHEARSAL", "FAILURE", "NEXT_VERSION_CODE", "LIFECYCLE", "DECISION"),
-    "UNIVERSAL_APK_SHA256",
+    *("UNIVERSAL_APK_SHA256", "SENT_FOR_REVIEW"),
 )
 OF_LOGIN = ("service-account", "impersonate-user")  # whether they fit is known once the login itself is right
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
@@ -46,17 +49,17 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         return Inputs(show=show), ()
     path = path or environ.get(ENV_FILE, "").strip()
     file = Path(path).name
-    lines = {name: (at, text.strip()) for name, (at, text) in (env_file.read(path, problems) if path else {}).items()}
-    lines = {name: (at, text) for name, (at, text) in lines.items() if text}
+    lines = read_env_file(path, problems) if path else {}
     variables = {name: text.strip() for name, text in environ.items() if text.strip()}
     own = {name: text for name, text in variables.items() if name.startswith(("INPUT_", "UPLOADER_"))}
-    texts = {**{f"{name} in {file}": text for name, (_, text) in lines.items()}, **own, **options}
+    in_file = {name: text for name, (_, text) in lines.items()}
+    texts = {**{f"{name} in {file}": text for name, text in in_file.items()}, **own, **options}
     given: dict[str, list[tuple[str, str]]] = {}
     for field in fields():
         # Without a hyphen two of the variables are the same.
         places = dict.fromkeys((field.option, *field.variables, f"{field.variables[-1]} in {file}"))
         given[field.name] = [(place, texts[place]) for place in places if place in texts]
-    platform = detect(environ, {**{name: text for name, (_, text) in lines.items()}, **own})
+    platform = detect(environ, in_file | own)
     values = _values(given, platform, problems)
     names = [*((name, "") for name in variables), *((name, f"{file} line {at}") for name, (at, _) in lines.items())]
     _check_names(names, not given["target"], platform, problems)
@@ -77,6 +80,41 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         warnings=tuple(problems.warnings),
     )
     return found, tuple(problems)
+
+
+def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
+    """What is given in the file that the user named, by variable: the number of the line, and the value."""
+    found, wrong, lines = dict[str, tuple[int, str]](), list[str](), None
+    reason = "it is not UTF-8 text of at most 1 MiB, with at most 256 blanks in a row."
+    accepted = "UTF-8 text of NAME=value lines, at most 1 MiB."
+    try:
+        from dotenv.parser import parse_stream  # python-dotenv: only a run with an env file needs it
+
+        with Path(path).open(encoding="utf-8") as stream:
+            content = stream.read(MAX_SIZE + 1)
+        if len(content) <= MAX_SIZE and not LONG_BLANK.search(content):
+            lines = list(parse_stream(StringIO(content)))
+    except ModuleNotFoundError as error:
+        reason = f"the Python module {error.name}, which reads it, is missing: run `pip install .`."
+    except OSError as error:
+        reason = f"{error.strerror}."
+    except ValueError:  # not UTF-8, or a NUL in the path
+        pass
+    if lines is None:  # any input may be in the file, so that none is missing as well
+        every = tuple(field.name for field in fields())
+        problems.add("--env-file", f"{quoted(path)} can't be read: {reason}", accepted, every)
+    for line in lines or ():
+        written, text = line.original.string, (line.value or "").strip()
+        # It begins with the blank lines before it.
+        number = line.original.line + written[: len(written) - len(written.lstrip())].count("\n")
+        if line.error:
+            wrong.append(f"line {number}")
+        elif line.key and text:
+            found[line.key] = number, text
+    if wrong:
+        what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
+        problems.add("--env-file", what, accepted)
+    return found
 
 
 def _names(given: Given, argv: Sequence[str]) -> Mapping[str, str]:
