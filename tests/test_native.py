@@ -45,14 +45,20 @@ def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> No
     ("environment", "words"),
     [
         ({"RUNNER_OS": "Windows"}, "runs on Linux and macOS runners"),
-        ({"RUNNER_OS": "macOS", "PYTHON": "/nowhere/python3"}, "Python 3.10 or later"),
+        ({"RUNNER_OS": "macOS", "PYTHON": "/nowhere/python3"}, "Python 3.10 or later is needed"),
+        ({"RUNNER_OS": "Linux"}, "here python3 is: Python 3.9.2. Put actions/setup-python before this step"),
     ],
 )
 def test_what_it_cannot_run_on_is_one_annotation(tmp_path: Path, environment: dict[str, str], words: str) -> None:
-    """Exit code 2 and a sentence that says what is missing."""
+    """Exit code 2 and a sentence that says what is missing; a Python that is too old is told by its version."""
+    for name in ("python3", *(f"python3.{minor}" for minor in range(10, 14))):
+        old = tmp_path / "bin" / name
+        old.parent.mkdir(exist_ok=True)
+        old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2\n')
+        old.chmod(0o755)
     ended = subprocess.run(
         ["sh", str(FOLDER / "run")],
-        env={"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path), **environment},
+        env={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path), **environment},
         capture_output=True,
         text=True,
         check=False,
