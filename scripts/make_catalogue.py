@@ -20,11 +20,13 @@ from uploader.text import format_size
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
 PAGE = ROOT / "docs" / "METHODS.md"
-HEAD = """# All upload methods
+PAGE_TEXT = """# All upload methods
 
 {count} methods, from Google's discovery documents ({source}). Each line has the `target`, the path, whose braces
 are filled by `params`, and the largest file. [TARGETS.md](TARGETS.md) explains `params`, `metadata`, names and repeats.
 
+```text
+{lines}```
 """
 PACKAGE = "google-api-python-client"
 AUTH = "https://www.googleapis.com/auth/"
@@ -174,8 +176,8 @@ def page(data: dict[str, Any]) -> str:
     for target, one in data["methods"].items():
         facts = [format_size(one["max_size"])] if one["max_size"] else []
         facts += [] if one["resumable"] else ["not resumable"]
-        lines.append(f"- `{target}` `{one['path']}` {', '.join(facts)}".rstrip() + "\n")
-    return HEAD.format(count=len(lines), source=data["source"]) + "".join(lines)
+        lines.append(f"{target} {one['path']} {', '.join(facts)}".rstrip() + "\n")
+    return PAGE_TEXT.format(count=len(lines), source=data["source"], lines="".join(lines))
 
 
 if __name__ == "__main__":

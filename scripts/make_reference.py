@@ -6,30 +6,28 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from uploader import __version__
 from uploader.inputs import Field, Inputs, fields
 from uploader.inputs.other_tools import Row, tools
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 112
-INPUTS = "\ninputs:\n"  # the line of action.yml below which everything is made
-MARK = "<!-- {part}: {which}, made by scripts -->\n"
-IMAGE = f"ghcr.io/OWNER/google-release-uploader:v{__version__}"
+# What is between two lines of this kind, each a comment, is made here; everything else in a file is written by hand.
+MADE = r"(?ms)^([^\n]*made-by-scripts:{part}\b[^\n]*\n)(.*?)(^[^\n]*end:{part}\b)"
 
 OUTPUTS: Mapping[str, str] = {
     "id": "The resource id of the first file.",
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
     "edit-id": "The Play edit. Empty if it was deleted: when nothing had to be changed, after a dry run, after most "
     "failures.",
-    "committed": "`true` when everything that was asked for is committed on Google Play, including when nothing had "
-    "to be changed; empty when the run ended before it could see whether the commit happened; otherwise `false`, as "
-    "in every rehearsal.",
+    "committed": "`true` when everything that was asked for is committed on Google Play, or nothing had to be changed; "
+    "empty when nobody knows; otherwise `false`, as in every rehearsal.",
     "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits for a person in the "
     "Play Console; empty when nobody knows, and in every rehearsal.",
     "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), else `false`.",
@@ -59,24 +57,6 @@ OUTPUTS: Mapping[str, str] = {
     "results-file": "The path of `uploader-results.json` in the workspace, an array with one object for each upload.",
 }
 
-NATIVE_HEAD = """\
-# Made by scripts/make_reference.py: the action for runners without Docker, macOS among them. It installs the locked
-# dependencies with the runner's own Python and runs the same program with the same inputs and outputs.
-name: Google release uploader (native)
-description: >-
-  Uploads release artifacts to Google Play, Gmail and other Google services, on runners without Docker.
-author: google-release-uploader
-"""
-NATIVE_RUNS = """
-runs:
-  using: composite
-  steps:
-    - id: run
-      shell: sh
-      run: exec sh "$GITHUB_ACTION_PATH/run"
-      env:
-"""
-
 # Secrets are no inputs of a component, whose values anyone may read in the pipeline: they stay masked variables.
 # GitLab has no job summary.
 LEFT_OUT = ("credentials", "state-key", "job-summary")
@@ -92,83 +72,27 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
 OPTIONS = ("api-endpoint", "workload-identity-provider", "service-account", "impersonate-user")
 WORD = r"^[\w$@+.:/\[\]-]*$"
 
-COMPONENT_HEAD = f"""\
-# Made by scripts/make_reference.py. A job that uploads; give it secrets as masked variables of the project:
-# UPLOADER_CREDENTIALS (a file, or base64), or none at all for a keyless login; UPLOADER_STATE_KEY for resuming keyless.
-spec:
-  inputs:
-    job-name:
-      description: The name of the job.
-      default: upload
-    stage:
-      description: The stage of the job.
-      default: deploy
-    image:
-      description: The image of the uploader. A released component names it by digest.
-      default: {IMAGE}
-    rules:
-      description: When the job runs, as GitLab's `rules` say it. Unless given, for tags.
-      type: array
-      default:
-        - if: $CI_COMMIT_TAG
-    resource-group:
-      description: Jobs of one group wait for each other. Google closes an edit when the same account opens another one.
-      default: release
-"""
-COMPONENT_JOB = """\
----
-$[[ inputs.job-name ]]:
-  stage: $[[ inputs.stage ]]
-  image:
-    name: $[[ inputs.image ]]
-    entrypoint: [""]
-  rules: $[[ inputs.rules ]]
-  resource_group: $[[ inputs.resource-group ]]
-  id_tokens:
-    UPLOADER_ID_TOKEN:
-      aud: https://iam.googleapis.com/$[[ inputs.workload-identity-provider ]]
-  variables:
-"""
-COMPONENT_TAIL = """\
-  # A temporary failure keeps the upload; the next attempt goes on from there.
-  retry:
-    max: 2
-    exit_codes: [75]
-  cache:
-    key: $[[ inputs.job-name ]]-$CI_COMMIT_REF_SLUG
-    paths:
-      - $[[ inputs.state-dir ]]
-    when: always
-  artifacts:
-    when: always
-    access: developer
-    paths:
-      - uploader-*.json
-    reports:
-      dotenv: uploader.env
-"""
-
 
 def action(before: str) -> str:
-    """action.yml with its inputs and outputs made from the tables; what stands above them stays."""
-    head, mark, _ = before.partition(INPUTS)
-    return head + mark + "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))
+    """action.yml with its inputs and outputs made from the tables."""
+    return replaced(before, {"inputs": "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))})
 
 
-def native(_: str = "") -> str:
-    """The whole composite action. The runner passes no INPUT_ variables to its steps, so that they are named here."""
+def native(before: str) -> str:
+    """The composite action. The runner passes no INPUT_ variables to its steps, so that they are named here."""
     outputs = _action_outputs(value="    value: ${{{{ steps.run.outputs.{name} }}}}\n")
     passed = (f"        INPUT_{field.attribute.upper()}: ${{{{ inputs.{field.name} }}}}\n" for field in fields())
-    return "".join((NATIVE_HEAD, INPUTS, *_action_inputs(), "\noutputs:\n", *outputs, NATIVE_RUNS, *passed))
+    inputs = "".join((*_action_inputs(), "\noutputs:\n", *outputs))
+    return replaced(before, {"inputs": inputs, "variables": "".join(passed)})
 
 
-def component(_: str = "") -> str:
-    """The whole GitLab CI/CD component."""
+def component(before: str) -> str:
+    """The GitLab CI/CD component, with its inputs, and how they are handed to the program."""
     included = [field for field in fields() if field.name not in LEFT_OUT]
     inputs = (line for field in included for line in _component_input(field))
     named = [field for field in included if field.name not in OPTIONS]
     variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in named)
-    return "".join((COMPONENT_HEAD, *inputs, COMPONENT_JOB, *variables, *_component_script(), COMPONENT_TAIL))
+    return replaced(before, {"inputs": "".join(inputs), "variables": "".join((*variables, *_component_script()))})
 
 
 def reference(before: str) -> str:
@@ -186,8 +110,10 @@ def reference(before: str) -> str:
 
 
 def migration(before: str) -> str:
-    """docs/MIGRATION.md with a table for each tool: every input of it, what that is here, and a remark."""
-    return replaced(before, {name: _tool(*tool) for name, tool in tools().items()})
+    """docs/MIGRATION.md with a table for each of the tools in it: every input, what that is here, and a remark."""
+    return replaced(
+        before, {name: _tool(*tool) for name, tool in tools().items() if f"made-by-scripts:{name}-" in before}
+    )
 
 
 FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file holds
@@ -200,21 +126,20 @@ FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file hol
 
 
 def replaced(text: str, parts: Mapping[str, str]) -> str:
-    """The page with the parts between marks replaced. Raises ValueError when a mark around one of them is missing."""
+    """The file with the parts between marks replaced. Raises ValueError when a mark around one of them is missing."""
     for part, made in parts.items():
-        begin, end = (MARK.format(part=part, which=which) for which in ("begin", "end"))
-        head, rest = text.split(begin)
-        _, tail = rest.split(end)
+        head, begin, _, end, tail = re.split(MADE.format(part=part), text)
         text = head + begin + made + end + tail
     return text
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in (header, ("---",) * len(header), *rows))
+    """A table in Markdown. A pipe at the end of a line is needed by nobody."""
+    return "".join(f"{' | '.join(row).rstrip(' |')}\n" for row in (header, ("---",) * len(header), *rows))
 
 
 def _tool(title: str, rows: Iterable[Row]) -> str:
+    rows = (row for row in rows if row.remark not in ("other actions", "the same"))
     named = ((", ".join(name if " " in name else f"`{name}`" for name in row.names), row) for row in rows)
     return table((title, "here", "remarks"), ((names, row.here, row.remark) for names, row in named))
 

@@ -1,53 +1,127 @@
-"""Writes two tables into docs/TROUBLESHOOTING.md: Google Play's messages, and every code of the output `failure`."""
+"""Writes what a run can end with into docs/TROUBLESHOOTING.md: every failure code, with the messages that have it.
+
+`python -m scripts.make_troubleshooting` takes them from the program's tables, and from its source wherever an error is
+made; what is known only during a run is an ellipsis.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
-from scripts.make_reference import ROOT, replaced, table
+from scripts.make_reference import ROOT, replaced
 from uploader import errors
 from uploader.auth.google import CAUSES
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
 from uploader.retry import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS
 
-EXIT = {True: CredentialsError.exit_code, False: ApiError.exit_code}
 DOCUMENT = ROOT / "docs" / "TROUBLESHOOTING.md"
+KINDS: dict[str, type[UploaderError]] = {
+    one.__name__: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UploaderError)
+}
+# The calls that make an error of a kind, by the last part of their name.
+MADE: dict[str, type[UploaderError]] = {**KINDS, "add": InputError, "wrong": InputError, "wait": TemporaryError}
+# What these folders say is listed whole: errors, mistakes and warnings.
+SUBJECTS = {"login": "auth", "network": "http", "files": "files", "state": "state"}
+CAUGHT = ("BrokenPipeError", "HTTPException", "TimeoutError")  # what these say is shown to nobody
+UNKNOWN = "…"
+Message = tuple[int, str, str]  # exit code, failure code, words
 
 
 def renewed(text: str) -> str:
-    """The document with its tables made again."""
-    words = ((one.words, one.cause, one.hint, str(EXIT[one.permission]), f"`{one.code}`") for one in KNOWN_ERRORS)
-    messages = (tuple(cell.replace("|", "\\|") for cell in row) for row in words)
-    codes = ((str(number), ", ".join(f"`{code}`" for code in codes)) for number, codes in failures().items())
-    header = ("Google's words", "likely cause", "what to do", "exit", "`failure`")
-    return replaced(text, {"messages": table(header, messages), "failures": table(("exit", "`failure`"), codes)})
+    """The document with everything in it made again that is made here."""
+    found = sorted(messages(), key=lambda one: one[:2])
+    exits = {code: number for number, code, _ in reversed(found)}
+    parts = {f"exit-{number}": "" for number in sorted(set(exits.values()))}
+    for code, number in sorted(exits.items()):
+        lines = dict.fromkeys(words for _, its, words in found if its == code and words)
+        others = {other for other, its, _ in found if its == code} - {number}
+        also = (f"Also with exit code {other}." for other in others)
+        parts[f"exit-{number}"] += "\n\n".join((f"\n### {code}", *also, *lines)) + "\n"
+    told = " ".join(words for *_, words in found)
+    for subject, folder in SUBJECTS.items():
+        sources = (Source(path) for path in sorted((ROOT / "uploader" / folder).glob("*.py")))
+        texts = dict.fromkeys(text for source in sources for text in source.texts())
+        parts[subject] = "\n```text\n" + "".join(f"{one}\n" for one in texts if one not in told) + "```\n"
+    return replaced(text, {part: f"{made}\n" for part, made in parts.items()})
 
 
-def failures() -> dict[int, list[str]]:
-    """Every code that a run can end with, by exit code: those of the kinds of errors first, then particular ones."""
-    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UploaderError)]
-    found = [(one.exit_code, one.code) for one in kinds if one is not Interrupted]
-    found += [(end.exit_code, end.code) for end in map(Interrupted, (2, 15))]
-    particular = [(EXIT[known.permission], known.code) for known in KNOWN_ERRORS]
-    particular += [(TemporaryError.exit_code, code) for code in ADVICE]
-    particular += [(CredentialsError.exit_code, code) for code, *_ in CAUSES]
-    particular += [given for file in (ROOT / "uploader").rglob("*.py") for given in _given(file)]
-    by_exit: dict[int, list[str]] = {}
-    for number, code in dict.fromkeys((*found, *sorted(particular))):
-        by_exit.setdefault(number, []).append(code)
-    return dict(sorted(by_exit.items()))
+def messages() -> Iterator[Message]:
+    """Everything that a run can end with: the kinds of errors, the program's tables, and what its source makes."""
+    for kind in KINDS.values():
+        if kind is not Interrupted:
+            yield kind.exit_code, kind.code, re.split("[;.]", str(kind.__doc__))[0] + "."
+    yield from ((end.exit_code, end.code, str(end)) for end in map(Interrupted, (2, 15)))
+    for known in KNOWN_ERRORS:
+        exit_code = CredentialsError.exit_code if known.permission else ApiError.exit_code
+        yield exit_code, known.code, f"*{known.words}* {known.hint}"
+    for code, words, *advice in CAUSES:
+        yield CredentialsError.exit_code, code, f"*{words}*: {' '.join(advice)}"
+    yield from ((TemporaryError.exit_code, code, " ".join(advice)) for code, advice in ADVICE.items())
+    for path in sorted((ROOT / "uploader").rglob("*.py")):
+        yield from Source(path).errors()
 
 
-def _given(file: Path) -> Iterator[tuple[int, str]]:
-    """The codes that are given to an error, or to a problem with an input, where it is made."""
-    for call in (node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)):
-        kind = getattr(errors, ast.unparse(call.func), InputError)
-        for word in call.keywords:
-            if word.arg == "code" and isinstance(word.value, ast.Constant):
-                yield getattr(kind, "exit_code", InputError.exit_code), str(word.value.value)
+class Source:
+    """One file of the program."""
+
+    def __init__(self, path: Path) -> None:
+        self.module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        self.nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        assigned = [node for node in self.nodes if isinstance(node, ast.Assign)]
+        self.assigned = sorted(assigned, key=lambda node: node.lineno, reverse=True)
+
+    def errors(self) -> Iterator[Message]:
+        """The errors that are made in this file, each with its remedy, or its cause where it has none."""
+        for call in (node for node in self.nodes if isinstance(node, ast.Call)):
+            kind = MADE.get(ast.unparse(call.func).rpartition(".")[2])
+            told = {word.arg: self.text(word.value, call.lineno) for word in call.keywords}
+            given = [self.text(one, call.lineno) for one in call.args]
+            code = told.get("code") or (kind.code if kind else "")
+            if kind is InputError and "code" in told:
+                yield kind.exit_code, code, f"*{': '.join(given[:-1])}* Accepted: {given[-1]}."
+            elif kind not in (None, InputError, Interrupted) and UNKNOWN not in code:
+                advice = next((told[name] for name in ("hint", "cause") if re.search(r"\w", told.get(name, ""))), "")
+                what = [f"*{each}*" for each in given if re.search(r"\w", each)]
+                yield kind.exit_code, code, " ".join((*what[:1], advice)) if advice else ""
+
+    def texts(self) -> Iterator[str]:
+        """Every text of three words or more that the file holds, but for descriptions and for what is accepted."""
+        left_out = [node.value for node in self.nodes if isinstance(node, ast.Expr)]
+        left_out += [part for node in self.nodes if isinstance(node, ast.JoinedStr) for part in node.values]
+        calls = [node for node in self.nodes if isinstance(node, ast.Call)]
+        left_out += [part for call in calls if ast.unparse(call.func) in CAUGHT for part in call.args]
+        left_out += [call.args[2] for call in calls if len(call.args) > 2]
+        left_out += [word.value for call in calls for word in call.keywords if word.arg == "cause"]
+        left_out += [one.value for one in self.assigned if "accepted" in ast.unparse(one.targets[0]).lower()]
+        for node in self.nodes:
+            if isinstance(node, ast.Constant | ast.JoinedStr) and node not in left_out:
+                text = re.sub(r"\{\w+\}", UNKNOWN, self.text(node, node.lineno)).strip()
+                if len(re.findall(r"(?<!\S)[a-z']+(?!\S)", text)) > 2 and not text.startswith("b'"):
+                    yield text
+
+    def text(self, node: ast.expr, line: int) -> str:
+        """What an expression says, as far as the source tells."""
+        if isinstance(node, ast.FormattedValue):
+            named = isinstance(node.value, ast.Name) and node.value.id.isupper()
+            return self.text(node.value, line) if named else UNKNOWN
+        if isinstance(node, ast.Constant):
+            return str(node.value)
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self.text(part, line) for part in node.values)
+        if isinstance(node, ast.IfExp):
+            return " / ".join(filter(None, (self.text(node.body, line), self.text(node.orelse, line))))
+        if isinstance(node, ast.BoolOp):
+            return self.text(node.values[-1], line)
+        if isinstance(node, ast.Name):
+            before = [one for one in self.assigned if ast.unparse(one.targets[0]) == node.id and one.lineno < line]
+            known = getattr(self.module, node.id, None)
+            return self.text(before[0].value, before[0].lineno) if before and not known else str(known or UNKNOWN)
+        return UNKNOWN
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from tests.support.runner import gitlab
 from tests.support.runner.gitlab import Project
+from uploader.auth.google import CAUSES
+from uploader.retry import ADVICE
+from uploader.services.play.known_errors import KNOWN_ERRORS
 
 ROOT = Path(__file__).resolve().parent.parent
 KEYLESS = ("workload-identity-provider", "service-account")
@@ -105,3 +108,15 @@ def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> N
         tag = project.start(shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2")
         assert tag.code == 0, tag.log
         assert len(google.state()["edits"]["committed"]) == 1
+
+
+def test_every_failure_code_has_a_heading_to_link_to() -> None:
+    """The summary links to it; an anchor that is there twice would lead to the wrong place."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "uploader").rglob("*.py")]
+    codes = {code for source in sources for code in re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', source)}
+    codes |= {*ADVICE, *(code for code, *_ in CAUSES), *(known.code for known in KNOWN_ERRORS)}
+    text = (ROOT / "docs" / "TROUBLESHOOTING.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    assert len(codes) > 90
+    assert codes <= {*headings}
+    assert len(headings) == len({*headings})

@@ -92,7 +92,8 @@ def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(project: Proj
         (stored,) = google.state()["objects"]
     assert stored["size"] == 1_000_000
     assert f"resumed=true bytes={1_000_000 - 2 * 262_144}" in words(again.log)  # whole granules are what a server keeps
-    assert "\n  retry:\n    max: 2\n    exit_codes: [75]\n" in make_reference.COMPONENT_TAIL
+    component = (ROOT / "templates/upload.yml").read_text(encoding="utf-8")
+    assert "\n  retry:\n    max: 2\n    exit_codes: [75]\n" in component
 
 
 def test_two_jobs_share_an_edit(project: Project) -> None:

@@ -170,7 +170,7 @@ class Inputs:
         "another. A mail is always resumable.")
     chunk_size: int | None = _given(TRANSFER, parsers.size, "auto",
         "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole file goes in "
-        "one request; after an interruption it is sent in chunks of growing size.")
+        "one request, after an interruption the rest in chunks of growing size (OTA: first in one again).")
     concurrency: int | None = _given(TRANSFER, parsers.files_at_once, "auto",
         "How many files to upload at once, 1 to 64, if the service allows it. `auto` is 16 for files of at most 8 MiB, "
         "and 4 for larger ones and for what changes one Play edit.")
