@@ -146,7 +146,7 @@ def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
         for name, each in runs.items()
     ]
     text = f"## A large file\n\n{size // MIB} MiB over TLS. This program computes the sha256 of what it sends.\n\n"
-    return text + table(("", "seconds", "throughput to curl's", "processor seconds", "peak MiB"), rows)
+    return text + table(("client", "seconds", "throughput to curl's", "processor seconds", "peak MiB"), rows)
 
 
 def small(here: Ground, rclone: bool, rounds: int) -> str:
@@ -159,7 +159,7 @@ def small(here: Ground, rclone: bool, rounds: int) -> str:
     runs = in_turns(everybody, rounds)
     rows = [(name, f"{median(run.seconds for run in each):.2f}") for name, each in runs.items()]
     text = "## Small files\n\n200 files of 200 KB, every response 50 ms late.\n\n"
-    return text + table(("", "seconds"), rows)
+    return text + table(("client", "seconds"), rows)
 
 
 def memory(here: Ground, sizes: Sequence[int]) -> str:
@@ -184,10 +184,9 @@ def faults(here: Ground, clients: Clients, size: int) -> str:
             again = max(run.seen["received"] - size, 0) / MIB
             cells.append(f"{again:.0f} MiB again" if run.code == 0 else "failed")
         rows.append((name, *cells))
-    text = (
-        "## One fault in the middle of the file\n\nWhat each sends again of the bytes that the server has stored.\n\n"
-    )
-    return text + table(("", "a 503", "a connection reset"), rows)
+    text = "## One fault in the middle of the file\n\n"
+    text += "What each, as it does by itself, sends again of the bytes that the server has stored.\n\n"
+    return text + table(("client", "a 503", "a connection reset"), rows)
 
 
 def start(here: Ground, rounds: int) -> str:
@@ -203,7 +202,7 @@ def start(here: Ground, rounds: int) -> str:
         ("a Python that does nothing", f"{bare:.2f}"),
         ("to the first request, after that", f"{first - bare:.2f}"),
     ]
-    return "## Start\n\n" + table(("", "seconds"), rows)
+    return "## Start\n\n" + table(("client", "seconds"), rows)
 
 
 def image() -> str:
@@ -223,7 +222,7 @@ def image() -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table in Markdown, numbers to the right."""
     lines = [header, ("---", *["---:"] * (len(header) - 1)), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    return "\n".join(" | ".join(map(str, line)) for line in lines)
 
 
 def _head(rounds: int) -> str:
