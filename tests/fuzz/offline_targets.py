@@ -47,7 +47,7 @@ from uploader.services.play.edit_lifecycle import recalled
 from uploader.services.play.gate import Gate, judge, measure
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
-from uploader.services.play.rollout import FirstLook
+from uploader.services.play.rollout import recalled_look, step_since
 from uploader.state.journal import Journal, SessionRecord
 from uploader.transfer import resumable
 
@@ -255,9 +255,9 @@ def _journal(state: Path) -> Journal:
 def edit_records(data: bytes) -> None:
     """What an earlier version may have remembered of an edit, or of a rollout's first look: one of both, or nothing."""
     job = ReleaseJob("com.example.app", tracks=("internal",))
-    look = FirstLook.recalled(data.decode("utf-8", "replace"))
+    look = recalled_look(data.decode("utf-8", "replace"))
     if look is not None:
-        assert not look.step_in(({"versionCodes": ["1"], "status": "draft"},))
+        assert not step_since(look, ({"versionCodes": ["1"], "status": "draft"},))
     found = recalled(job, RecordingContext({job.memory: data.decode("utf-8", "replace")}))
     if found is not None:
         assert isinstance(found.id, str)

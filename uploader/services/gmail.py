@@ -12,7 +12,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
@@ -53,34 +53,6 @@ _ACTIONS = {
 _OF_A_DRAFT = {"drafts.update", "drafts.send"}  # which `draft-id` names
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What is done with a mail, and where.
-
-    `plan` and `done` say it in words; `in_session`: the next run can go on with what this one began; `impersonated` is
-    somebody's mailbox.
-    """
-
-    method: str
-    plan: str
-    done: str
-    endpoint: Endpoint
-    in_session: bool
-    impersonated: bool
-
-    @classmethod
-    def of(cls, inputs: Inputs) -> _Job:
-        """The job that `gmail-action` names."""
-        name, plan, done = _ACTIONS[inputs.gmail_action]
-        method = catalogue.find(f"gmail.users.{name}")
-        assert method, "the catalogue has all of them"
-        replaces = method.template.http_method == "PUT"
-        promise = {"idempotent": replaces, "at_most_once": not replaces, "id_promised": True}
-        endpoint = method.endpoint({"userId": inputs.user_id, "id": inputs.draft_id}, **promise)
-        in_session = replaces or inputs.upload_protocol in {"auto", "resumable"}
-        return cls(name, plan, done, endpoint, in_session, bool(inputs.impersonate_user))
-
-
 def prepare(
     inputs: Inputs,
     files: tuple[Artifact, ...],
@@ -89,39 +61,49 @@ def prepare(
     token: Callable[[], str] = lambda: secrets.token_hex(16),
 ) -> Prepared:
     """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every problem."""
-    job, problems = _Job.of(inputs), Problems()
-    if job.method in _OF_A_DRAFT and not inputs.draft_id:
+    (method, plan, _), endpoint, problems = _ACTIONS[inputs.gmail_action], _endpoint(inputs), Problems()
+    if method in _OF_A_DRAFT and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     has_mail = mail_message.given(inputs, files)
     resource = problems.collect(lambda: read_resource(inputs, mail=has_mail)) or {}
-    if not has_mail and (inputs.metadata or job.method == "drafts.send"):
+    if not has_mail and (inputs.metadata or method == "drafts.send"):
         problems.raise_if_any()
         held = "raw" in resource or "raw" in _message_of(resource)
-        if held or job.method == "drafts.send":
-            line = f"{job.plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
+        if held or method == "drafts.send":
+            line = f"{plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
             # Without a note where a draft is sent: it is gone then, and can't be sent again.
-            send = partial(batch.send_metadata, job.endpoint, resource, _HELD if held else job.endpoint.id, held)
-            return _prepared(inputs, job, send, line)
+            send = partial(batch.send_metadata, endpoint, resource, _HELD if held else endpoint.id, held)
+            return _prepared(inputs, endpoint, send, line)
     if files and inputs.shard and inputs.shard[1] > 1:
         what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
-    limit = job.endpoint.max_size or 0
-    mail = problems.collect(lambda: mail_message.read(inputs, files, to_send=job.method.endswith(".send"), limit=limit))
+    limit = endpoint.max_size or 0
+    mail = problems.collect(lambda: mail_message.read(inputs, files, to_send=method.endswith(".send"), limit=limit))
     if mail is None:
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
-    upload = Upload(job.endpoint, _artifact(mail, identity), _MEDIA, resource or None)
+    upload = Upload(endpoint, _artifact(mail, identity), _MEDIA, resource or None)
     batch.check(upload, inputs.upload_protocol, problems)
     problems.raise_if_any()
     attached = f", with {plural(mail.attachments, 'attachment')}" if mail.attachments else ""
     to = f" to {plural(mail.recipients, 'recipient')}" if mail.recipients else ""
-    line = f"{job.plan} {mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
-    return _prepared(inputs, job, partial(_send, job, mail, identity, upload), line, mail.warnings)
+    line = f"{plan} {mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
+    in_session = endpoint.idempotent or inputs.upload_protocol in {"auto", "resumable"}
+    return _prepared(inputs, endpoint, partial(_send, mail, identity, upload, in_session), line, mail.warnings)
 
 
-def _prepared(inputs: Inputs, job: _Job, send: _Send, line: str, warnings: tuple[str, ...] = ()) -> Prepared:
+def _endpoint(inputs: Inputs) -> Endpoint:
+    method = catalogue.find(f"gmail.users.{_ACTIONS[inputs.gmail_action][0]}")
+    assert method, "the catalogue has all of them"
+    replaces = method.template.http_method == "PUT"
+    promise = {"idempotent": replaces, "at_most_once": not replaces, "id_promised": True}
+    return method.endpoint({"userId": inputs.user_id, "id": inputs.draft_id}, **promise)
+
+
+def _prepared(inputs: Inputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()) -> Prepared:
     would = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
-    return Prepared((line,), job.endpoint.scopes, would if inputs.dry_run else partial(_flow, job, send), warnings)
+    flow = partial(_flow, inputs.gmail_action, bool(inputs.impersonate_user), send)
+    return Prepared((line,), endpoint.scopes, would if inputs.dry_run else flow, warnings)
 
 
 def _artifact(mail: mail_message.Mail, identity: MessageIdentity) -> Artifact:
@@ -165,14 +147,19 @@ def _message_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     return inside if isinstance(inside, dict) else {}
 
 
-def _send(job: _Job, mail: mail_message.Mail, identity: MessageIdentity, upload: Upload, context: Context) -> _Response:
-    """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end."""
+def _send(
+    mail: mail_message.Mail, identity: MessageIdentity, upload: Upload, in_session: bool, context: Context
+) -> _Response:
+    """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end.
+
+    `in_session`: the next run can go on with what this one began.
+    """
     along = json.dumps(upload.metadata, sort_keys=True) if upload.metadata else ""
     digest = hashlib.sha256(identity.without(upload.artifact.data or b"")).hexdigest()
     key = f"mail {upload.endpoint.id} {upload.endpoint.path} {digest} {along}".rstrip()
     earlier = MessageIdentity.parse(context.recall(key) or "")
     if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
-        if not job.in_session:
+        if not in_session:
             context.remember(key, None)
             remedy = "`upload-protocol: resumable` can ask the server."
             raise batch.begun_before(mail.name, f"{earlier.date:{batch.MINUTE}}", remedy)
@@ -181,31 +168,32 @@ def _send(job: _Job, mail: mail_message.Mail, identity: MessageIdentity, upload:
     try:
         result: FileResult = yield upload
     except UploaderError as error:
-        if not (isinstance(error, _SESSION_KEPT) if job.in_session else batch.unanswered(error)):
+        if not (isinstance(error, _SESSION_KEPT) if in_session else batch.unanswered(error)):
             context.remember(key, None)  # a mail that is sent after this is another one
         raise
     context.remember(key, None)
     return result.resource
 
 
-def _flow(job: _Job, send: _Send, context: Context) -> Flow:
+def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Flow:
     """Sends, and makes outputs of the response, which is a draft with a message inside, or a message.
 
     A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own.
     """
+    method, _, done = _ACTIONS[action]
     try:
         response = yield from send(context)
     except ApiError as error:
-        if error.reason == "failedPrecondition" and not job.impersonated:
+        if error.reason == "failedPrecondition" and not impersonated:
             error.cause = "A service account has no mailbox of its own."
             error.hint = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
-        if error.status == 404 and job.method in _OF_A_DRAFT:
+        if error.status == 404 and method in _OF_A_DRAFT:
             error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
             error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."
         raise
-    is_draft = job.method in {"drafts.create", "drafts.update"}
+    is_draft = method in {"drafts.create", "drafts.update"}
     sent = _message_of(response) if is_draft else response
     draft = response.get("id") if is_draft else None
     known = {"draft-id": draft, "message-id": sent.get("id"), "thread-id": sent.get("threadId")}
     context.publish({name: value for name, value in known.items() if isinstance(value, str) and value})
-    return Outcome(f"{job.done}, id {response.get('id') or 'unknown'}.")
+    return Outcome(f"{done}, id {response.get('id') or 'unknown'}.")

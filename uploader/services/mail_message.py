@@ -51,7 +51,7 @@ _RECIPIENTS = ("To", "Cc", "Bcc")
 _MAX_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
 _MAX_ALL_HEADERS = 2 * _MAX_HEADERS  # with those of all parts; each counts _PART more than it has
 _PART = 256
-# Bytes of one header with parameters, and of any other one: both take the library quadratic time.
+# Bytes of one header with parameters, and of any other one in a part: both take the library quadratic time.
 _MAX_STRUCTURE, _MAX_TEXT = 4096, 65_536
 _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
@@ -67,16 +67,13 @@ class MessageIdentity:
     token: str
 
     def __str__(self) -> str:
-        return f"{self.date.astimezone(timezone.utc).isoformat(timespec='seconds')} {self.token}"
+        return f"{self.date.timestamp():.0f} {self.token}"
 
     @classmethod
     def parse(cls, text: str) -> MessageIdentity | None:
         """The identity that `str` wrote; None for anything else."""
-        found = re.fullmatch(r"([-0-9T:]{19}\+00:00) ([0-9a-f]{32})", text)
-        try:
-            return cls(datetime.fromisoformat(found[1]), found[2]) if found else None
-        except ValueError:
-            return None
+        found = re.fullmatch(r"([0-9]{1,11}) ([0-9a-f]{32})", text)
+        return cls(datetime.fromtimestamp(int(found[1]), timezone.utc), found[2]) if found else None
 
     def without(self, message: bytes) -> bytes:
         """What a message says that was composed under this identity: the same bytes under any other."""
@@ -314,7 +311,7 @@ def _faults(message: bytes) -> Iterator[str]:
         has = "has a part with" if number else "has"
         for name, value in part.items():
             structured = name.lower() in _STRUCTURE
-            limit = _MAX_STRUCTURE if structured else _MAX_TEXT
+            limit = _MAX_STRUCTURE if structured else _MAX_TEXT if number else _MAX_HEADERS
             if len(str(value)) > limit:
                 yield f"{has} a {name} header of more than {limit:,} bytes."
             # A file's name, for one, put together and decoded as RFC 2231 says.

@@ -49,10 +49,6 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     )
     types = endpoint.media_types
     uploads = tuple(Upload(endpoint, file, media_types.choose(file, types), metadata or None) for file in files)
-    for file in files:
-        if file.size is None:
-            what = f"{file.name} is a stream; whether it is an image can't be checked."
-            problems.add("files", what, "an image file")
     sends = batch.prepared(inputs, uploads, problems) if files or problems else None
     made = sends or batch.metadata_alone(inputs, endpoint, metadata)
     return replace(made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context)))

@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
 from uploader.inputs.parsers import Limit, Metric
@@ -74,12 +74,7 @@ class Measurement:
         return self.interval or wilson(self.rate, self.users)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """All of one metric: its measurements, and the day before which they end."""
-
-    end: date
-    rows: tuple[Measurement, ...]
+Measured: TypeAlias = tuple[date, tuple[Measurement, ...]]  # all of one metric, and the day before which they end
 
 
 @dataclass(frozen=True)
@@ -140,7 +135,7 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
         rows += _rows(response, name)
         token = response.get("nextPageToken")
         if not token:
-            return Measured(end, tuple(rows))
+            return end, tuple(rows)
         query = {**query, "pageToken": str(token)}
     raise ProtocolError(f"The Reporting API returned more than {MAX_PAGES} pages of the {metric}.")
 
@@ -168,10 +163,8 @@ def _rows(response: object, name: str) -> Iterator[Measurement]:
         if name not in values or "distinctUsers" not in values:
             continue  # left out for this version and day, as if the whole row were
         users, rate = (_number(values[metric].get("decimalValue")) for metric in ("distinctUsers", name))
-        if not (0 <= users < 1e12 and 0 <= rate < 1e12):
-            raise ProtocolError("The Reporting API returned a number in an undocumented format.")
-        if rate > 1:
-            raise ProtocolError(f"The Reporting API returned a rate of {rate:g}, which is not a share of users.")
+        if not (0 <= users < 1e12 and 0 <= rate <= 1):
+            raise ProtocolError(f"The Reporting API returned a rate of {rate:g} of {users:g} users, which can't be.")
         bounds = values[name].get("decimalValueConfidenceInterval")
         given = bounds if isinstance(bounds, Mapping) else {}
         lower, upper = (_number(given.get(bound)) for bound in ("lowerBound", "upperBound"))
@@ -216,14 +209,14 @@ def _judge(
     name = NAMES[limit.metric]
     if isinstance(measured, str):
         return Judgement("hold", (f"the {name} is not known: {measured}",))
-    end = measured.end
+    end, measurements = measured
     old = now - datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp() - DAY_ENDS
     if old < 0:
         return Judgement("hold", (f"the {name} is not known: Google dates its newest data to the future, {end}.",))
     if old > gate.max_age:
         age = f"before {end}, which is more than {gate.max_age / 3600:g} hours ago"
         return Judgement("hold", (f"the {name} is stale: the newest data end {age}.",))
-    period = [row for row in measured.rows if end - timedelta(gate.days) <= row.day < end]
+    period = [row for row in measurements if end - timedelta(gate.days) <= row.day < end]
     rows = sorted((row for row in period if row.code in codes), key=lambda row: (row.day, row.code))
     compared = [row for row in period if row.code in baseline and row.users >= gate.min_users]
     judged = tuple(_day(limit, row, compared, gate.min_users) for row in rows)

@@ -28,6 +28,7 @@ WORDS = {  # in their order
     APPROVED: "approved, not published",
     PUBLISHED: "published",
 }
+WHY_REJECTED = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
 _ORDER = list(WORDS)
 _PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"
 _PREFIX = "RELEASE_LIFECYCLE_STATE_"
@@ -134,7 +135,7 @@ def awaited(
         trouble = ReleaseTrouble(
             f"Google Play's review rejected the release of {package} ({told}).",
             cause="It breaks a policy, or a declaration is missing or untrue.",
-            hint=f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}",
+            hint=WHY_REJECTED,
             code="review-rejected",
         )
     elif not through:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from uploader.errors import (
     ApiError,
@@ -38,6 +38,8 @@ from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
+# The version codes and the share of the release in progress, as the first edit had it: what a step shows against.
+FirstLook: TypeAlias = tuple[tuple[str, ...], float]
 NO_STEP = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
 
 
@@ -60,29 +62,22 @@ class Decision:
     trouble: str = ""
 
 
-@dataclass(frozen=True)
-class FirstLook:
-    """The release in progress at the first look of a run, or of a killed one before it: what a step shows against."""
-
-    codes: tuple[str, ...]
-    share: float
-
-    @classmethod
-    def recalled(cls, text: str) -> FirstLook | None:
-        """The look that `text` holds; what can't be read is none."""
-        try:
-            codes, share = json.loads(text)
-            return cls(tuple(map(str, codes)), float(share))
-        except (ValueError, TypeError, OverflowError, RecursionError):
-            return None
-
-    def step_in(self, releases: Releases) -> Release | None:
-        """The release, if it has reached more users since."""
-        for one in releases:
-            wider = one.get("status") == "inProgress" and one.get("userFraction", 0) > self.share + NO_STEP
-            if tracks.codes(one) == self.codes and (wider or one.get("status") == "completed"):
-                return one
+def recalled_look(text: str) -> FirstLook | None:
+    """The first look of a killed run that `text` holds; what can't be read is none."""
+    try:
+        codes, share = json.loads(text)
+        return tuple(map(str, codes)), float(share)
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
+
+
+def step_since(first: FirstLook, releases: Releases) -> Release | None:
+    """The release of the first look, if it has reached more users since."""
+    for one in releases:
+        wider = one.get("status") == "inProgress" and one.get("userFraction", 0) > first[1] + NO_STEP
+        if tracks.codes(one) == first[0] and (wider or one.get("status") == "completed"):
+            return one
+    return None
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -216,8 +211,8 @@ class Rollout:
         found = yield from current_releases(edit, track)
         live = edit.before.get(track, found)
         require_one(track, live)
-        first = self._first or FirstLook.recalled(edit.changes.get(f"track:{track}", ""))
-        made = first.step_in(live) if first else None
+        first = self._first or recalled_look(edit.changes.get(f"track:{track}", ""))
+        made = step_since(first, live) if first else None
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
         if in_doubt:
             edit.apply(Event.SEEN_LIVE if made else Event.NOT_SEEN)
@@ -249,7 +244,7 @@ class Rollout:
         if release is None:
             return "", gate.Judgement("pass")
         codes = tracks.codes(release)
-        self._first = FirstLook(codes, release.get("userFraction", 0.0))
+        self._first = codes, release.get("userFraction", 0.0)
         try:
             state = review.state_of((yield from review.listed(self._job.package, self._track)), codes)
         except (ServiceError, TemporaryError) as error:
@@ -275,7 +270,7 @@ class Rollout:
             edit.before[track] = change.before
             edit.changing(purpose)
         if self._first:
-            edit.changed(purpose, json.dumps([self._first.codes, self._first.share]))
+            edit.changed(purpose, json.dumps(self._first))
         if not settled:
             yield edit.api.update_track(track, change.after)
             edit.seen[track] = change.after
@@ -302,7 +297,7 @@ class Rollout:
         codes = tracks.codes(rollout) if rollout else ()
         ours = [one for one in live if codes and tracks.codes(one) == codes]
         states = tuple((one, state if one in ours else "") for one in live)
-        outputs = {**status.outputs([status.TrackStatus(self._track, states)]), "decision": decision.kind}
+        outputs = {**status.outputs({self._track: states}), "decision": decision.kind}
         for release in ours[:1]:
             outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
             outputs |= {"user-fraction": tracks.user_fraction(release), "lifecycle": state}
@@ -319,8 +314,8 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
         return None
     where = f"{job.package} on {job.tracks[0]}"
     if decision.trouble == "rejected":
-        hint = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
-        return ReleaseTrouble(f"The rollout of {where}: {decision.why}.", hint=hint, code="review-rejected")
+        what = f"The rollout of {where}: {decision.why}."
+        return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
     ours = decision.release is not None
     return ReleaseTrouble(
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why}.",

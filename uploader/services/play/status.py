@@ -8,7 +8,7 @@ with. One that is opened is deleted as soon as it was read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -30,6 +30,7 @@ _WARNING = (
 )
 # What only an edit tells: the tracks with their releases, and the highest version code ever uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
+Reviewed: TypeAlias = tuple[tuple[Release, str], ...]  # the releases of a track, each with the state of its review
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,6 @@ class StatusJob:
     goal: review.ReviewGoal | None = None
     universal_apk: universal_apk.UniversalApkGoal | None = None
     rehearsal: bool = False
-
-
-@dataclass(frozen=True)
-class TrackStatus:
-    """One track: its releases, each with the state of its review."""
-
-    track: str
-    releases: tuple[tuple[Release, str], ...]
-
-    @property
-    def newest(self) -> tuple[Release, str]:
-        """The release with the highest version code."""
-        return max(self.releases, key=lambda each: tracks.highest(each[0]))
 
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
@@ -95,17 +83,17 @@ def flow(job: StatusJob, context: Context) -> Flow:
                     hint="Name the track of the release with `tracks`.",
                     code="no-release-on-track",
                 )
-            codes = tracks.codes(found[0].newest[0])
+            codes = tracks.codes(_newest(next(iter(found.values())))[0])
             outcome = yield from universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
         if job.goal is None or outcome.trouble:
             return outcome
-        names = job.tracks or tuple(one.track for one in found[:1]) or STANDARD[:1]
+        names = job.tracks or tuple(found)[:1] or STANDARD[:1]
         return (yield from review.awaited(job.package, names, (), job.goal, outcome, context))
     except ApiError as refused:
         raise explained(refused) from None
 
 
-def _status(job: StatusJob, context: Context) -> Steps[tuple[tuple[TrackStatus, ...], Outcome]]:
+def _status(job: StatusJob, context: Context) -> Steps[tuple[dict[str, Reviewed], Outcome]]:
     """The tracks that have releases, that of the newest first; and the outcome of a look."""
     lists: dict[str, tuple[review.Listed, ...]] = {}
     for track in job.tracks or STANDARD:
@@ -118,10 +106,11 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[tuple[TrackStatus, 
         lists[track] = yield from review.listed(job.package, track)
     for track in [name for name in job.tracks if name not in on_tracks] if content else ():
         context.warning(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.")
-    every = (_track(track, one, on_tracks.get(track, ()), in_edit=bool(content)) for track, one in lists.items())
-    some = [one for one in every if one.releases]
-    found = tuple(sorted(some, key=lambda one: tracks.highest(one.newest[0]), reverse=True))
-    rows = tuple(_row(one.track, *each) for one in some for each in one.releases)
+    every = {track: _track(one, on_tracks.get(track, ()), in_edit=bool(content)) for track, one in lists.items()}
+    some = {track: reviewed for track, reviewed in every.items() if reviewed}
+    ordered = sorted(some, key=lambda track: tracks.highest(_newest(some[track])[0]), reverse=True)
+    found = {track: some[track] for track in ordered}
+    rows = tuple(_row(track, *each) for track, reviewed in some.items() for each in reviewed)
     table = Section("Tracks", ("Track", "Release", "Name", "Countries", "Review"), rows)
     for row in table.rows:
         context.info(" · ".join(filter(None, row)))
@@ -130,9 +119,9 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[tuple[TrackStatus, 
         context.publish({"next-version-code": str(content[1] + 1)})
     told = "no releases"
     if found:
-        release, state = found[0].newest
+        release, state = _newest(found[ordered[0]])
         known = ", ".join(filter(None, (_in_words(release), review.words(state))))
-        told = f"{found[0].track} has {'+'.join(tracks.codes(release)) or 'no version'}: {known}"
+        told = f"{ordered[0]} has {'+'.join(tracks.codes(release)) or 'no version'}: {known}"
     return found, Outcome(f"{job.package}: {told}.", sections=(table,))
 
 
@@ -171,7 +160,7 @@ def _read(edit: Edit) -> Steps[_EditContent]:
     return found, max((0, *codes))
 
 
-def _track(track: str, listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) -> TrackStatus:
+def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) -> Reviewed:
     """What an edit says of the track (`live`), with the states from the list; and what only the list has."""
     known = {code for release in live for code in tracks.codes(release)}
     # A draft without artifacts has no version codes by which it could be found again; an edit lists it as well.
@@ -180,25 +169,28 @@ def _track(track: str, listed: tuple[review.Listed, ...], live: Releases, *, in_
     drafts = ("DRAFT" if one.get("status") == "draft" else "" for one in live)
     releases = [(one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)]
     releases += [({"name": one.name, "versionCodes": list(one.codes)}, one.state) for one in others]
-    return TrackStatus(track, tuple(releases))
+    return tuple(releases)
 
 
-def outputs(found: Sequence[TrackStatus]) -> dict[str, str]:
+def _newest(reviewed: Reviewed) -> tuple[Release, str]:
+    return max(reviewed, key=lambda each: tracks.highest(each[0]))
+
+
+def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
     """The outputs about what is on tracks; the single values are those of the release with the highest version code."""
-    status = {one.track: {"releases": [_as_json(*each) for each in one.releases]} for one in found}
-    releases = [each for one in found for each in one.releases]
+    status = {track: {"releases": [_as_json(*each) for each in reviewed]} for track, reviewed in found.items()}
+    releases = tuple(each for reviewed in found.values() for each in reviewed)
     codes = sorted({code for release, _ in releases for code in tracks.codes(release)}, key=int, reverse=True)
     values = {"status": json.dumps(status, ensure_ascii=False), "version-codes": ",".join(codes)}
     if releases:
-        release, state = max(releases, key=lambda each: tracks.highest(each[0]))
+        release, state = _newest(releases)
         values |= {"lifecycle": state, "user-fraction": tracks.user_fraction(release)}
     return {**values, "version-code": codes[0] if codes else ""}
 
 
 def of_releases(found: Iterable[tuple[str, Releases]]) -> dict[str, str]:
     """The output `status` alone, where nothing is known of the reviews."""
-    known = [TrackStatus(track, tuple((one, "") for one in releases)) for track, releases in found]
-    return {"status": outputs(known)["status"]}
+    return {"status": outputs({track: tuple((one, "") for one in releases) for track, releases in found})["status"]}
 
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
