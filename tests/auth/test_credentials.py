@@ -220,6 +220,7 @@ def short_key() -> str:
         ("{}", "`type` is missing"),
         ({"type": "gdch_service_account"}, "not one of `service_account`"),
         ({"installed": {"client_id": "x"}}, "an OAuth client"),
+        ({"project_info": {}, "client": []}, "this is google-services.json, not a credential"),
         ({"type": "service_account"}, "fields `client_email`, `private_key`, `token_uri`"),
         (service_account(client_email=5), "field `client_email`"),
         (service_account(private_key="secret-part"), "BEGIN line"),

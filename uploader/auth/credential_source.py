@@ -34,6 +34,8 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     EXTERNAL_USER: ("client_id", "client_secret", "refresh_token", "token_url"),
     IMPERSONATED: (IMPERSONATION,),
 }
+# What is taken for a credential, by a field that it has.
+NO_CREDENTIALS = {**dict.fromkeys(("installed", "web"), "an OAuth client file"), "project_info": "google-services.json"}
 SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 MAX_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."
@@ -175,8 +177,8 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
     """The configuration with its key repaired and its source checked too, and everything that is wrong with it."""
     kind = str(info.get("type"))
     if kind not in REQUIRED or (nested and kind == IMPERSONATED):
-        if isinstance(info.get("installed"), dict) or isinstance(info.get("web"), dict):
-            return info, ["this is an OAuth client file, not a credential; give a service-account key."]
+        if what := next((what for name, what in NO_CREDENTIALS.items() if name in info), ""):
+            return info, [f"this is {what}, not a credential; give a service-account key."]
         known = ", ".join(f"`{kind}`" for kind in REQUIRED)
         return info, [f"the field `type` is missing, or is not one of {known}."]
     problems: list[str] = []

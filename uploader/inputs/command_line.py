@@ -13,7 +13,7 @@ from pathlib import PurePath
 from uploader import __version__
 from uploader.errors import Problem, Problems
 from uploader.inputs.other_tools import mistake
-from uploader.inputs.parsers import BOOLEANS
+from uploader.inputs.parsers import BOOLEANS, nearest
 from uploader.inputs.table import TARGETS, Field, Show, fields
 
 OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
@@ -138,7 +138,8 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
             behind_unknown = True
             shown = repr(name) if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name) else "what begins with a dash"
             problem = mistake(name, name.lstrip("-"), "option")
-            problems.extend([problem or Problem("arguments", f"{shown} is not an option.", OPTIONS)])
+            what = f"{shown} is not an option.{nearest(name, ('--env-file',))}"
+            problems.extend([problem or Problem("arguments", what, OPTIONS)])
         elif _is_file(word) and not behind_unknown:
             files.append(word)
         elif word in TARGETS and not behind_unknown:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal  # 1.1 % is the very number that JSON has for it
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -304,13 +305,13 @@ def certificate(value: str) -> str:
 def provider(value: str) -> str:
     """A workload identity provider's resource name, without the host that some tools print before it."""
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
-    rest = "locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
+    form = r"projects/([^/]+)/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
     accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
-    if not re.fullmatch(f"projects/[^/]+/{rest}", name):
+    if not (found := re.fullmatch(form, name)):
         raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
-    if not re.fullmatch(f"projects/[0-9]+/{rest}", name):
-        number = "`gcloud projects describe PROJECT_ID` tells the number"
-        raise InvalidValue("names its project by id instead of by number.", f"{accepted}; {number}")
+    if not re.fullmatch("[0-9]+", found[1]):
+        accepted += "; `gcloud projects describe PROJECT_ID` tells the number"
+        raise InvalidValue("names its project by id instead of by number.", accepted)
     return name
 
 
@@ -447,7 +448,7 @@ def limits(value: str) -> tuple[Limit, ...]:
     made: list[Limit] = []
     for item in items(value) or ("",):
         found = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
-        rate = (float(found[2]) if found[3] == "x" else _hundredth(found[2])) if found else 0.0
+        rate = (float(found[2]) if found[3] == "x" else float(Decimal(found[2]) / 100)) if found else 0.0
         # A rate of 100 % can't be passed, and what is the same passes less than once itself.
         if not found or not (rate >= 1 if found[3] == "x" else 0 < rate < 1):
             raise InvalidValue("is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`")
@@ -458,11 +459,5 @@ def limits(value: str) -> tuple[Limit, ...]:
 def _share(value: str) -> float | None:
     """A share written as `5%` or `0.05`; None for anything else. Few enough digits that the number is what is meant."""
     if found := re.fullmatch(rf"({_NUMBER}) ?%", value):
-        return _hundredth(found[1])
+        return float(Decimal(found[1]) / 100)
     return float(value) if _fits(r"0?\.[0-9]{1,15}|[01](\.0{1,15})?", value) else None
-
-
-def _hundredth(percent: str) -> float:
-    """The share as JSON would read it: `1.1` is the very number that Google Play has for 1.1 %."""
-    whole, _, rest = percent.partition(".")
-    return int(whole + rest) / 10.0 ** (len(rest) + 2)
