@@ -52,8 +52,11 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     metadata = {"deployment": inputs.deployment, "package_title": inputs.package_title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for file in files:
-        if not _is_whole_zip(file):
-            problems.add("files", f"{file.name} is not a zip file, or its end is missing.", "a complete zip file")
+        if file.size is not None:  # nobody can look into a stream; the service does
+            with file.reader() as opened:
+                if media_types.sniff(opened.read(4)) != "application/zip" or not is_zip(opened):
+                    what = f"{file.name} is not a zip file, or its end is missing."
+                    problems.add("files", what, "a complete zip file")
     made = batch.prepared(inputs, uploads, problems)
     flow = partial(_flow, inputs.deployment, inputs.package_title, uploads[0])
     return made if inputs.dry_run else replace(made, flow=flow)
@@ -143,10 +146,3 @@ def _same_title(deployment: str, title: str) -> Steps[Packages]:
             if isinstance(details, dict) and details.get("uploadState") == "FAILURE":
                 found[name] = str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
     return found
-
-
-def _is_whole_zip(file: Artifact) -> bool:
-    if file.size is None:
-        return True  # nobody can look into a stream; the service does
-    with file.reader() as opened:
-        return media_types.sniff(opened.read(4)) == "application/zip" and is_zip(opened)

@@ -90,7 +90,8 @@ def _release(edit: ReleaseEdit) -> Flow:
         context.publish({"user-fraction": share})
     outcome = yield from _finish(edit, codes, updates, replace(changes, tracks=tuple(updates)))
     if job.commit and not job.dry_run and updates:
-        context.publish(status.of_releases((one.track, one.after) for one in updates))
+        known = status.outputs({one.track: tuple((live, "") for live in one.after) for one in updates})
+        context.publish({"status": known["status"]})  # the other values are of all that is there, not of this release
     return outcome
 
 

@@ -8,7 +8,7 @@ with. One that is opened is deleted as soon as it was read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -186,11 +186,6 @@ def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
         release, state = _newest(releases)
         values |= {"lifecycle": state, "user-fraction": tracks.user_fraction(release)}
     return {**values, "version-code": codes[0] if codes else ""}
-
-
-def of_releases(found: Iterable[tuple[str, Releases]]) -> dict[str, str]:
-    """The output `status` alone, where nothing is known of the reviews."""
-    return {"status": outputs({track: tuple((one, "") for one in releases) for track, releases in found})["status"]}
 
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
