@@ -148,6 +148,7 @@ def proto(field: bytes) -> bytes:
 
 LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "axml, attributes": (each(manifest.binary_elements), lambda: CROWDED[1]),
+    "axml, slow names": (each(manifest.binary_elements), lambda: hostile.slow_axml(60_000)),
     "axml, empty chunks": (each(manifest.binary_elements), lambda: hostile.fragmented_axml(MAX_MEMBER // 8)),
     "proto, numbers": (each(manifest.proto_elements), lambda: proto(b"\x08\x01")),
     "proto, empty children": (each(manifest.proto_elements), lambda: proto(b"\x2a\x00")),

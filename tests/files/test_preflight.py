@@ -256,7 +256,7 @@ def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
     assert re.findall(r"^sdkVersion:'(\d+)'", words, re.MULTILINE) == [str(found.min_sdk)]
     assert re.findall(r"^targetSdkVersion:'(\d+)'", words, re.MULTILINE) == [str(found.target_sdk)]
     assert tuple(re.findall(r"^uses-permission: name='([^']+)'", words, re.MULTILINE)) == found.permissions
-    assert found.features == ("android.hardware.camera",)
+    assert (found.features, found.optional_features) == (("android.hardware.camera",), ("android.hardware.nfc",))
     assert "uses-feature: name='android.hardware.camera'" in words
     assert "uses-feature-not-required: name='android.hardware.nfc'" in words
     assert ("application-debuggable" in words) == found.debuggable == build.debuggable

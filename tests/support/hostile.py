@@ -20,6 +20,17 @@ def crowded_axml(attributes: int) -> bytes:
     return _chunk(3, 8, _chunk(1, 28, pool) + _chunk(0x102, 16, element))
 
 
+def slow_axml(elements: int) -> bytes:
+    """Binary XML whose elements have names of their own, all of which begin in one long string of surrogates."""
+    body = b"\x81\x80\x86\x80" + "\ud83d\ude00".encode("utf-8", "surrogatepass") * 256
+    pool = struct.pack("<5I", elements, 0, 1 << 8, 28 + 4 * elements, 0) + bytes(4 * elements) + body
+    each = (
+        _chunk(0x102, 16, struct.pack("<4I6H", 1, _NONE, _NONE, index, 20, 20, 0, 0, 0, 0)) for index in range(elements)
+    )
+    ends = _chunk(0x103, 16, struct.pack("<4I", 1, _NONE, _NONE, 0))
+    return _chunk(3, 8, _chunk(1, 28, pool) + next(each) + b"".join(one + ends for one in each))
+
+
 def fragmented_axml(chunks: int) -> bytes:
     """Binary XML of so many empty chunks, and no element."""
     return _chunk(3, 8, _chunk(0x180, 8, b"") * chunks)

@@ -265,9 +265,16 @@ def inline_notes(text: str, problems: Problems) -> dict[str, str]:
     notes: dict[str, str] = {}
     texts = problems.collect(lambda: [*_by_language(text)]) if is_map else [(DEFAULT_LANGUAGE, text)]
     for language, value in texts or ():
-        _check(language, value, problems)
+        name = f"the text for `{printable(language)}`" if language else "the text"
+        if language and language not in LANGUAGES:
+            what = "is not in Google's list of languages" if is_language_name(language) else "is not a language"
+            problems.add(_INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE)
         if language in notes:
             problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
+        if fault := _fault(value, MAX_RELEASE_NOTES):
+            problems.add(_INPUT, f"{name} {fault}")
+        elif not value:
+            problems.warn(f"{_INPUT}: {name} is empty: no notes.")
         notes[language] = value
     return {language: value for language, value in notes.items() if value}
 
@@ -284,14 +291,3 @@ def _by_language(text: str) -> Iterator[tuple[str, str]]:
         if not (isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and key.value):
             raise InputError(Problem(_INPUT, "it is not a map from languages to texts.", _ACCEPTED_TEXT))
         yield key.value, value.value.strip()
-
-
-def _check(language: str, text: str, problems: Problems) -> None:
-    name = f"the text for `{printable(language)}`" if language else "the text"
-    if language and language not in LANGUAGES:
-        what = "is not in Google's list of languages" if is_language_name(language) else "is not a language"
-        problems.add(_INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE)
-    if fault := _fault(text, MAX_RELEASE_NOTES):
-        problems.add(_INPUT, f"{name} {fault}")
-    elif not text:
-        problems.warn(f"{_INPUT}: {name} is empty: no notes.")
