@@ -32,7 +32,8 @@ _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have 
 _MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
 _MAX_SUBJECT = 200  # characters of a name that people are shown
-_UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm)  # what cryptography raises too
+# What cryptography is known to raise is among these.
+_UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm, x509.InvalidVersion)
 
 _TEST_KEY = "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc"  # the certificate's SHA-256
 
