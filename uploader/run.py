@@ -17,7 +17,7 @@ from uploader.auth.google import Login
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import Problem, UploaderError, missing_module
-from uploader.http.client import HttpClient, Transport, proxy_for
+from uploader.http.client import HttpClient, named, proxy_for
 from uploader.http.hosts import is_google
 from uploader.inputs import Inputs
 from uploader.outputs import LogReporter, summary
@@ -50,7 +50,7 @@ class Run:
         reporter: LogReporter,
         cancellation: Cancellation,
         clock: Clock | None = None,
-        client: Transport | None = None,
+        client: HttpClient | None = None,
     ) -> None:
         self._inputs = inputs
         self._reporter = reporter
@@ -121,11 +121,9 @@ class Run:
         reporter, scopes = self._reporter, plan.prepared.scopes
         if inputs.api_endpoint and not is_google(inputs.api_endpoint):
             reporter.info(f"API requests go to {inputs.api_endpoint} instead of Google's own servers.")
-        client = self._client or HttpClient(
-            connections=inputs.concurrency or MAX_IN_FLIGHT, direct=self._inputs.rehearsal
-        )
-        if proxy := "" if inputs.rehearsal else proxy_for(inputs.api_endpoint or GOOGLE):
-            reporter.info(f"Requests go through {proxy}.")
+        client = self._client or HttpClient(connections=inputs.concurrency or MAX_IN_FLIGHT)
+        if proxy := proxy_for(inputs.api_endpoint or GOOGLE):
+            reporter.info(f"Requests go through {named(proxy)}.")
         self._cancellation.on_cancel(client.abort)
         policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
         source = plan.source or credential_source.parse(inputs)

@@ -34,7 +34,7 @@ from uploader.auth.oidc import JobToken
 from uploader.errors import InputError, Problems, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.http import hosts
-from uploader.http.client import Timeouts
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
 from uploader.inputs import Inputs, Platform, reader
 from uploader.inputs.parsers import Limit
@@ -158,18 +158,16 @@ def _public_key() -> RSAPublicKey:
     return key
 
 
-class OneAnswer:
+class OneAnswer(HttpClient):
     """A transport whose every answer is the same."""
 
     def __init__(self, response: Response) -> None:
+        super().__init__()
         self._answer = response
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:  # noqa: ARG002  # the protocol has these
         """The answer, cut where the transport would cut it."""
         return Response(self._answer.status, self._answer.headers, self._answer.body[: timeouts.max_size])
-
-    def abort(self) -> None:
-        """Nothing is under way."""
 
 
 def token_answers(data: bytes) -> None:

@@ -13,7 +13,7 @@ import urllib3
 from tests.http.conftest import WAYS, Way
 from tests.support.raw_server import Handler, read_request, response
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.messages import Body, Request, Span, TransportError
+from uploader.http.messages import Request, Span, TransportError
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -95,7 +95,7 @@ def way(request: pytest.FixtureRequest, certificate: Path, monkeypatch: pytest.M
 
 def mine(url: str, size: int) -> Verdict:
     """What the transport makes of it."""
-    request = Request("PUT", url, body=Body(span=Span(0, size)))
+    request = Request("PUT", url, span=Span(0, size))
     try:
         got = HttpClient().send(request, [bytes(size)], "", Timeouts(SECONDS, SECONDS, SECONDS))
     except TransportError:

@@ -21,7 +21,7 @@ from tests.support.raw_server import response as answer
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ServiceError
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.messages import Body, Request, Span, TransportError
+from uploader.http.messages import Request, Span, TransportError
 
 QUICK = Timeouts(connect=5, stall=0.3, response=0.5)
 BLOCK = 256 * 1024
@@ -29,7 +29,7 @@ BLOCK = 256 * 1024
 
 def put(url: str, size: int = 0) -> Request:
     """A PUT of so many bytes."""
-    return Request("PUT", url + "/session", (("Content-Range", "bytes 0-1/2"),), Body(span=Span(0, size)))
+    return Request("PUT", url + "/session", (("Content-Range", "bytes 0-1/2"),), span=Span(0, size))
 
 
 def blocks(size: int) -> Iterator[bytes]:
@@ -74,7 +74,7 @@ def test_sends_headers_token_length_and_bytes(transport: HttpClient) -> None:
 
     def serve(connection: socket.socket) -> None:
         seen.append(read_request(connection))
-        connection.sendall(answer(200, b'{"id": "1"}', "X-Two: b"))
+        connection.sendall(answer(200, b'{"id": "1"}', "X-Two:  b "))
 
     with serving(serve) as url:
         got = transport.send(put(url, 600_000), blocks(600_000), "token", Timeouts())

@@ -16,7 +16,7 @@ import pytest
 from tests.http.conftest import WAYS, Way
 from tests.support.raw_server import read_head, read_request, reset, response, serving
 from uploader.http.client import MAX_BODY, HttpClient, Timeouts
-from uploader.http.messages import Body, Request, Response, Span, TransportError
+from uploader.http.messages import Request, Response, Span, TransportError
 
 MIB = 1 << 20
 QUICK = Timeouts(connect=5, stall=0.6, response=0.6)
@@ -40,7 +40,7 @@ class Blocks:
 
 def put(url: str, size: int = 0) -> Request:
     """A PUT of so many bytes."""
-    return Request("PUT", url + "/session", body=Body(span=Span(0, size)))
+    return Request("PUT", url + "/session", span=Span(0, size))
 
 
 def send(url: str, size: int = 0, timeouts: Timeouts = PATIENT, client: HttpClient | None = None) -> Response:

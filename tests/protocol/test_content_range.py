@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.words import MOVES, responses
-from uploader.http.messages import Body, Headers, Request, Response, Span, TransportError
+from uploader.http.messages import Headers, Request, Response, Span, TransportError
 from uploader.protocol import content_range
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
@@ -44,7 +44,7 @@ LAST = Send(Span(524_288, 2_000_000), final=True)
 
 def put(*headers: tuple[str, str], span: Span | None = None) -> Request:
     """A PUT to the session."""
-    return Request("PUT", URI, headers, Body(span=span))
+    return Request("PUT", URI, headers, span=span)
 
 
 REQUESTS: list[tuple[str, Move, Media, Request]] = [
@@ -66,7 +66,7 @@ REQUESTS: list[tuple[str, Move, Media, Request]] = [
             "PATCH",
             f"{URL}?fields=id%2C+name&uploadType=resumable",
             (("X-Upload-Content-Type", "image/png"), ("X-Upload-Content-Length", "5"), ("Content-Type", JSON_TYPE)),
-            Body(prefix=b'{"a":1}'),
+            b'{"a":1}',
         ),
     ),
     (
@@ -116,7 +116,7 @@ def said(status: int, headers: dict[str, str] | None = None, body: bytes = b"", 
 RATE = b'{"error": {"code": 403, "errors": [{"reason": "userRateLimitExceeded"}]}}'
 EVENTS: list[tuple[str, Move, Response | TransportError, Event | type[Event]]] = [
     ("started", Start(), said(200, {"Location": "https://x/1"}), Started("https://x/1")),
-    ("started, 201 and another case", Start(), said(201, {"LOCATION": " https://x/1 "}), Started("https://x/1")),
+    ("started, 201 and another case", Start(), said(201, {"LOCATION": "https://x/1"}), Started("https://x/1")),
     ("started nowhere", Start(), said(200), ProtocolViolated),
     ("start: 5xx", Start(), said(500), OffsetUnknown),
     ("start: 408", Start(), said(408), OffsetUnknown),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.words import MOVES, responses
-from uploader.http.messages import Body, Headers, Request, Response, Span, TransportError
+from uploader.http.messages import Headers, Request, Response, Span, TransportError
 from uploader.protocol import goog_upload
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
@@ -44,10 +44,10 @@ def command(words: str, offset: int | None = None, span: Span | None = None) -> 
     """One command to the session."""
     command = ("X-Goog-Upload-Command", words)
     if offset is None:
-        return Request("POST", URI, (command,), Body(span=span))
+        return Request("POST", URI, (command,), span=span)
     kind = (("Content-Type", "application/zip"),) if span else ()
     place = ("X-Goog-Upload-Offset", str(offset))
-    return Request("POST", URI, (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind), Body(span=span))
+    return Request("POST", URI, (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind), span=span)
 
 
 START = (
@@ -61,7 +61,7 @@ REQUESTS: list[tuple[str, Move, Media, Request]] = [
         "start",
         Start(),
         MEDIA,
-        Request("POST", URL, (*START, LENGTH, ("Content-Type", JSON_TYPE)), Body(prefix=METADATA)),
+        Request("POST", URL, (*START, LENGTH, ("Content-Type", JSON_TYPE)), METADATA),
     ),
     ("start of a stream", Start(), Media("POST", URL, (), "application/zip", None), Request("POST", URL, START)),
     ("a chunk", CHUNK, MEDIA, command("upload", 0, CHUNK.span)),

@@ -194,7 +194,7 @@ def test_only_the_last_byte_gets_the_long_wait(dialect: Dialect) -> None:
             return super().send(request, blocks, token, timeouts)  # type: ignore[arg-type]  # passed on as it came
 
     with Emulator([fault(STEPS[dialect]["put"], "reset")]) as emulator:
-        bench = Bench(emulator, chunk=3 * GRANULE, stall=30, finalize=600, transport=Watching(direct=True))
+        bench = Bench(emulator, chunk=3 * GRANULE, stall=30, finalize=600, transport=Watching())
         assert bench.send(job(DATA, dialect)).error == ""
     assert seen == [30, 30, 30, 30, 600]
 

@@ -26,7 +26,7 @@ class Mortal(HttpClient):
     """A transport whose process dies at request number `dies` (None: never): before, inside, or after it."""
 
     def __init__(self, dies: int | None, where: float) -> None:
-        super().__init__(direct=True)
+        super().__init__()
         self._left = dies
         self._where = where
 
@@ -38,7 +38,7 @@ class Mortal(HttpClient):
             return super().send(request, blocks, token, timeouts)
         if self._left < 0 or self._where < 0.2:
             raise Killed
-        answer = super().send(request, self._until(blocks, request.body.size), token, timeouts)
+        answer = super().send(request, self._until(blocks, request.size), token, timeouts)
         del answer  # it arrived, and nobody was there to read it
         raise Killed
 

@@ -52,7 +52,7 @@ class FatedClient(HttpClient):
     """A client with a fate; it notes the sessions whose URI reached the program, which alone can know of them."""
 
     def __init__(self, fate: Fate) -> None:
-        super().__init__(direct=True)
+        super().__init__()
         self._fate = fate
         self._count = 0
         self.known: list[str] = []

@@ -18,7 +18,7 @@ from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import UploaderError
 from uploader.files.artifacts import Artifact, from_path
-from uploader.http.client import HttpClient, Transport
+from uploader.http.client import HttpClient
 from uploader.inputs import JobRun
 from uploader.results import FileResult
 from uploader.retry import RetryPolicy
@@ -170,7 +170,7 @@ class Bench:
         stall: float = 30.0,
         finalize: float = 30.0,
         journal: Journal | None = None,
-        transport: Transport | None = None,
+        transport: HttpClient | None = None,
     ) -> None:
         self.emulator = server if isinstance(server, Emulator) else None
         self.time = FakeTime()
@@ -180,7 +180,7 @@ class Bench:
         root = server.url if isinstance(server, Emulator) else server
         settings = TransferSettings(root, protocol, chunk, stall_timeout=stall, finalize_timeout=finalize)
         policy = RetryPolicy(self.time.clock(), self.cancellation, max_retries, retry_deadline)
-        self.client = ApiClient(transport or HttpClient(direct=True), self.login, policy, settings)
+        self.client = ApiClient(transport or HttpClient(), self.login, policy, settings)
         self.engine = Engine(self.client, settings, journal or forgetful_journal(), self.reporter)
 
     def send(self, job: Upload) -> FileResult:

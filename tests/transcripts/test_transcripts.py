@@ -71,10 +71,10 @@ def built(transcript: Transcript, exchange: Exchange, session: Session) -> Reque
 
 def as_message(request: Request, file: bytes) -> Message:
     """The client's request as it goes over the wire."""
-    span = request.body.span
-    body = request.body.prefix + (file[span.start : span.stop] if span else b"") + request.body.suffix
+    span = request.span
+    body = request.prefix + (file[span.start : span.stop] if span else b"") + request.suffix
     target = "/" + request.url.split("/", 3)[3]
-    headers = (*request.headers, ("Content-Length", str(request.body.size)))
+    headers = (*request.headers, ("Content-Length", str(request.size)))
     return Message(f"{request.method} {target}", headers, body)
 
 

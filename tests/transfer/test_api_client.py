@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.transfer_harness import ITEMS, Bench
 from uploader.errors import CredentialsError, Interrupted
-from uploader.http.client import Timeouts
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
 from uploader.transfer.api_client import call
@@ -17,10 +17,11 @@ from uploader.transfer.api_client import call
 SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempotent=False)
 
 
-class AnsweringTransport:
+class AnsweringTransport(HttpClient):
     """Answers every request with the next of `answers`; `before` is called while it is under way."""
 
     def __init__(self, *responses: Response | TransportError, before: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
         self.responses = list(responses)
         self.before: Callable[[], None] = before
 
@@ -32,9 +33,6 @@ class AnsweringTransport:
         if isinstance(response, TransportError):
             raise response
         return response
-
-    def abort(self) -> None:
-        """Nothing waits here."""
 
 
 def interrupted_bench(response: Response | TransportError) -> Bench:

@@ -30,9 +30,9 @@ from google.oauth2 import service_account
 from uploader.auth import credential_source as configuration
 from uploader.auth.oidc import JobToken
 from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UntrustedHost, UploaderError
-from uploader.http.client import Timeouts, Transport
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.hosts import is_google, on_loopback
-from uploader.http.messages import Body, Request, Response, TransportError
+from uploader.http.messages import Request, Response, TransportError
 from uploader.inputs import Inputs
 from uploader.protocol import google_error
 from uploader.protocol.responses import Verdict, verdict
@@ -75,7 +75,7 @@ class TokenRequest(GoogleAuthRequest):
     `responded` is the host of the last response that was handed on, empty before the first one.
     """
 
-    def __init__(self, client: Transport, on_secret: Callable[[str], object], root: str = "") -> None:
+    def __init__(self, client: HttpClient, on_secret: Callable[[str], object], root: str = "") -> None:
         self._client = client
         self._on_secret = on_secret
         self._root = root
@@ -97,7 +97,7 @@ class TokenRequest(GoogleAuthRequest):
         fields = tuple({**headers, "Connection": "close"}.items())
         if self._root and is_google(url):
             url = re.sub("(?i)https://[^/?]+", self._root, url, count=1)
-        request = Request(method, url, fields, Body(prefix=body), cert)
+        request = Request(method, url, fields, body, client_certificate=cert)
         connect, whole = (min(ours, timeout or ours) for ours in (CONNECT_TIMEOUT, RESPONSE_TIMEOUT))
         host = urlsplit(request.url).hostname or ""
         try:
@@ -118,7 +118,7 @@ class TokenRequest(GoogleAuthRequest):
         received = response.json() or {}
         self._mask(value for name in RECEIVED if isinstance(value := received.get(name), str))
         self.responded = host
-        return SimpleNamespace(status=200, headers=dict(response.headers.items), data=response.body)
+        return SimpleNamespace(status=200, headers=response.headers, data=response.body)
 
     def _mask(self, secrets: Iterable[str]) -> None:
         """Makes secrets known before anything can be said about them."""
@@ -231,7 +231,7 @@ class Login:
         inputs: Inputs,
         source: configuration.CredentialSource,
         scopes: Sequence[str],
-        client: Transport,
+        client: HttpClient,
         policy: RetryPolicy,
         report: Report = lambda _: None,
         on_secret: Callable[[str], object] = lambda _: None,

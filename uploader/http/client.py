@@ -1,4 +1,4 @@
-"""The only way out: one seam, `send(request, …) -> Response`, for the login's requests as well as the transfer's.
+"""The only way out: one seam, `HttpClient.send(request, …) -> Response`, for the login's requests and the transfer's.
 
 requests sends, through its adapter and not through a session: no redirect is followed, nothing is sent again by itself,
 no cookie is kept and no .netrc is read. Foreign exceptions end at this border.
@@ -19,16 +19,15 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse, RemoteDisconnected
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
-from requests.exceptions import InvalidProxyURL, InvalidURL
+from requests.exceptions import InvalidURL
 from requests.utils import get_environ_proxies, select_proxy
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError, NewConnectionError, ProxyError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationValueError, NewConnectionError, ProxyError
 from urllib3.util.wait import wait_for_read
 
 from uploader import __version__
@@ -37,16 +36,14 @@ from uploader.http.hosts import NOWHERE, may_use_proxy, origin
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of a response's body; no resource that these methods return comes near it
-_AROUND_A_BODY = 256 * 1024  # bytes for the head of a response and for what frames its chunks
-_PIECE = 64 * 1024  # bytes that are sent or read at once
+_AROUND_A_BODY = 256 * 1024  # bytes for the head of a response, and for what frames its chunks
+_PIECE = 64 * 1024  # bytes that are received at once
+_TLS_RECORD = 16 * 1024  # bytes (RFC 8446, section 5.1)
+_UNDECIDED = re.compile(rb"HTTP/1\.[01] 1|.{0,9}\Z", re.DOTALL)  # what may become an interim response
 _INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
 _NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
-_HEADERS = {
-    "User-Agent": f"uploader/{__version__}",
-    "Accept": "*/*",
-    "Accept-Encoding": "identity",  # responses are small, and a compressed one could be a bomb
-    "Connection": "keep-alive",
-}
+# Responses are small, and a compressed one could be a bomb.
+_HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
 
 
 @dataclass(frozen=True)
@@ -62,282 +59,263 @@ class Timeouts:
     max_size: int = MAX_BODY
 
 
-class Transport(Protocol):
-    """What the program needs from a network: one request out, one response back."""
-
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
-        """Sends `request` with `blocks` (as many bytes as its body says) and returns the response.
-
-        `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut there. Raises
-        `TransportError` when there is no response, or not all of one that `request.receive` takes; what reading the
-        blocks raises comes through as it is, unless it is an OSError, and what the receiver raises likewise.
-        """
-
-    def abort(self) -> None:
-        """Breaks every connection at once, from any thread; after it only a `closing` request is sent."""
-
-
 class HttpClient:
     """The transport of every real run: pooled connections, the system's proxies and certificates, for all threads."""
 
-    def __init__(self, *, connections: int = 4, direct: bool = False) -> None:
-        """`connections` is how many are kept open for each host; `direct` leaves the system's settings aside."""
-        self._connections, self._direct = connections, direct
-        self._adapters: dict[object, _Adapter] = {}  # by the client's certificate, which is shown nowhere else
+    def __init__(self, *, connections: int = 4) -> None:
+        """`connections` is how many are kept open for each host."""
+        self._adapter = _Adapter(pool_maxsize=connections)
         self._under_way: set[_Exchange] = set()
         self._aborted = False
 
     def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
-        """See `Transport.send`. A server whose certificate is not trusted raises `UntrustedHost`."""
-        outer = getattr(_current, "exchange", None)  # whose blocks may come from requests of their own
-        _current.exchange = exchange = _Exchange(request, blocks, timeouts)
+        """Sends `request` with `blocks` (as many bytes as it says) and returns the response.
+
+        `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut there. Raises
+        `TransportError` when there is no response, or not all of one that `request.receive` takes, and `UntrustedHost`
+        for a certificate that is not trusted. What reading the blocks raises comes through as it is, unless it is an
+        OSError or a ValueError, and what the receiver raises likewise.
+        """
+        proxy = proxy_for(request.url)
+        exchange = _current.exchange = _Exchange(request, blocks, timeouts)
         self._under_way.add(exchange)
-        proxies, authorities, certificate = {}, "", request.client_certificate
         try:
             if origin(request.url) == NOWHERE or (self._aborted and not request.closing):
                 raise InvalidURL
-            if not self._direct:
-                proxies = get_environ_proxies(request.url) if may_use_proxy(request.url) else {}
-                authorities = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
-                authorities = os.path.expanduser(authorities)  # noqa: PTH111  # which a path object may refuse
-            adapter = self._adapters.get(certificate) or _Adapter(pool_maxsize=self._connections)
-            self._adapters[certificate] = adapter
-            prepared, seconds = exchange.prepared(token), (timeouts.connect, timeouts.response)
-            with closing(adapter.send(prepared, True, seconds, authorities or True, certificate, proxies).raw) as raw:
-                return exchange.received(raw)
-        except (OSError, HTTPException, HTTPError, UnicodeError) as error:
-            if authorities and origin(request.url).scheme == "https":
-                _check(authorities)
-            raise _failure(error, request.url, select_proxy(request.url, proxies) or "", exchange.sent_whole) from None
+            answer = self._adapter.send(
+                exchange.prepared(token),
+                stream=True,
+                timeout=(timeouts.connect, timeouts.response),
+                verify=_authorities() or True,
+                cert=request.client_certificate,
+                proxies={"https": proxy} if proxy else {},
+            )
+            with closing(answer.raw):
+                return exchange.received(answer.raw)
+        except (OSError, HTTPException, HTTPError, ValueError) as error:  # a chunk of a negative size is a ValueError
+            raise _failure(error, request.url, proxy, exchange.sent_whole) from None
         finally:
             self._under_way.discard(exchange)
-            _current.exchange = outer
 
     def abort(self) -> None:
-        """See `Transport.abort`."""
+        """Breaks every connection at once, from any thread; after it only a `closing` request is sent."""
         self._aborted = True
         for exchange in tuple(self._under_way):
-            exchange.abort()
+            exchange.aborted = True
+            sock: Any = exchange.connection and exchange.connection.sock
+            with suppress(OSError, TypeError):  # it is closed already, or not there
+                # The plain socket's own: that of `ssl` first drops the cipher, and another thread may be writing. TLS
+                # inside a proxy's TLS is no socket, but holds one.
+                socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
 class _Exchange:
-    """One request on its way, which requests takes as the body of it.
-
-    A response that comes while the body is on its way stops the body at once (RFC 9110, section 7.5), an interim one
-    (1xx) does not. Nothing is looked for before the body: a tunnel and its TLS stand by then, and no proxy forges any.
-    """
+    """One request on its way, which requests takes as the body of it."""
 
     def __init__(self, request: Request, blocks: Iterable[Block], timeouts: Timeouts) -> None:
         self._request, self._blocks, self.timeouts = request, blocks, timeouts
-        self.response_stall = timeouts.stall if request.receive else timeouts.response
+        self.stall = timeouts.stall if request.receive else timeouts.response  # while the response is received
         self.connection: _Connection | None = None
         self.sent_whole = self.aborted = False
-        self.early = b""
 
     def prepared(self, token: str) -> PreparedRequest:
         """The request as it is given: a session URI is not quoted anew, and a body of no bytes has a length, too."""
-        prepared, length = PreparedRequest(), str(self._request.body.size)
-        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        prepared, headers = PreparedRequest(), {**_HEADERS, **dict(self._request.headers)}
+        headers |= {"User-Agent": f"uploader/{__version__}", "Content-Length": str(self._request.size)}
+        prepared.prepare_headers({**headers, "Authorization": f"Bearer {token}"} if token else headers)
         prepared.method, prepared.url, prepared.body = self._request.method, self._request.url, cast(Any, self)
-        prepared.prepare_headers({**_HEADERS, **dict(self._request.headers), **bearer, "Content-Length": length})
         return prepared
 
-    def __iter__(self) -> Iterator[memoryview]:
-        sock: Any = self.connection and self.connection.sock
-        sock.settimeout(self.timeouts.stall)
-        poll = select.poll()  # `select.select` refuses descriptors from 1024 on
-        poll.register(sock, select.POLLIN | select.POLLOUT)
-        for block in self._blocks:
-            for start in range(0, len(block), _PIECE):
-                deadline, happened = time.monotonic() + self.timeouts.stall, 0
-                while not happened & select.POLLOUT:
-                    found = poll.poll(max(deadline - time.monotonic(), 0) * 1000)
-                    if not found:
-                        raise TimeoutError("no byte moved")
-                    happened = found[0][1]
-                    if happened & ~select.POLLOUT and self._has_response(sock):
-                        raise BrokenPipeError("answered before the body was sent")
-                yield memoryview(block)[start : start + _PIECE]
+    def __iter__(self) -> Iterator[Block]:
+        connection = cast(Any, self.connection)
+        connection.incoming = _Incoming(connection.sock, self)
+        # TLS inside a proxy's TLS can't write a part of a record and be asked again.
+        connection.sock.settimeout(0 if isinstance(connection.sock, socket.socket) else self.timeouts.stall)
+        yield from self._blocks
         self.sent_whole = True
-
-    def _has_response(self, sock: Any) -> bool:
-        """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a ticket only."""
-        sock.settimeout(0)
-        try:
-            while received := sock.recv(_PIECE):
-                self.early += received
-                rest = _INTERIM.sub(b"", self.early)
-                known = len(rest) >= len(b"HTTP/1.1 1") and not re.match(rb"HTTP/1\.[01] 1", rest)
-                if known or len(self.early) > _PIECE:
-                    break
-        except _NO_BYTES_NOW:
-            sock.settimeout(self.timeouts.stall)
-            return False
-        return True
 
     def received(self, raw: Any) -> Response:
         """The response with its body, unless there is a receiver for it. A longer one is cut, and fails as JSON."""
-        fields = raw.headers.itermerged()
-        headers = Headers((name, " ".join(value.split()) if "\n" in value else value) for name, value in fields)
+        coding = raw.headers.get("Transfer-Encoding")
+        if raw.status < 200 or (coding and (coding.strip().lower() != "chunked" or "Content-Length" in raw.headers)):
+            raise HTTPException("an end that is open (RFC 9112, section 6.3)")
+        headers = Headers((name, " ".join(value.split())) for name, value in raw.headers.items())
         receiver = self._request.receive and self._request.receive(raw.status, headers)
         kept = bytearray()
         left = self.timeouts.max_size if receiver else min(self.timeouts.max_size, MAX_BODY)
-        for block in _blocks(raw):
+        for block in raw.stream(_PIECE, decode_content=False):
             (receiver or kept.extend)(block[:left])
             left -= len(block)
             if left <= 0:
                 break
         return Response(raw.status, headers, bytes(kept), self.sent_whole)
 
-    def abort(self) -> None:
-        """Breaks the connection that the request is on, from any thread."""
-        self.aborted = True
-        sock: Any = self.connection and self.connection.sock
-        with suppress(OSError, TypeError):  # it is closed already, or not there
-            # The plain socket's own: that of `ssl` first drops the cipher, and another thread may be writing. TLS
-            # inside a proxy's TLS is no socket, but holds one.
-            socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
-
-def _blocks(raw: Any) -> Iterator[bytes]:
-    try:
-        yield from raw.stream(_PIECE, decode_content=False)
-    except ValueError as error:
-        raise HTTPException("a chunk of a negative size") from error
-
-
-_current = threading.local()  # its `exchange` is the one that this thread is about
+_current = threading.local()  # its `exchange` is the one for which this thread connects
 
 
 class _Connection(HTTPConnection):
-    """urllib3's connection, which reads a response behind the early bytes of it, limited as a whole."""
+    """urllib3's connection, which sends a body until a response comes, and limits what it receives.
+
+    A response that comes while the body is on its way stops the body at once (RFC 9110, section 7.5), an interim one
+    (1xx) does not. Nothing is looked for before the body: a tunnel and its TLS stand by then, and no proxy forges any.
+    """
 
     sock: Any
+    _exchange: _Exchange
+    incoming: _Incoming | None = None  # from the beginning of a body on
 
     def connect(self) -> None:
-        _current.exchange.connection = self
+        self._exchange = _current.exchange
+        self._exchange.connection = self
+        self.socket_options = self.default_socket_options  # behind a proxy, too: no waiting until a packet is full
         super().connect()
 
-    def request(self, *args: Any, **options: Any) -> None:
-        _current.exchange.connection = self
+    @property
+    def is_connected(self) -> bool:
+        return self._exchange.sent_whole and super().is_connected  # the rest of a body would be the next request
+
+    def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
+        self._exchange = body
+        self._exchange.connection = self
         if self.sock is None:
             self.connect()
-        if _current.exchange.aborted:
+        if self._exchange.aborted:
             raise ConnectionAbortedError
-        try:
-            super().request(*args, **options)
-        except ConnectionResetError as error:
-            raise BrokenPipeError("reset, perhaps behind a response") from error
+        super().request(method, url, body, *args, **options)
+
+    def send(self, data: Any) -> None:
+        if not self.incoming:
+            super().send(data)
+            return
+        rest, most = memoryview(data), _TLS_RECORD if self.sock.gettimeout() else len(data)
+        poll = select.poll()  # `select.select` refuses descriptors from 1024 on
+        poll.register(self.sock, select.POLLIN | select.POLLOUT)
+        stall = self._exchange.timeouts.stall
+        deadline = time.monotonic() + stall
+        while rest:
+            found = poll.poll(max(deadline - time.monotonic(), 0) * 1000)
+            if not found:
+                raise _Broken("no data was transferred within the time limit")
+            if self.incoming.has_begun():
+                raise BrokenPipeError("answered before the body was sent")
+            if found[0][1] & ~select.POLLIN:
+                with suppress(*_NO_BYTES_NOW):
+                    rest = rest[self.sock.send(rest[:most]) :]
+                deadline = time.monotonic() + stall
 
     def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
-        response = _Response(sock, *args, **options)
-        response.fp = io.BufferedReader(_Reader(cast(Any, response.fp).detach(), sock), _PIECE)
-        return response
+        incoming, self.incoming = self.incoming or _Incoming(sock, self._exchange), None
+        incoming.deadline = time.monotonic() + sock.gettimeout()  # to connect, for what a proxy says to CONNECT
+        return HTTPResponse(cast(Any, incoming), *args, **options)
 
 
 class _TLSConnection(_Connection, HTTPSConnection): ...
 
 
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
+class _Incoming(io.RawIOBase):
+    """What a connection receives as one response, without interim ones, limited in size and time as a whole."""
 
+    def __init__(self, sock: Any, exchange: _Exchange) -> None:
+        self._sock, self._stall = sock, exchange.stall
+        self._open: Any = None
+        self._left = _AROUND_A_BODY + exchange.timeouts.max_size
+        self._head, self._begun = b"", False
+        self.deadline = 0.0
 
-class _TLSPool(HTTPSConnectionPool):
-    ConnectionCls = _TLSConnection
-
-
-class _Response(HTTPResponse):
-    def begin(self) -> None:
-        """Reads the head behind interim ones. Raises HTTPException when it leaves open where the response ends."""
-        super().begin()
-        for _ in range(100):  # a "still processing" every few seconds is the most known
-            if self.status >= 200:
-                break
-            self.headers = cast(Any, None)  # so it begins again
-            super().begin()
-        codings = [coding.strip().lower() for coding in self.headers.get_all("Transfer-Encoding", ())]
-        if self.status < 200 or (codings and (codings != ["chunked"] or "Content-Length" in self.headers)):
-            raise HTTPException("endless interim responses, or an end that is open (RFC 9112, section 6.3)")
-        self.will_close |= not _current.exchange.sent_whole  # what is left of the body would be the next request
-
-
-class _Reader(io.RawIOBase):
-    """The receiving side of a connection for one response, limited as a whole, whatever that says about its length."""
-
-    def __init__(self, raw: Any, sock: Any) -> None:
-        self._raw, self._socket, self._exchange = raw, sock, _current.exchange
-        self._timeout = sock.gettimeout()  # that of the response, or to connect, for what a proxy says to CONNECT
-        self._deadline = time.monotonic() + self._timeout
-        self._left = _AROUND_A_BODY + self._exchange.timeouts.max_size
+    def makefile(self, *_: Any) -> io.BufferedReader:
+        """What http.client reads from; it keeps the socket open until the response is read."""
+        self._open = self._sock.makefile("rb", 0)
+        return io.BufferedReader(self, _PIECE)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)[: self._left]
-        if not view:
-            raise _ResponseTooLarge
-        early = self._exchange.early[: len(view)]
-        view[: len(early)], self._exchange.early = early, self._exchange.early[len(early) :]
-        count = len(early) or self._receive(view)
-        self._left -= count
-        return count
+    def has_begun(self) -> bool:
+        """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a ticket only."""
+        while not self._begun and (received := self._receive()) is not None:
+            self._head = _INTERIM.sub(b"", self._head + received)
+            self._begun = not (received and len(self._head) <= _PIECE and _UNDECIDED.match(self._head))
+        return self._begun
 
-    def _receive(self, view: memoryview) -> int:
-        self._socket.settimeout(0)
-        while (seconds := min(self._deadline - time.monotonic(), self._exchange.response_stall)) > 0:
-            with suppress(*_NO_BYTES_NOW):
-                return int(self._socket.recv_into(view))
-            if not wait_for_read(self._socket, seconds):
+    def _receive(self) -> bytes | None:
+        """The bytes that are there, none at the end; None where nothing has come."""
+        if self._left <= 0:
+            raise _Broken("the answer was too large")
+        timeout = self._sock.gettimeout()
+        self._sock.settimeout(0)
+        try:
+            received: bytes = self._sock.recv(min(_PIECE, self._left)) or b""  # TLS in TLS ends with a 0
+        except _NO_BYTES_NOW:
+            return None
+        finally:
+            self._sock.settimeout(timeout)
+        self._left -= len(received)
+        return received
+
+    def readinto(self, buffer: Any) -> int:
+        while (seconds := min(self.deadline - time.monotonic(), self._stall)) > 0:
+            received = (self._head or self._receive()) if self.has_begun() else None
+            if received is not None:
+                count = min(len(received), len(buffer))
+                buffer[:count], self._head = received[:count], received[count:]
+                return count
+            if not wait_for_read(self._sock, seconds):
                 break
-        raise _ResponseTimeout
+        raise _Broken("the answer did not arrive in time")
 
     def close(self) -> None:
-        if not self.closed:
-            with suppress(OSError):
-                self._socket.settimeout(self._timeout)  # the handshake of TLS in a tunnel comes next
-            self._raw.close()
+        if self._open:
+            self._open.close()
         super().close()
 
 
 class _Adapter(HTTPAdapter):
     """requests' adapter over such connections."""
 
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
-
-    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        if proxy.lower().startswith("socks"):  # no other try would find another one
-            what = f"{_named(proxy)} is a SOCKS proxy, which can't be used."
-            accepted = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
-            raise InputError(Problem("proxy", what, accepted))
-        if not proxy.lower().startswith(("http://", "https://")):
-            raise InvalidProxyURL
-        options["socket_options"] = HTTPConnection.default_socket_options  # no waiting until a packet is full
-        manager = super().proxy_manager_for(proxy, **options)
-        manager.pool_classes_by_scheme = self.poolmanager.pool_classes_by_scheme
-        return manager
+    def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **options)
+        pool.ConnectionCls = _TLSConnection if pool.scheme == "https" else _Connection
+        return pool
 
 
-# --- failures: foreign words may hold session URIs --------------------------------------------------------------------
+# --- the system's settings, and failures: foreign words may hold session URIs -----------------------------------------
 
 
-class _ResponseTooLarge(OSError): ...
+def proxy_for(url: str) -> str:
+    """The URL of the proxy on the way to another; empty where there is none. Raises `InputError` for a SOCKS proxy."""
+    proxy = select_proxy(url, get_environ_proxies(url)) or "" if may_use_proxy(url) else ""
+    if proxy.lower().startswith("socks"):  # no other try would find another one
+        what = f"{named(proxy)} is a SOCKS proxy, which can't be used."
+        accepted = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
+        raise InputError(Problem("proxy", what, accepted))
+    return proxy
 
 
-class _ResponseTimeout(TimeoutError): ...
+def named(proxy: str) -> str:
+    """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
+    place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
+    names = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")  # in the order of precedence, as with urllib
+    variable = next((name for name in names if os.environ.get(name)), "")
+    return f"the proxy {place}" + (f" (from {variable})" if variable else "")
 
 
-_MALFORMED = (InvalidProxyURL, LocationParseError)
+def _authorities() -> str:
+    """The file or folder of the certificates that are trusted; empty for those that come with requests."""
+    path = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
+    return os.path.expanduser(path)  # noqa: PTH111  # which a path object may refuse
+
+
+class _Broken(OSError):
+    """Words of our own for why there is no response."""
+
+
+_MALFORMED = (InvalidURL, LocationValueError)
 _WORDS: tuple[tuple[Any, str], ...] = (
-    (_ResponseTooLarge, "the answer was too large"),
     (ConnectionRefusedError, "the connection to {peer} was refused"),
     (RemoteDisconnected, "the connection was closed before an answer"),
     (ConnectionResetError, "the connection was reset"),
-    (BrokenPipeError, "the connection was closed while sending"),
     (socket.gaierror, "the address of {peer} could not be found (DNS)"),
-    (_ResponseTimeout, "the answer did not arrive in time"),
     (TimeoutError, "no data was transferred within the time limit"),
     (ssl.SSLError, "the TLS connection failed"),
     (_MALFORMED, "the URL of {peer} is malformed"),
@@ -347,16 +325,7 @@ _WORDS: tuple[tuple[Any, str], ...] = (
 )
 
 
-def _check(authorities: str) -> None:
-    """Raises `InputError` when there are no certificates in the file or the folder: no other try would find any."""
-    try:
-        ssl.create_default_context(**{"capath" if Path(authorities).is_dir() else "cafile": authorities})  # type: ignore[arg-type]  # it has more arguments
-    except OSError:
-        what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
-        raise InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted)) from None
-
-
-def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> TransportError | UntrustedHost:
+def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Exception:
     """What broke on the way to a URL; `proxy` is the URL of the one in between, if any."""
     causes = [error]
     for cause in causes:  # outermost first; urllib3 wraps some in the arguments
@@ -366,7 +335,7 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Tr
     def found(kind: Any) -> Any:
         return next((cause for cause in causes if isinstance(cause, kind)), None)
 
-    peer = host = urlsplit(url).hostname or "the server"
+    host, authorities = urlsplit(url).hostname or "the server", _authorities()
     if refused := found(ssl.SSLCertVerificationError):
         return UntrustedHost(
             f"The certificate of {'the proxy' if found(ProxyError) else host} is not trusted: "
@@ -375,28 +344,19 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Tr
             hint="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
             code="certificate-not-trusted",
         )
+    try:
+        if authorities and url.startswith("https:") and not Path(authorities).is_dir():
+            ssl.create_default_context(cafile=authorities)
+    except OSError:  # no other try would find any certificates there
+        what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
+        return InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted))
     code = "host-not-found" if found(socket.gaierror) else ""
     code = "connection-refused" if found(ConnectionRefusedError) else code
     if proxy:
         unreachable = found((NewConnectionError, ConnectTimeoutError, *_MALFORMED))
         code = "proxy-unreachable" if unreachable else "proxy-refused" if found(ProxyError) else ""
-        peer = _named(proxy)
     # http.client's words; what follows is the proxy's
     tunnel = re.search(r"Tunnel connection failed: ([0-9]{3})", " ".join(map(str, causes)))
-    words = next(words for kind, words in _WORDS if found(kind))
-    status = f" (HTTP {tunnel[1]})" if tunnel else ""
+    words = str(found(_Broken) or next(words for kind, words in _WORDS if found(kind)))
+    status, peer = f" (HTTP {tunnel[1]})" if tunnel else "", named(proxy) if proxy else host
     return TransportError(words.format(peer=peer, host=host, status=status), sent_whole, code)
-
-
-def proxy_for(url: str) -> str:
-    """The proxy on the way to a URL, as the log may name it; empty where there is none."""
-    proxy = select_proxy(url, get_environ_proxies(url)) if may_use_proxy(url) else ""
-    return _named(proxy) if proxy else ""
-
-
-def _named(proxy: str) -> str:
-    """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
-    place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
-    names = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")  # in the order of precedence, as with urllib
-    variable = next((name for name in names if os.environ.get(name)), "")
-    return f"the proxy {place}" + (f" (from {variable})" if variable else "")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from urllib3 import HTTPHeaderDict
+
 Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only until the next block is asked for
+Headers: TypeAlias = HTTPHeaderDict  # names in any case; several values of one name are joined with commas
 
 
 @dataclass(frozen=True)
@@ -24,23 +27,10 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Body:
-    """What a request carries: bytes of our own around a span of the file, which is read only while it is sent."""
-
-    prefix: bytes = b""
-    span: Span | None = None
-    suffix: bytes = b""
-
-    @property
-    def size(self) -> int:
-        """How many bytes it has."""
-        return len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
-
-
-@dataclass(frozen=True)
 class Request:
     """One HTTP request, to which the transport adds `Content-Length` and the bearer token.
 
+    Its body is `prefix`, the `span` of the file, which is read only while it is sent, and `suffix`.
     `client_certificate` names the client's certificate and its key for TLS, two files in PEM form. `closing` marks the
     last request of a run that was told to end: it is still sent. `receive` is given the status and the headers of the
     response, and says who takes its body, block by block; with None of either, the body is kept in the response.
@@ -49,25 +39,17 @@ class Request:
     method: str
     url: str
     headers: tuple[tuple[str, str], ...] = ()
-    body: Body = Body()
+    prefix: bytes = b""
+    span: Span | None = None
+    suffix: bytes = b""
     client_certificate: tuple[str, str] | None = None
     closing: bool = False
     receive: Receive | None = None
 
-
-@dataclass(frozen=True)
-class Headers:
-    """Response headers: names in any case (RFC 9110, section 5.1), the first of several wins."""
-
-    items: Any = ()  # made from pairs of names and values, or a mapping: pairs, the name in lower case
-
-    def __post_init__(self) -> None:
-        pairs = self.items.items() if isinstance(self.items, Mapping) else self.items
-        object.__setattr__(self, "items", tuple((name.lower(), value.strip()) for name, value in pairs))
-
-    def get(self, name: str) -> str | None:
-        """The value of a header, stripped; None when it is absent."""
-        return next((value for key, value in self.items if key == name.lower()), None)
+    @property
+    def size(self) -> int:
+        """How many bytes its body has."""
+        return len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
 
 
 @dataclass(frozen=True)
@@ -75,7 +57,7 @@ class Response:
     """One HTTP response with its whole body. `sent_whole` is false when it came while the request was on its way."""
 
     status: int
-    headers: Headers = Headers()
+    headers: Headers = field(default_factory=Headers)
     body: bytes = b""
     sent_whole: bool = True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from uploader.http.messages import Body, Request, Response, TransportError
+from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
 from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
 from uploader.protocol.session import (
@@ -55,7 +55,7 @@ def _send(move: Send, session: Session, media: Media) -> Request:
     whole = move.final and move.span.start == 0
     place = f"bytes {move.span.start}-{move.span.stop - 1}/{total}"
     headers = (("Content-Type", media.media_type), *(() if whole else (("Content-Range", place),)))
-    return Request("PUT", session.uri, headers, Body(span=move.span))
+    return Request("PUT", session.uri, headers, span=move.span)
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from uploader.http.messages import Body, Request, Response, TransportError
+from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
 from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
 from uploader.protocol.session import (
@@ -67,7 +67,7 @@ def _send(move: Send, session: Session, media: Media) -> Request:
         return Request("POST", session.uri, (protocol, (COMMAND, "finalize"), place))
     command = (COMMAND, "upload, finalize" if move.final else "upload")
     headers = (protocol, command, place, ("Content-Type", media.media_type))
-    return Request("POST", session.uri, headers, Body(span=move.span))
+    return Request("POST", session.uri, headers, span=move.span)
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:

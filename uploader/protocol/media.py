@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from uploader.http.messages import Body, Request, Response
+from uploader.http.messages import Request, Response
 
 JSON_TYPE = "application/json; charset=UTF-8"
 
@@ -40,7 +40,7 @@ class Media:
     def start(self, url: str, *headers: tuple[str, str]) -> Request:
         """The request that opens a session in either dialect: the metadata is its body."""
         kind = () if self.metadata is None else (("Content-Type", JSON_TYPE),)
-        return Request(self.method, url, (*headers, *kind), Body(prefix=self.metadata or b""))
+        return Request(self.method, url, (*headers, *kind), self.metadata or b"")
 
     def with_query(self, *extra: tuple[str, str]) -> str:
         """The upload URI with the method's own query and `extra` behind it."""

@@ -7,7 +7,7 @@ RFC 2387 for `multipart/related`. There is no offset to ask for afterwards, so w
 
 from __future__ import annotations
 
-from uploader.http.messages import Body, Request, Span
+from uploader.http.messages import Request, Span
 from uploader.protocol.goog_upload import PROTOCOL
 from uploader.protocol.media import JSON_TYPE, Media
 
@@ -15,7 +15,7 @@ from uploader.protocol.media import JSON_TYPE, Media
 def simple(media: Media, size: int) -> Request:
     """The file alone, `uploadType=media`."""
     headers = (("Content-Type", media.media_type),)
-    return Request(media.method, media.with_query(("uploadType", "media")), headers, Body(span=Span(0, size)))
+    return Request(media.method, media.with_query(("uploadType", "media")), headers, span=Span(0, size))
 
 
 def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = False) -> Request:
@@ -25,8 +25,8 @@ def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = Fal
         + (media.metadata or b"{}")
         + f"\r\n--{boundary}\r\nContent-Type: {media.media_type}\r\n\r\n".encode()
     )
-    body = Body(prefix, Span(0, size), f"\r\n--{boundary}--\r\n".encode())
+    body = (prefix, Span(0, size), f"\r\n--{boundary}--\r\n".encode())
     kind = ("Content-Type", f"multipart/related; boundary={boundary}")
     if goog_upload:
-        return Request(media.method, media.with_query(), ((PROTOCOL, "multipart"), kind), body)
-    return Request(media.method, media.with_query(("uploadType", "multipart")), (kind,), body)
+        return Request(media.method, media.with_query(), ((PROTOCOL, "multipart"), kind), *body)
+    return Request(media.method, media.with_query(("uploadType", "multipart")), (kind,), *body)

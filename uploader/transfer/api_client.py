@@ -22,9 +22,9 @@ from uploader.errors import (
     UntrustedHost,
     UploaderError,
 )
-from uploader.http.client import Timeouts, Transport
+from uploader.http.client import HttpClient, Timeouts
 from uploader.http.hosts import on_loopback, trusted
-from uploader.http.messages import Block, Body, Headers, Request, Response, TransportError
+from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.protocol import google_error
 from uploader.protocol.media import JSON_TYPE
 from uploader.protocol.responses import Verdict, verdict
@@ -83,7 +83,7 @@ class ApiClient:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: HttpClient,
         tokens: TokenSource,
         policy: RetryPolicy,
         settings: TransferSettings,
@@ -132,7 +132,7 @@ class ApiClient:
         asks: neither token nor project goes there.
         """
         if blocks is None:
-            blocks = (request.body.prefix,) if request.body.prefix else ()
+            blocks = (request.prefix,) if request.prefix else ()
         timeouts = self._settings.timeouts(final=final)
         if max_size:
             timeouts = replace(timeouts, response=DOWNLOAD_TIMEOUT, max_size=max_size)
@@ -215,8 +215,8 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     url = client.url(step.root, step.path) + (f"?{urlencode(step.query)}" if step.query else "")
     request = Request(step.method, url, closing=step.closing)
     if step.json is not None:
-        body = Body(json.dumps(step.json).encode())
-        request = replace(request, headers=(("Content-Type", JSON_TYPE),), body=body)
+        headers = (("Content-Type", JSON_TYPE),)
+        request = replace(request, headers=headers, prefix=json.dumps(step.json).encode())
     response = client.request_with_retries(
         # The response to a call with an effect is worth waiting for: a commit takes over a minute at times.
         lambda: client.exchange(request, final=not step.idempotent, path=step.path),
@@ -274,7 +274,7 @@ def last_failure(response: Response | TransportError) -> str:
 def _describe(request: Request, path: str, response: Response | TransportError) -> str:
     """One request and its response, for who looks for a fault."""
     sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
-    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {request.body.size} bytes{sent_headers}"
+    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {request.size} bytes{sent_headers}"
     if isinstance(response, TransportError):
         return f"{sent} -> {response.why}"
     found = ((name, response.headers.get(name)) for name in _LOGGED_HEADERS)

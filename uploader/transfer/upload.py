@@ -87,8 +87,8 @@ class FileUpload:
         self.attempts += 1  # not before the connection stands and takes the first byte
         if not span.size:
             before_last()
-        if request.body.prefix:
-            yield request.body.prefix
+        if request.prefix:
+            yield request.prefix
         for block in self.source.blocks(span):
             self.client.policy.cancellation.check()
             if self.reached + len(block) == span.stop:
@@ -99,8 +99,8 @@ class FileUpload:
             self.furthest = max(self.furthest, self.reached)
             self.progress.sent(self.reached)
             yield block
-        if request.body.suffix:
-            yield request.body.suffix
+        if request.suffix:
+            yield request.suffix
 
     def send_whole(self, size: int, *, multipart: bool) -> Response:
         """The service's response to the whole file in one request, sent again only where that can't have two effects.
