@@ -67,6 +67,7 @@ def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
         ("storage.objects.insert", "bucket: b\nifGenerationMatch: 99999999999999999999", "is not a whole number"),
         ("storage.objects.insert", "bucket: b\nprojection: all", "is not a valid choice."),
         ("storage.objects.insert", "just text", "is not a map."),
+        ("storage.objects.insert", "bucket: &a b\nname: *a", "is neither JSON nor YAML."),  # a bomb is made of aliases
         ("storage.objects.insert", "a: [", "is neither JSON nor YAML."),
         ("storage.objects.insert", "!!python/object/apply:os.system [x]", "is n"),
         ("storage.objects.insert", "[" * 100_000, "is neither JSON nor YAML."),

@@ -79,15 +79,23 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 def read_params(text: str) -> dict[str, Any]:
     """The map in the input `params`, JSON or YAML, whose scalars stay as they are written. Raises InputError."""
-    accepted = "a YAML or JSON map"
+    accepted = "a YAML or JSON map, without aliases"
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError):
         import yaml  # most runs have no params
 
+        class Loader(yaml.BaseLoader):
+            """Without aliases: a few lines of them can stand for gigabytes."""
+
+            def compose_node(self, parent: Any, index: int) -> Any:
+                if self.check_event(yaml.AliasEvent):
+                    raise yaml.YAMLError
+                return super().compose_node(parent, index)
+
         try:
             # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was written.
-            value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds nothing but str, list and dict
+            value = yaml.load(text, Loader=Loader)  # noqa: S506 - it builds nothing but str, list and dict
         except (yaml.YAMLError, RecursionError, ValueError):
             raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
