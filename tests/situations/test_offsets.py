@@ -9,7 +9,7 @@ import pytest
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
-from uploader.errors import ProtocolError
+from uploader.errors import ProtocolError, TemporaryError
 from uploader.protocol.session import AUTO_CHUNK
 from uploader.services.base import Dialect
 from uploader.text import format_size
@@ -126,6 +126,17 @@ def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(d
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["short-store"] * 4)
         whole = 2 if dialect == "goog-upload" else 1  # whose documents send all that remains, once more
         assert result.bytes_resent <= whole * len(data) + 4 * AUTO_CHUNK
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["short-store", "reset"])
+def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(dialect: Dialect, kind: str) -> None:
+    """Such progress would end only after as many requests as the file has bytes."""
+    with Emulator([fault(STEPS[dialect]["put"], kind, stored=1, times=1000)]) as emulator:
+        bench = Bench(emulator, chunk=GRANULE)
+        result = bench.send(job(DATA, dialect))
+        assert (isinstance(result.failure, TemporaryError), bench.stored()) == (True, [])
+        assert bench.count("upload") < 20
 
 
 @BOTH

@@ -15,6 +15,7 @@ from uploader.http.hosts import trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.session import (
+    DEFAULT_GRANULARITY,
     Cancel,
     Chunking,
     Completed,
@@ -147,7 +148,11 @@ class Resumable:
             raise
 
     def _stored(self, before: Session, move: Move) -> None:
-        """Shows where the upload stands; a request of which nothing was stored counts as a wait."""
+        """Shows where the upload stands; a request of which nothing was stored counts as a wait.
+
+        Less than a granule does too, unless it is all that was sent: a server that keeps one byte of each request would
+        never come to an end.
+        """
         upload, offset = self._upload, self._session.offset
         asked = before.state is not State.OFFSET_KNOWN
         self._holds(offset)
@@ -161,10 +166,12 @@ class Resumable:
             upload.add_event("resumed", f"at {format_size(offset)}")
         if asked or offset < upload.reached:
             upload.info(f"The server holds {share(offset, upload.size)}; continuing from there.")
-        if offset > before.offset:
+        gained, granule = offset - before.offset, min(before.granularity, DEFAULT_GRANULARITY)
+        if gained >= granule or (gained > 0 and offset >= upload.reached):
             upload.retrier.progressed()
         elif isinstance(move, Send):
-            upload.retrier.wait("the server stored nothing of what was sent", at_once=True)
+            little = "almost nothing" if gained > 0 else "nothing"
+            upload.retrier.wait(f"the server stored {little} of what was sent", at_once=True)
 
     def _lost(self, before: Session, event: SessionLost) -> None:
         """The session is gone, and the next one begins at byte 0."""
