@@ -28,6 +28,7 @@ LAYERS = (
     "retry",
     "protocol",
     "http",
+    "hosts",
     "reporting",
     "results",
     "redaction",

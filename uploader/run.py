@@ -17,8 +17,8 @@ from uploader.auth.google import Login
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import Problem, UploaderError, missing_module
+from uploader.hosts import is_google
 from uploader.http.client import HttpClient, named, proxy_for
-from uploader.http.hosts import is_google
 from uploader.inputs import Inputs
 from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan

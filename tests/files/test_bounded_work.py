@@ -24,7 +24,7 @@ from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, 
 from uploader.files.android.map_ids import MAX_DEX
 from uploader.files.android.notes import inline_notes
 from uploader.files.workspace import Workspace
-from uploader.http.hosts import trusted
+from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response
 from uploader.inputs import Inputs
 from uploader.outputs.reporter import neutral

@@ -27,13 +27,13 @@ from cryptography.hazmat.primitives.serialization import PrivateFormat
 from google_emulator import specimens
 from google_emulator.auth.authority import process_key
 from tests.support.recording_context import RecordingContext
+from uploader import hosts
 from uploader.auth import credential_source
 from uploader.auth import google as google_auth
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.auth.oidc import JobToken
 from uploader.errors import InputError, Problems, UploaderError
 from uploader.files.artifacts import Artifact
-from uploader.http import hosts
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
 from uploader.inputs import Inputs, Platform, reader

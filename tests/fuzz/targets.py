@@ -25,7 +25,7 @@ from uploader.files.android import listing, manifest, map_ids, signatures
 from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
-from uploader.http.hosts import trusted
+from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parsers import InvalidValue
 from uploader.protocol import content_range, goog_upload, google_error, stated_digests

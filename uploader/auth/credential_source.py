@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from uploader.errors import InputError, Problem
 from uploader.files.workspace import GCLOUD, path_hint, printable, reason
-from uploader.http.hosts import is_google, is_metadata_server, is_secure, on_loopback
+from uploader.hosts import is_google, is_metadata_server, is_secure, on_loopback
 from uploader.inputs import Inputs
 
 SERVICE_ACCOUNT, USER = "service_account", "authorized_user"

@@ -30,8 +30,8 @@ from google.oauth2 import service_account
 from uploader.auth import credential_source as configuration
 from uploader.auth.oidc import JobToken
 from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UntrustedHost, UploaderError
+from uploader.hosts import is_google, on_loopback
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.hosts import is_google, on_loopback
 from uploader.http.messages import Request, Response, TransportError
 from uploader.inputs import Inputs
 from uploader.protocol import google_error

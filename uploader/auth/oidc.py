@@ -9,7 +9,7 @@ from urllib.parse import quote
 from google.auth.identity_pool import SubjectTokenSupplier
 
 from uploader.errors import CredentialsError, ProtocolError
-from uploader.http.hosts import is_secure
+from uploader.hosts import is_secure
 from uploader.http.messages import Response
 from uploader.inputs import Inputs
 from uploader.inputs.platform import ID_TOKEN, Kind

@@ -32,7 +32,7 @@ from urllib3.util.wait import wait_for_read
 
 from uploader import __version__
 from uploader.errors import InputError, Problem, UntrustedHost
-from uploader.http.hosts import NOWHERE, may_use_proxy, origin
+from uploader.hosts import NOWHERE, may_use_proxy, origin
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of a response's body; no resource that these methods return comes near it

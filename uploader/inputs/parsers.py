@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import unquote
 
-from uploader.http.hosts import is_loopback
+from uploader.hosts import is_loopback
 from uploader.inputs.platform import Kind
 from uploader.redaction import holds_credential
 from uploader.text import plural

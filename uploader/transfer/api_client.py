@@ -22,8 +22,8 @@ from uploader.errors import (
     UntrustedHost,
     UploaderError,
 )
+from uploader.hosts import on_loopback, trusted
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.hosts import on_loopback, trusted
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 from uploader.protocol import google_error
 from uploader.protocol.media import JSON_TYPE

@@ -11,7 +11,7 @@ from dataclasses import replace
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
-from uploader.http.hosts import trusted
+from uploader.hosts import trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.session import (

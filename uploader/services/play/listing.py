@@ -21,7 +21,7 @@ from uploader.files.android.notes import is_language_name, normalised
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
-from uploader.http.hosts import image_host
+from uploader.hosts import image_host
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.results import FileResult

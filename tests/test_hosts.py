@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.http.hosts import image_host, trusted
+from uploader.hosts import image_host, trusted
 from uploader.transfer.resumable import absolute
 
 PLAY = "https://androidpublisher.googleapis.com/upload/x"
