@@ -80,6 +80,23 @@ def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     assert "version-code=42" in ended.stdout
 
 
+REHEARSALS = "".join(block for block in blocks("docs/RECIPES.md", "sh") if block.startswith("uploader --api-endpoint"))
+ENDS = ("promoted from internal to beta", "is now at 50 % on", "is halted on", "2 at 10 % goes to 20 %")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True), ids=lambda text: text[-20:]
+)
+def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said: str) -> None:
+    """A promotion and three steps of a rollout, each in an emulator of its own."""
+    folder = str(Path(sys.executable).parent)
+    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    words = ["bash", "-c", line]
+    ended = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert said in ended.stdout.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     ("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")]
 )
