@@ -55,7 +55,7 @@ def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
         code: r8_mapping(folder) for code, folder in folders.items()
     }
     for code, name in sent.items():
-        assert f"Upload mapping {name} for version {code}" in ended.log
+        assert f"With {name}: mapping for version code {code}" in ended.log
         assert f"  + {name}: mapping for version code {code}" in plan_of(ended)
 
 
@@ -113,5 +113,5 @@ def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     assert "  = phone.aab: mapping for version code 42, in the bundle itself" in plan
     assert "  = phone.aab: native symbols for version code 42, in the bundle itself" in plan
     assert "  + wear/mapping.txt: mapping for version code 1042" in plan
-    assert "Version 42 has its own mapping in the bundle" in ended.log
+    assert "With phone.aab: mapping for version code 42, in the bundle itself" in ended.log
     assert "| phone.aab | mapping, in the bundle itself | 42 |" in ended.summary

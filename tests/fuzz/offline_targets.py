@@ -295,7 +295,7 @@ def track_answers(data: bytes) -> None:
         for decide in (
             lambda: track_merge.merged("beta", live, release, replace_rollout=False),
             lambda: track_merge.changed(options, track_merge.to_change("beta", live)),
-            lambda: track_merge.promoted(options, track_merge.to_promote("beta", live), ["7"]),
+            lambda: track_merge.to_promote("beta", live),
             lambda: track_merge.settled(live, [release]),
             lambda: track_merge.settled(live, live),
         ):

@@ -81,7 +81,7 @@ def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) 
 def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     """The log promises no edit to continue in; a shared one is in no journal, so no next run looks it up."""
     play = Play()
-    play.response(edit_requests.insert(PACKAGE))
+    play.response(next(edit_requests.insert(PACKAGE)))
     play.fail("commit", Interrupted(15), after=True)
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
     with pytest.raises(Interrupted):
@@ -213,7 +213,7 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
 def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
     """What other jobs put into it can't be made again here, and running again finds the same: the input is to blame."""
     play = Play()
-    play.response(edit_requests.insert(PACKAGE))
+    play.response(next(edit_requests.insert(PACKAGE)))
     play.fail(name, refused(404, why), effect=play.close_edits)
     with pytest.raises(ApiError, match=why) as caught:
         Engine(play).run(release_job(artifact(2), existing_edit="1"))

@@ -33,7 +33,7 @@ def reviewed(review: str) -> FaultyPlay:
 def shared() -> FaultyPlay:
     """Has an edit into which another job uploaded its part."""
     play = FaultyPlay()
-    play.response(edit_requests.insert(PACKAGE))
+    play.response(next(edit_requests.insert(PACKAGE)))
     Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False, existing_edit="1"))
     play.opened.clear()
     play.calls.clear()

@@ -233,7 +233,7 @@ def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
     """A bundle has asset packs instead."""
     found = complaints(tmp_path, bundle(tmp_path), tracks="beta", expansion_file_main="references:5")
     assert found.keys() == {"expansion-file-main"}
-    assert "let version 7 use the main expansion file of version 5" in " ".join(
+    assert "with version 5: main expansion file for version code 7" in " ".join(
         prepare(tmp_path, apk(tmp_path), tracks="beta", expansion_file_main="references:5").lines
     )
 

@@ -144,7 +144,7 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds() -> None:
 def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     """The plan has what the edit held when it was made; the line before the commit has what it holds then."""
     play = Play(production=[release(1)])
-    play.response(edit_requests.insert(PACKAGE))
+    play.response(next(edit_requests.insert(PACKAGE)))
 
     def other_job() -> None:
         play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
@@ -182,7 +182,7 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
 def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknown: UploaderError) -> None:
     """Another job's track is shown with a question mark, and the commit names it all the same."""
     play = Play(production=[release(1)])
-    play.response(edit_requests.insert(PACKAGE))
+    play.response(next(edit_requests.insert(PACKAGE)))
     play.fail("GET live releases", unknown)
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))

@@ -343,7 +343,7 @@ def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
     """Another job may have put its release there meanwhile, which must not be lost."""
     play = Play()
-    play.response(edit_requests.insert(PACKAGE))
+    play.response(next(edit_requests.insert(PACKAGE)))
     draft = release(7, status="draft")
 
     def other_job() -> None:

@@ -212,6 +212,12 @@ class ReleaseEdit:
         """Takes the machine one step further. Raises `LookupError` for an event that can't come now."""
         self.state = self.state.after(event)
 
+    def found_live(self, live: bool) -> None:
+        """Takes down whether what the edit before this one changed is live; what is not was lost with it."""
+        self.apply(Event.SEEN_LIVE if live else Event.NOT_SEEN)
+        if not live:
+            self.changes.clear()
+
     def changing(self, purpose: str) -> None:
         """Writes a change down before it is made."""
         before = self.state
@@ -294,9 +300,7 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
 
 def blame_the_input(refused: ApiError) -> None:
     """Says that the edit which `existing-edit-id` names is not there, which running again would not change."""
-    refused.cause = (
-        "`existing-edit-id` names no open edit: it is misspelt, or the edit is committed, deleted or expired."
-    )
+    refused.cause = "`existing-edit-id` names no open edit: it is misspelt, or it is committed, deleted or expired."
     refused.hint = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
@@ -307,8 +311,7 @@ def replaced(lost: ReleaseEdit) -> Steps[ReleaseEdit]:
 
 
 def _inserted(job: ReleaseJob, context: Context, state: EditState, changes: dict[str, str]) -> Steps[ReleaseEdit]:
-    opened_edit = edit_requests.inserted(job.package, (yield edit_requests.insert(job.package)))
-    edit = ReleaseEdit(job, context, opened_edit, state, dict(changes))
+    edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)), state, dict(changes))
     edit.remember()
     context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
     context.info(f"Opened edit {edit.id} for {job.package}.")
@@ -365,6 +368,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
         _lost(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
             yield from discard(edit)
+            _put_away(edit)
 
 
 def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
@@ -395,13 +399,8 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
     Raises Interrupted, which ends the run here as anywhere.
     """
     edit.apply(Event.DELETE)
-    try:
-        yield from _delete(edit.api, edit.context)
-    except Interrupted:
-        edit.context.publish({"edit-id": ""})  # it may be deleted by now; the next run finds that out by its record
-        raise
-    edit.context.publish({"edit-id": ""})
-    _put_away(edit)
+    edit.context.publish({"edit-id": ""})  # a run that is stopped now leaves its record: the next one finds out
+    yield from _delete(edit.api, edit.context)
 
 
 def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[None]:
@@ -479,11 +478,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
 
 
 def unfinished(package: str, context: Context) -> str:
-    """The open edit of a release that an earlier run did not finish; empty where there is none.
-
-    Google Play has one edit of an app for each account: whoever opens one to read it asks first whether it would close
-    one that is to be gone on with.
-    """
+    """The open edit of a release that an earlier run did not finish, if any: to open another would close it."""
     kept = recalled(ReleaseJob(package), context)
     return kept.id if kept and kept.state.open else ""
 

@@ -1,46 +1,50 @@
-"""Where everything of one Play edit is: the calls and upload methods of androidpublisher v3, as data.
+"""The requests of one Play edit, as data: the calls of androidpublisher v3, and the catalogue's upload methods.
 
-The discovery document androidpublisher.v3 is the reference for every path, parameter, media type and size.
+The discovery document androidpublisher.v3 is the reference for every path and parameter.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from uploader.errors import ProtocolError
-from uploader.files.android.limits import MAX_BYTES
-from uploader.services.base import Call, Endpoint, Json
+from uploader.files.artifacts import Artifact
+from uploader.services import catalogue
+from uploader.services.base import Call, Endpoint, Json, Upload
 from uploader.services.catalogue import expand
 from uploader.services.play.known_errors import conflict
 
 ROOT = "https://androidpublisher.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 CONSOLE = "https://play.google.com/console/"  # it knows apps by numbers of its own and has no address by package name
-OCTETS = "application/octet-stream"
-APK = "application/vnd.android.package-archive"
 
 Release: TypeAlias = Mapping[str, Any]
 Releases: TypeAlias = tuple[Release, ...]
 SupplementaryKind: TypeAlias = Literal["mapping", "symbols", "main", "patch"]
 
+_find = cache(catalogue.find)
 _EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
-# Where a supplementary file of a version is, and the most bytes of it.
-_SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, int]] = {
-    "mapping": ("deobfuscationFiles", "proguard", MAX_BYTES["symbols"]),
-    "symbols": ("deobfuscationFiles", "nativeCode", MAX_BYTES["symbols"]),
-    "main": ("expansionFiles", "main", MAX_BYTES["expansion"]),
-    "patch": ("expansionFiles", "patch", MAX_BYTES["expansion"]),
+_SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, str]] = {  # upload method, its parameter, and the value
+    "mapping": ("deobfuscationfiles", "deobfuscationFileType", "proguard"),
+    "symbols": ("deobfuscationfiles", "deobfuscationFileType", "nativeCode"),
+    "main": ("expansionfiles", "expansionFileType", "main"),
+    "patch": ("expansionfiles", "expansionFileType", "patch"),
 }
 
 
-def insert(package: str) -> Call:
+def insert(package: str) -> Generator[Call, Any, Edit]:
     """Opens an edit. Idempotent: a second one only invalidates the first, of which nobody has heard."""
     path = expand(_EDITS, {"packageName": package})
-    return Call("POST", ROOT, path, json={}, what=f"a new edit of {package}", retry_on=conflict)
+    response = yield Call("POST", ROOT, path, json={}, what=f"a new edit of {package}", retry_on=conflict)
+    name = response.get("id") if isinstance(response, Mapping) else None
+    if not isinstance(name, str) or not name.strip("."):
+        raise ProtocolError("Google Play opened an edit but did not return its id.")
+    return Edit(package, name)
 
 
 def uploads(package: str) -> str:
@@ -116,22 +120,20 @@ class Edit:
         path, what = f"/apks/{code}/expansionFiles/{kind}", f"the {kind} expansion file of {other} for version {code}"
         return self._call("PATCH", path, what, {"referencesVersion": other})
 
-    def upload_artifact(self, *, bundle: bool) -> Endpoint:
-        """Where a bundle or an APK goes; the first media type is the one to send."""
-        if bundle:
-            return self._endpoint("bundles", "/bundles", (OCTETS,), MAX_BYTES["bundle"])
-        return self._endpoint("apks", "/apks", (APK, OCTETS), MAX_BYTES["apk"])
+    def upload_artifact(self, file: Artifact, kind: str) -> Upload:
+        """Adds a bundle or an APK."""
+        endpoint = self._endpoint(f"{kind}s")
+        return Upload(endpoint, file, endpoint.media_types[-1], retry_on=conflict)  # of an APK its own one
 
-    def upload_supplementary(self, code: int, kind: SupplementaryKind) -> Endpoint:
-        """Where a file that belongs to a version goes; a second upload replaces the first."""
-        collection, type_, max_size = _SUPPLEMENTARY[kind]
-        endpoint = self._endpoint(collection.lower(), f"/apks/{code}/{collection}/{type_}", (OCTETS,), max_size)
-        return replace(endpoint, idempotent=True)
+    def upload_supplementary(self, file: Artifact, code: int, kind: SupplementaryKind) -> Upload:
+        """Adds a file to a version; a second upload replaces the first."""
+        method, parameter, value = _SUPPLEMENTARY[kind]
+        endpoint = self._endpoint(method, apkVersionCode=str(code), **{parameter: value})
+        return Upload(replace(endpoint, idempotent=True), file, endpoint.media_types[0], retry_on=conflict)
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
-        endpoint = self._endpoint("images", _path("listings", language, kind), ("image/*",), MAX_BYTES["image"])
-        return replace(endpoint, id_fields=("image.id",))
+        return self._endpoint("images", language=language, imageType=kind)
 
     @property
     def _root(self) -> str:
@@ -140,29 +142,14 @@ class Edit:
     def _call(self, method: str, path: str, what: str, json: Json | None = None) -> Call:
         return Call(method, ROOT, self._root + path, json=json, what=what, retry_on=conflict)
 
-    def _endpoint(self, resource: str, path: str, media_types: tuple[str, ...], max_size: int) -> Endpoint:
-        return Endpoint(
-            id=f"androidpublisher.edits.{resource}.upload",
-            root=ROOT,
-            path=self._root + path,
-            upload_path="/upload" + self._root + path,
-            media_types=media_types,
-            scopes=(SCOPE,),
-            max_size=max_size,
-            id_promised=resource in ("bundles", "apks", "images"),
-        )
+    def _endpoint(self, resource: str, **values: str) -> Endpoint:
+        method = _find(f"androidpublisher.edits.{resource}.upload")
+        assert method, "the catalogue has it"
+        return method.endpoint({"packageName": self.package, "editId": self.id, **values})
 
 
 def _path(*segments: str) -> str:
     return "".join("/" + expand("{value}", {"value": segment}) for segment in segments)
-
-
-def inserted(package: str, response: object) -> Edit:
-    """The edit that Play opened. Raises ProtocolError when the response does not name it."""
-    name = response.get("id") if isinstance(response, Mapping) else None
-    if not isinstance(name, str) or not name.strip("."):
-        raise ProtocolError("Google Play opened an edit but did not return its id.")
-    return Edit(package, name)
 
 
 def entries(response: object, name: str) -> list[Mapping[str, Any]]:

@@ -227,7 +227,7 @@ class Pull:
                         "live with it.",
                         code="release-unfinished",
                     )
-                edit = edit_requests.inserted(self.package, (yield edit_requests.insert(self.package)))
+                edit = yield from edit_requests.insert(self.package)
                 yield from read_and_deleted(edit, partial(self._read, context), context)
         except ApiError as refused:
             raise explained(refused) from None

@@ -7,11 +7,12 @@ Texts from outside are shown by their first line and their length.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Final, Literal
 
+from uploader.files.artifacts import Artifact
 from uploader.services.base import Section
 from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob
@@ -27,7 +28,6 @@ _MAX_SHORT: Final = 80  # characters of a text from outside
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
 _INSIDE: Final = ", in the bundle itself"
-_SIGNS: Final = {"added": "+", "changed": "~", "removed": "-", "kept": "="}
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class TextChange:
 
 @dataclass(frozen=True)
 class ReleaseChange:
-    """One release of a track, as it is to be or as it was where it goes away, and the fields of it that differ.
+    """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields of it that differ.
 
     Version codes, status and fraction are none of the `fields`.
     """
 
-    kind: Literal["added", "changed", "removed", "kept"]
+    sign: Literal["+", "~", "-", "="]
     before: Release | None
     release: Release
     fields: tuple[TextChange, ...] = ()
@@ -151,7 +151,7 @@ class Changes:
     """Everything that the commit of a job would publish.
 
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.
-    `reach` says who does not get what the tracks are given, `remarks` what can't be shown.
+    `reach` says who does not get what the tracks are given, `not_shown` names what can't be shown.
     """
 
     job: ReleaseJob
@@ -162,14 +162,30 @@ class Changes:
     testers: tuple[TestersChange, ...] = ()
     reach: tuple[str, ...] = ()
     others: tuple[OtherTrack, ...] = ()
-    remarks: tuple[str, ...] = ()
+    not_shown: str = ""
+
+    @property
+    def version_codes(self) -> tuple[str, ...]:
+        """The version codes that the release is about: those of the files, else those that come to the first track."""
+        return self.job.codes or next((codes(one.release) for one in self.tracks), ())
 
     @property
     def nothing(self) -> bool:
         """Whether all of it is there already."""
-        releases = (change.kind for track in self.tracks for change in _releases(track))
-        rest = (self.texts, self.images, *map(str, self.testers), self.others, self.remarks)
-        return all(kind == "kept" for kind in releases) and all(file.there for file in self.files) and not any(rest)
+        releases = (change.sign for track in self.tracks for change in _releases(track))
+        rest = (self.texts, self.images, *map(str, self.testers), self.others, self.not_shown)
+        return all(sign == "=" for sign in releases) and all(file.there for file in self.files) and not any(rest)
+
+
+def files_of(job: ReleaseJob, there: Collection[int] = ()) -> Iterator[FileChange]:
+    """The artifacts of a job, and what goes with them; `there` are the version codes that Google Play has."""
+    for artifact, version in zip(job.artifacts, map(int, job.codes), strict=True):
+        yield FileChange("artifact", artifact.name, version, version in there, artifact.certificate_sha256)
+        for one in job.supplementary:
+            if one.version_code == version:
+                own = artifact if one.file == "bundle" else one.file
+                name = own.name if isinstance(own, Artifact) else f"version {own}"
+                yield FileChange(one.kind, name, version, inside=one.file == "bundle")
 
 
 def _releases(track: TrackChange) -> Iterator[ReleaseChange]:
@@ -179,12 +195,12 @@ def _releases(track: TrackChange) -> Iterator[ReleaseChange]:
         before = next((one for one in left if set(codes(one)) == set(codes(release))), None)
         fields = tuple(_fields(before or {}, release))
         if before is None:
-            yield ReleaseChange("added", None, release, fields)
+            yield ReleaseChange("+", None, release, fields)
             continue
         left.remove(before)
         same = not fields and all(before.get(field) == release.get(field) for field in ("status", "userFraction"))
-        yield ReleaseChange("kept" if same else "changed", before, release, fields)
-    yield from (ReleaseChange("removed", release, release) for release in left)
+        yield ReleaseChange("=" if same else "~", before, release, fields)
+    yield from (ReleaseChange("-", release, release) for release in left)
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:
@@ -217,9 +233,9 @@ def _lines(changes: Changes) -> Iterator[str]:
     for track in changes.tracks:
         yield f"Track {track.track}"
         for change in _releases(track):
-            yield f"  {_SIGNS[change.kind]} {change}"
+            yield f"  {change.sign} {change}"
             # The name of a release that comes stands in its own line.
-            fields = (field for field in change.fields if (change.kind, field.field) != ("added", "name"))
+            fields = (field for field in change.fields if (change.sign, field.field) != ("+", "name"))
             yield from (f"      {field.name}: {field}" for field in fields)
     blocks = (
         ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
@@ -227,12 +243,9 @@ def _lines(changes: Changes) -> Iterator[str]:
         ("Images", [f"~ {image.language} {image.type}: {image}" for image in changes.images]),
         ("Testers", [f"~ {change.track}: {change}" for change in changes.testers if str(change)]),
         ("Who gets something else", list(changes.reach)),
-        (
-            OTHERS,
-            [f"{other.sign} track {other.track}: {other}" for other in changes.others],
-        ),
+        (OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]),
         ("Review", on_review(changes)),
-        ("Not shown", list(changes.remarks)),
+        ("Not shown", [changes.not_shown] if changes.not_shown else []),
     )
     for title, found in blocks:
         yield from (title, *(f"  {line}" for line in found)) if found else ()
@@ -269,15 +282,13 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
         for file in changes.files
         if file.kind in WHAT
     ]
+    tracks = [(track.track, describe_all(track.before), describe_all(track.after)) for track in changes.tracks]
+    texts = [(text.language, text.field, *text.shown) for text in changes.texts]
     tables = (
-        ("Tracks", ("Track", "Before", column), [(t.track, describe_all(t.before), _after(t)) for t in changes.tracks]),
+        ("Tracks", ("Track", "Before", column), tracks),
         ("Release details", ("Track", "Release", "Field", "Before", column), fields),
         ("Mapping, symbols, expansion files", ("File", "What", "Version code"), files),
-        (
-            "Store listing",
-            ("Language", "Text", "Before", column),
-            [(text.language, text.field, *text.shown) for text in changes.texts],
-        ),
+        ("Store listing", ("Language", "Text", "Before", column), texts),
         ("Images", ("Language", "Type", "Change"), [(one.language, one.type, str(one)) for one in changes.images]),
         ("Testers", ("Track", "Change"), [(one.track, str(one)) for one in changes.testers if str(one)]),
         (OTHERS, ("Track", "In the edit"), [(other.track, str(other)) for other in changes.others]),
@@ -285,17 +296,9 @@ def sections(changes: Changes, column: str) -> tuple[Section, ...]:
     return tuple(Section(title, header, tuple(rows)) for title, header, rows in tables if rows)
 
 
-def _after(track: TrackChange) -> str:
-    """All that the track is to hold, in one line; what reads as before says so."""
-    before, after = describe_all(track.before), describe_all(track.after)
-    details = any(change.fields for change in _releases(track))
-    return after if before != after else "unchanged but for the details below" if details else "unchanged"
-
-
 def plan_output(changes: Changes) -> str:
     """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows out of hand."""
-    texts = (_plan(changes, most) for most in _MAX_ENTRIES)
-    return next(text for text in texts if len(text) <= MAX_PLAN)
+    return next(text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= MAX_PLAN)
 
 
 def _plan(changes: Changes, max_entries: int) -> str:
@@ -307,6 +310,8 @@ def _plan(changes: Changes, max_entries: int) -> str:
         nonlocal left_out
         if isinstance(value, dict):
             return {key: bounded(one) for key, one in value.items()}
+        if isinstance(value, frozenset):
+            return bounded(sorted(value, key=int))
         if isinstance(value, (list, tuple)):
             left_out += max(0, len(value) - max_entries)
             return [bounded(one) for one in value[:max_entries]]
@@ -344,12 +349,7 @@ def _plan(changes: Changes, max_entries: int) -> str:
         "reach": changes.reach,
         "review": {"commit": job.commit, "not_sent_for_review": job.not_sent_for_review, "cancel": job.cancel_review},
         "others": [
-            {
-                "track": one.track,
-                "releases": [*map(release, one.held)],
-                "live": None if one.live is None else sorted(one.live, key=int),
-            }
-            for one in changes.others
+            {"track": one.track, "releases": [*map(release, one.held)], "live": one.live} for one in changes.others
         ],
     }
     return json.dumps({**bounded(whole), "left_out": left_out}, separators=(",", ":"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -16,10 +15,10 @@ from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.services.base import Prepared
-from uploader.services.play import edit_requests, reach, review, testers, universal_apk
+from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
 from uploader.services.play.release import flow
-from uploader.services.play.release_job import WHAT, Notes, ReleaseJob, ReleaseOptions, SupplementaryFile
-from uploader.services.play.supplementary import Given, debug_files, expansion_files
+from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions
+from uploader.services.play.supplementary import supplementary_files
 from uploader.services.play.track_merge import STAGED
 from uploader.services.play.tracks import in_words
 from uploader.text import format_size, plural
@@ -27,22 +26,13 @@ from uploader.text import format_size, plural
 
 def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
-    problems, workspace = Problems(), Workspace.of(inputs)
+    problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
-    split = inputs.shard is not None and inputs.shard[1] > 1
-    given = Given(files, artifacts, split, workspace, inputs.platform.temp)
-    supplementary = (
-        *debug_files("mapping", inputs.mapping_file, given, problems),
-        *debug_files("symbols", inputs.debug_symbols, given, problems),
-        *expansion_files("main", inputs.expansion_file_main, given, problems),
-        *expansion_files("patch", inputs.expansion_file_patch, given, problems),
-    )
-    notes, names = _notes(inputs, artifacts, workspace, problems), {}
-    if inputs.whats_new_directory not in ("", LAST_RELEASE) and not inputs.release_name:
-        names = release_names(inputs.whats_new_directory, workspace, inputs.tracks, problems)
+    supplementary = tuple(supplementary_files(inputs, files, artifacts, problems))
+    notes, names = _notes(inputs, artifacts, problems)
     folder = inputs.images_directory
-    listing = store_listing(folder, workspace, problems) if folder else None
+    listing = store_listing(folder, Workspace.of(inputs), problems) if folder else None
     package = _package(inputs, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
@@ -53,17 +43,13 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     if not package and not files and "files" not in problems.names:  # which would bring the name with them
         problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
+    priority, countries = inputs.in_app_update_priority, inputs.countries
+    options = ReleaseOptions(inputs.status, inputs.user_fraction, inputs.release_name, (), priority, countries)
     job = ReleaseJob(
         package=package,
         artifacts=artifacts,
         tracks=inputs.tracks if _releases(inputs, files) else (),
-        options=ReleaseOptions(
-            status=inputs.status,
-            fraction=inputs.user_fraction,
-            name=inputs.release_name,
-            priority=inputs.in_app_update_priority,
-            countries=inputs.countries,
-        ),
+        options=options,
         default_name=inputs.platform.tag[:MAX_RELEASE_NAME],
         notes=notes,
         names=names,
@@ -100,20 +86,21 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 
 def _notes(
-    inputs: Inputs, artifacts: Sequence[Artifact], workspace: Workspace, problems: Problems
-) -> Mapping[str | None, Notes]:
-    """Release notes by track, under None those of every other track."""
-    name, text = inputs.whats_new_directory, inputs.whats_new
+    inputs: Inputs, artifacts: Sequence[Artifact], problems: Problems
+) -> tuple[Mapping[str | None, Notes], Mapping[str | None, str]]:
+    """Release notes by track, and names of releases, under None those of every other track."""
+    name, text, workspace = inputs.whats_new_directory, inputs.whats_new, Workspace.of(inputs)
     if name and text:
         problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
     if text and text != LAST_RELEASE:
-        return {None: tuple(inline_notes(text, problems).items())}
+        return {None: tuple(inline_notes(text, problems).items())}, {}
     if name in ("", LAST_RELEASE):
-        return {}
+        return {}, {}
     named = inputs.promote_version_codes or _retained(inputs)
     codes = [one.manifest.version_code for one in artifacts if one.manifest] or [int(code) for code in named]
-    read = release_notes(name, workspace, codes, inputs.tracks, problems)
-    return {track: tuple(texts.items()) for track, texts in read.items()}
+    notes = release_notes(name, workspace, codes, inputs.tracks, problems)
+    names = {} if inputs.release_name else release_names(name, workspace, inputs.tracks, problems)
+    return {track: tuple(texts.items()) for track, texts in notes.items()}, names
 
 
 def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> str:
@@ -130,18 +117,18 @@ def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems
 
 
 def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> None:
-    manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
-    for name, manifest in manifests.items():
-        if not manifest.version_code:
-            what = f"{name} has no android:versionCode, which Google Play uses to identify artifacts."
-            problems.add("files", what, "an artifact whose build sets versionCode")
-    for code, times in Counter(manifest.version_code for manifest in manifests.values()).items():
-        if times > 1 and code:
-            names = ", ".join(name for name, manifest in manifests.items() if manifest.version_code == code)
-            problems.add("files", f"version code {code} occurs {times} times: {names}.", "each version once")
+    by_code: dict[int, list[str]] = {}
     for artifact in artifacts:
-        if artifact.manifest:
-            check_size(artifact, artifact.manifest.kind, problems)
+        if manifest := artifact.manifest:
+            by_code.setdefault(manifest.version_code, []).append(artifact.name)
+            check_size(artifact, manifest.kind, problems)
+            if not manifest.version_code:
+                what = f"{artifact.name} has no android:versionCode, which Google Play uses to identify artifacts."
+                problems.add("files", what, "an artifact whose build sets versionCode")
+    for code, names in by_code.items():
+        if code and len(names) > 1:
+            what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
+            problems.add("files", what, "each version once")
 
 
 def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
@@ -235,8 +222,7 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
             yield f"upload {what}, unless Google Play has it already"
             yield f"in {artifact.name}: signed with certificate {preflight.fingerprint(artifact.certificate_sha256)}"
             yield from (f"in {artifact.name}: {fact}" for fact in preflight.facts(artifact.manifest))
-            files = (one for one in job.supplementary if one.version_code == artifact.manifest.version_code)
-            yield from map(_step_of_file, files)
+    yield from (f"with {file}" for file in plan.files_of(job) if file.kind != "artifact")
     if job.listing:
         images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
         yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
@@ -252,22 +238,11 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
         yield f"wait until the release is {job.review.state}"
 
 
-def _step_of_file(one: SupplementaryFile) -> str:
-    if one.file == "bundle":
-        return f"version {one.version_code} has its own {WHAT[one.kind]} in the bundle"
-    if isinstance(one.file, Artifact):
-        return f"upload {WHAT[one.kind]} {one.file.name} for version {one.version_code}"
-    return f"let version {one.version_code} use the {WHAT[one.kind]} of version {one.file}"
-
-
 def _step_on_track(job: ReleaseJob, track: str) -> str:
-    options = job.options
-    made = in_words({"status": options.new_status or "completed", "userFraction": options.fraction})
+    made = in_words({"status": job.options.new_status or "completed", "userFraction": job.options.fraction})
     codes = "+".join(dict.fromkeys((*job.codes, *job.retained)))
+    if not (codes or job.promote_from):
+        return f"update the current release on track {track}{f' ({made})' if job.options.new_status else ''}"
+    promoted = f"promote {'+'.join(job.promoted) or 'the release'} of {job.promote_from}"
     last = " with the versions of the last release" if job.retain_last else ""
-    if job.promote_from:
-        what = "+".join(job.promoted) or "the release"
-        return f"promote {what} of {job.promote_from}{last} to track {track} ({made})"
-    if codes:
-        return f"release {codes}{last} to track {track} ({made})"
-    return f"update the current release on track {track}{f' ({made})' if options.new_status else ''}"
+    return f"{promoted if job.promote_from else f'release {codes}'}{last} to track {track} ({made})"

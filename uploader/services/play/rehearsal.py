@@ -29,8 +29,7 @@ def live_app(inputs: Inputs, prepared: Prepared) -> tuple[dict[str, Any], str]:
     changes = inputs.target == "play" and not prepared.version_codes and (inputs.promote_from or not retained)
     if inputs.target == "play-rollout" or changes:
         codes = inputs.promote_version_codes or (str(latest + 1),)
-        wider = inputs.user_fraction is None or inputs.user_fraction > SHARE or bool(inputs.promote_from)
-        share = SHARE if wider else (inputs.user_fraction or SHARE) / 2  # what the run asks for must be more
+        share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
         rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}
         concerned = [inputs.promote_from] if inputs.promote_from else inputs.tracks
         # A name that is almost a standard one is a misspelling, which the rehearsal is to find.

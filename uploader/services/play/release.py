@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Context, Flow, Outcome, Section, Steps, Upload
+from uploader.services.base import Context, Flow, Outcome, Section, Steps
 from uploader.services.play import edit_lifecycle, plan, reach, status, testers, track_merge, tracks
 from uploader.services.play import listing as store_listing
-from uploader.services.play.edit_lifecycle import Event, ReleaseEdit, Stage, listed_artifacts
-from uploader.services.play.edit_requests import CONSOLE, OCTETS, Release
-from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, conflict, explained, find
-from uploader.services.play.plan import Changes, FileChange, OtherTrack
+from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, Stage, listed_artifacts, opened
+from uploader.services.play.edit_requests import CONSOLE, Release
+from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, explained, find
+from uploader.services.play.listing import ListingDifference
+from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.universal_apk import fetched
 from uploader.text import capitalised
 
+T = TypeVar("T")
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 STORE = "https://play.google.com/store/apps/details?id="
 TO_SEND = "committed; send it for review in the Play Console"
@@ -31,19 +33,21 @@ TO_SEND = "committed; send it for review in the Play Console"
 def flow(job: ReleaseJob, context: Context) -> Flow:
     """Carries the job out; every refusal leaves with its cause and its hint."""
     try:
-        outcome = yield from in_an_edit(job, context, _release)
+        outcome = yield from in_an_edit((yield from opened(job, context)), _release)
         if job.universal_apk and not job.dry_run:
             outcome = yield from fetched(job.package, job.codes, job.universal_apk, outcome, context)
-        if job.review is None or job.dry_run or outcome.trouble:
-            return outcome
-        return (yield from awaited(job.package, job.tracks, job.codes, job.review, outcome, context))
+        if job.review and not job.dry_run and not outcome.trouble:
+            outcome = yield from awaited(job.package, job.tracks, job.codes, job.review, outcome, context)
     except ApiError as refused:
         raise explained(refused) from None
+    return outcome
 
 
-def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], Flow]) -> Flow:
-    """Does the work in an edit, from the beginning in a fresh one where others close it; settles what becomes of it."""
-    edit = yield from edit_lifecycle.opened(job, context)
+def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:
+    """Does the work in the edit, from the beginning in a fresh one where others close it.
+
+    After a failure it is settled what becomes of the edit.
+    """
     for replay in count():
         try:
             return (yield from work(edit))
@@ -54,116 +58,85 @@ def in_an_edit(job: ReleaseJob, context: Context, work: Callable[[ReleaseEdit], 
                 yield from edit_lifecycle.settle(edit, error)
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
-            context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
+            edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
         edit = yield from edit_lifecycle.replaced(edit)
     raise AssertionError  # the loop has no other end
 
 
 def _release(edit: ReleaseEdit) -> Flow:
-    job, context, codes = edit.job, edit.context, edit.job.codes
-    if job.tracks or not edit.state.own:
-        edit.seen = yield from tracks.all_tracks(edit.api)
-    if edit.state.commit is edit_lifecycle.CommitKnowledge.UNKNOWN:
-        yield from _resolve_doubt(edit)
-    changes, there, listing = yield from _compare(edit)
-    planned = (replace(section, title=f"Planned: {section.title}") for section in plan.sections(changes, "Planned"))
-    context.show(f"Changes: {job.package}", plan.lines(changes), tuple(planned))
-    if job.dry_run:
-        context.publish({"plan": plan.plan_output(changes)})
-    for artifact in job.artifacts:
-        yield from _put_artifact(edit, artifact, there.get(version_code(artifact)))
-        for one in job.supplementary:
-            if one.version_code == version_code(artifact) and one.file != "bundle":
-                yield from _put_supplementary(edit, one)
-    _publish_versions(context, codes)
-    if listing:
-        yield from store_listing.synchronise(edit, listing)
-    if job.tracks and not edit.state.own:  # other jobs may have written to its tracks meanwhile
-        edit.seen = yield from tracks.all_tracks(edit.api)
-    updates = list[TrackChange]()
-    for track in job.tracks:
-        updates.append((yield from track_merge.update_track(edit, track)))
-        codes = codes or tracks.codes(updates[-1].release)
-    yield from testers.replace(edit, changes.testers)
-    _publish_versions(context, codes)
-    if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
-        context.publish({"user-fraction": share})
-    outcome = yield from _finish(edit, codes, updates, replace(changes, tracks=tuple(updates)))
-    if job.commit and not job.dry_run and updates:
-        known = status.outputs({one.track: tuple((live, "") for live in one.after) for one in updates})
-        context.publish({"status": known["status"]})  # the other values are of all that is there, not of this release
+    changes = yield from _fill(edit)
+    outcome = yield from _finish(edit, changes)
+    if edit.job.commit and not edit.job.dry_run and changes.tracks:
+        known = status.outputs({one.track: tuple((live, "") for live in one.after) for one in changes.tracks})
+        edit.context.publish({"status": known["status"]})  # the other values are of all that is there
     return outcome
 
 
-def _publish_versions(context: Context, codes: tuple[str, ...]) -> None:
-    """The outputs about versions; a version code is also the id of its artifact."""
-    if codes:
-        context.publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes)
+def _fill(edit: ReleaseEdit) -> Steps[Changes]:
+    """Everything but the commit: compares, shows what is about to change, and puts it into the edit.
 
-
-def _resolve_doubt(edit: ReleaseEdit) -> Steps[None]:
-    """Looks for the effect of a commit in the fresh edit that replaced the committed one."""
-    evident = any(purpose.startswith(("artifact:", "track:")) for purpose in edit.changes)
-    if evident and (yield from _is_live(edit)):
-        edit.apply(Event.SEEN_LIVE)
-    else:
-        edit.apply(Event.NOT_SEEN)
-        edit.changes.clear()  # they were lost with the edit
-
-
-def _is_live(edit: ReleaseEdit) -> Steps[bool]:
-    """Whether Play has every artifact with the same bytes, and every track holds what this run would put there."""
-    known = (yield from listed_artifacts(edit)) if edit.job.artifacts else {}
-    for artifact in edit.job.artifacts:
-        entry = known.get(version_code(artifact))
-        if entry is None or edit.context.sha256(artifact) != _sha256(entry):
-            return False
-    for track in edit.job.tracks:
-        update = yield from track_merge.plan_update(edit, track)
-        if not track_merge.settled(update.now, update.after):
-            return False
-    return True
-
-
-def _compare(edit: ReleaseEdit) -> Steps[tuple[Changes, dict[int, FileResult], store_listing.ListingDifference | None]]:
-    """What the run changes, and the artifacts that it need not send. Raises what would end it later, if it is known."""
-    job, listing, there = edit.job, None, dict[int, FileResult]()
-    updates = yield from track_merge.plan_updates(edit)
+    What would end the run later and can be known before the first upload is raised there.
+    """
+    job, context = edit.job, edit.context
+    if job.tracks or not edit.state.own:
+        edit.seen = yield from tracks.all_tracks(edit.api)
+    known = (yield from listed_artifacts(edit)) if job.artifacts or job.retained else {}
+    updates = yield from track_merge.plan_updates(edit, known)
     for update in updates:
         reach.check_upgrade(update)
-    known = (yield from listed_artifacts(edit)) if job.artifacts else {}
-    for artifact in job.artifacts:
-        if entry := known.get(version_code(artifact)):
-            there[version_code(artifact)] = _same(edit, artifact, entry)
-    if job.listing:
-        listing = yield from store_listing.compare(edit, job.listing)
+    by_code = {version_code(artifact): artifact for artifact in job.artifacts}
+    there = {code: _same(edit, artifact, known[code]) for code, artifact in by_code.items() if code in known}
+    if edit.state.commit is CommitKnowledge.UNKNOWN:  # this edit took the place of one whose commit may have happened
+        shows = any(purpose.startswith(("artifact:", "track:")) for purpose in edit.changes)
+        edit.found_live(shows and there.keys() == by_code.keys() and all(one.settled for one in updates))
+    listing = (yield from store_listing.compare(edit, job.listing)) if job.listing else ListingDifference({}, (), ())
     changes = Changes(
         job,
-        tracks=tuple(updates),
-        files=tuple(_files(edit, there)),
-        texts=listing.text_changes if listing else (),
-        images=tuple(place.change for place in listing.places if place.change) if listing else (),
+        tracks=updates,
+        # What an earlier run put into the same edit is not on Google Play yet.
+        files=tuple(plan.files_of(job, {code for code in there if f"artifact:{code}" not in edit.uncommitted})),
+        texts=listing.text_changes,
+        images=tuple(place.change for place in listing.places if place.change),
         testers=(yield from testers.compare(edit)),
-        reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, edit.context)),
+        reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, context)),
         others=(yield from _others(edit)),
-        remarks=tuple(_remarks(edit)),
+        not_shown=_not_shown(edit),
     )
+    _show(context, changes)
+    for code, artifact in by_code.items():
+        yield from _put_artifact(edit, artifact, there.get(code))
+        for one in job.supplementary:
+            if one.version_code == code and one.file != "bundle":
+                yield from _put_supplementary(edit, one)
+    if codes := changes.version_codes:  # a version code is also the id of its artifact
+        context.publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes)
+    yield from store_listing.synchronise(edit, listing)
+    if job.tracks and not edit.state.own:  # other jobs may have written to its tracks meanwhile
+        edit.seen = yield from tracks.all_tracks(edit.api)
+    updates = ()
+    for track in job.tracks:
+        updates = (*updates, (yield from track_merge.update_track(edit, track)))
+    yield from testers.replace(edit, changes.testers)
+    if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
+        context.publish({"user-fraction": share})
+    return replace(changes, tracks=updates)
+
+
+def _show(context: Context, changes: Changes) -> None:
     for line in changes.reach:
-        edit.context.warning(f"{capitalised(line)}.")
-    return changes, there, listing
+        context.warning(f"{capitalised(line)}.")
+    planned = (replace(section, title=f"Planned: {section.title}") for section in plan.sections(changes, "Planned"))
+    context.show(f"Changes: {changes.job.package}", plan.lines(changes), tuple(planned))
+    if changes.job.dry_run:
+        context.publish({"plan": plan.plan_output(changes)})
 
 
-def _files(edit: ReleaseEdit, there: Mapping[int, FileResult]) -> Iterator[FileChange]:
-    """Artifacts, and what goes with them; what an earlier run put into the same edit is not on Google Play yet."""
-    for artifact in edit.job.artifacts:
-        code = version_code(artifact)
-        listed = code in there and f"artifact:{code}" not in edit.uncommitted
-        yield FileChange("artifact", artifact.name, code, listed, artifact.certificate_sha256)
-        for one in edit.job.supplementary:
-            if one.version_code == code:
-                own = artifact if one.file == "bundle" else one.file
-                name = own.name if isinstance(own, Artifact) else f"version {own}"
-                yield FileChange(one.kind, name, code, inside=one.file == "bundle")
+def _not_shown(edit: ReleaseEdit) -> str:
+    if not edit.state.own:
+        others = "texts, images, files and user fractions that other jobs changed"
+        return f"{others} in edit {edit.id}: they are committed with it"
+    earlier = "what an earlier run of this job changed in the store listing"
+    return f"{earlier} of edit {edit.id} already, and did not commit" if "listing" in edit.uncommitted else ""
 
 
 def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
@@ -175,21 +148,12 @@ def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
     return tuple(found)
 
 
-def _remarks(edit: ReleaseEdit) -> Iterator[str]:
-    name, earlier = f"edit {edit.id}", "what an earlier run of this job changed in the store listing"
-    if edit.state.own and "listing" in edit.uncommitted:
-        yield f"{earlier} of {name} already, and did not commit"
-    if not edit.state.own:
-        yield f"texts, images, files and user fractions that other jobs changed in {name}: they are committed with it"
-
-
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
-    code, bundle = version_code(artifact), artifact.manifest is not None and artifact.manifest.kind == "bundle"
+    code = version_code(artifact)
     if there is None:
-        endpoint = edit.api.upload_artifact(bundle=bundle)
         edit.changing(f"artifact:{code}")
         try:
-            result = yield Upload(endpoint, artifact, endpoint.media_types[0], retry_on=conflict)
+            result = yield edit.api.upload_artifact(artifact, artifact.manifest.kind if artifact.manifest else "bundle")
         except (ApiError, OutcomeUnknown) as error:
             if isinstance(error, ApiError) and find(error) is not VERSION_TAKEN:
                 raise
@@ -253,7 +217,7 @@ def _put_supplementary(edit: ReleaseEdit, one: SupplementaryFile) -> Steps[None]
             edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
             return
         edit.changing(purpose)
-        result = yield Upload(edit.api.upload_supplementary(code, one.kind), file, OCTETS, retry_on=conflict)
+        result = yield edit.api.upload_supplementary(file, code, one.kind)
         edit.changed(purpose, result.sha256)
     elif isinstance(file, int) and before != f"references:{file}":
         edit.changing(purpose)
@@ -261,9 +225,10 @@ def _put_supplementary(edit: ReleaseEdit, one: SupplementaryFile) -> Steps[None]
         edit.changed(purpose, f"references:{file}")
 
 
-def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackChange], changes: Changes) -> Flow:
-    """The last steps of a run in which everything is in place."""
-    job, context, what = edit.job, edit.context, f"{edit.job.package} {'+'.join(codes)}".strip()
+def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
+    """The last steps of a run in which everything is in place: the commit, or what is done instead of it."""
+    job, context = edit.job, edit.context
+    what = f"{job.package} {'+'.join(changes.version_codes)}".strip()
     if job.dry_run:
         try:
             yield edit.api.validate()
@@ -288,9 +253,9 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         already = "Google Play already had all of it; nothing was committed"
         return _outcome(job, f"{what} is on Google Play already.", already, changes)
     if not edit.state.own:
-        edit.seen = yield from tracks.all_tracks(edit.api)
+        edit.seen = (yield from tracks.all_tracks(edit.api)) or edit.seen
         changes = replace(changes, others=(yield from _others(edit)))
-        published = [f"{one.track} {tracks.describe_all(one.after)}" for one in updates]
+        published = [f"{one.track} {tracks.describe_all(one.after)}" for one in changes.tracks]
         published += [f"{other.track} {other} (not from this run)" for other in changes.others]
         context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")
     left = yield from committed(edit)
@@ -300,7 +265,7 @@ def _finish(edit: ReleaseEdit, codes: tuple[str, ...], updates: Sequence[TrackCh
         review = "committed in the emulator, where nobody reviews it"
     elif left:
         review = "must still be sent for review in the Play Console, under Publishing overview"
-    return _outcome(job, _headline(edit, what, updates, left), review, changes)
+    return _outcome(job, _headline(edit, what, changes.tracks, left), review, changes)
 
 
 def committed(edit: ReleaseEdit) -> Steps[str]:

@@ -28,7 +28,7 @@ from uploader.inputs import Inputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
 from uploader.services.play import edit_requests, gate, review, status, track_merge, tracks
-from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, discard
+from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, discard, opened
 from uploader.services.play.edit_requests import CONSOLE, Release, Releases
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, sections
@@ -181,7 +181,7 @@ def flow(job: RolloutJob, context: Context) -> Flow:
     """One look, and at most one step; every refusal leaves with its cause and its remedy."""
     rollout = Rollout(job, context)
     try:
-        return (yield from in_an_edit(job.release, context, rollout.work))
+        return (yield from in_an_edit((yield from opened(job.release, context)), rollout.work))
     except UploaderError as error:
         raise rollout.failed(explained(error) if isinstance(error, ApiError) else error) from None
 
@@ -227,7 +227,7 @@ class Rollout:
         after = live
         if decision.release is not None:
             after = track_merge.merged(track, live, decision.release, replace_rollout=False)
-        changes = Changes(job, (track_merge.TrackChange(track, live, after),))
+        changes = Changes(job, (track_merge.TrackChange(track, live, after, now=found),))
         if decision.release is None or job.dry_run:
             yield from discard(edit)
             edit.forget()
@@ -263,17 +263,9 @@ class Rollout:
 
     def _put(self, edit: ReleaseEdit, changes: Changes) -> Steps[str]:
         """Writes the release to the track and commits; says what is left to be done by hand."""
-        (change,), track, purpose = changes.tracks, self._track, f"track:{self._track}"
         self._context.show(f"Changes: {self._job.package}", lines(changes))
-        settled = track_merge.settled(edit.seen[track], change.after)
-        if not settled:
-            edit.before[track] = change.before
-            edit.changing(purpose)
-        if self._first:
-            edit.changed(purpose, json.dumps(self._first))
-        if not settled:
-            yield edit.api.update_track(track, change.after)
-            edit.seen[track] = change.after
+        first = json.dumps(self._first) if self._first else ""
+        yield from track_merge.put(edit, changes.tracks[0], first)
         left = yield from committed(edit)
         self._halting = ""
         return left

@@ -141,7 +141,7 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
         context.warning(f"Edit {kept} of an unfinished release {what}")
         return None
     try:
-        edit = edit_requests.inserted(job.package, (yield edit_requests.insert(job.package)))
+        edit = yield from edit_requests.insert(job.package)
     except ApiError as refused:
         if not find(refused).permission:
             raise

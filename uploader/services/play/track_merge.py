@@ -7,14 +7,14 @@ and one that reaches everybody ends the staged one as well. A release in progres
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uploader.errors import ReleaseRefused
 from uploader.files.android.notes import is_language_name, normalised
 from uploader.services.base import Steps
-from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
+from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import ReleaseOptions
 from uploader.services.play.tracks import (
@@ -42,9 +42,17 @@ class TrackChange:
     release: Release = field(default_factory=dict)
     now: Releases = ()
 
+    @property
+    def settled(self) -> bool:
+        """Whether the track holds all of it already."""
+        return settled(self.now, self.after)
 
-def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
-    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd."""
+
+def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
+    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd.
+
+    `known` are the version codes of all artifacts that Play has.
+    """
     updates = []
     for track in edit.job.tracks:
         update = yield from plan_update(edit, track)
@@ -52,10 +60,9 @@ def plan_updates(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
         for oddity in _oddities(edit, update):
             edit.context.warning(f"Track {track}: {oddity}")
         updates.append(update)
-    on_tracks = {code for found in edit.seen.values() for release in found for code in codes(release)}
-    rest = [code for code in edit.job.retained if code not in on_tracks.union(edit.job.codes)] if updates else []
-    known = (yield from listed_artifacts(edit)) if rest else {}
-    if unknown := [code for code in rest if int(code) not in known]:
+    there = {code for found in edit.seen.values() for release in found for code in codes(release)}.union(edit.job.codes)
+    unknown = [code for code in edit.job.retained if code not in there and int(code) not in known]
+    if updates and unknown:
         raise ReleaseRefused(
             f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
             cause="Neither the track nor the app's bundles and APKs have it.",
@@ -81,16 +88,27 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
 def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """Makes the track hold the release. What it holds already is not written again."""
     update = yield from plan_update(edit, track)
-    if not settled(update.now, update.after):
-        edit.before[track] = update.before
-        edit.changing(f"track:{track}")
-        yield edit.api.update_track(track, update.after)
-        edit.seen[track] = update.after
+    yield from put(edit, update)
+    if not update.settled:
         edit.context.info(f"Track {track} in edit {edit.id}: {describe_all(update.after)}.")
     return update
 
 
+def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[None]:
+    """Writes a track; the `note` is remembered with the change before it is made."""
+    track, purpose = update.track, f"track:{update.track}"
+    if not update.settled:
+        edit.before[track] = update.before
+        edit.changing(purpose)
+    if note:
+        edit.changed(purpose, note)
+    if not update.settled:
+        yield edit.api.update_track(track, update.after)
+        edit.seen[track] = update.after
+
+
 def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
+    """The release of another track, one made of version codes, or the one that is there, with what the job asks for."""
     job, notes = edit.job, list[tuple[str, str]]()
     if job.copy_notes:
         notes += notes_of(newest(live)) if live else ()
@@ -104,12 +122,14 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
         offered = yield from current_releases(edit, job.promote_from)
         by_codes = job.promoted and chosen(job.promote_from, offered, job.promoted)
         source = by_codes or to_promote(job.promote_from, offered)
-        return promoted(
-            replace(options, name=name or ("" if source.get("name") else job.default_name)), source, retained
-        )
-    if job.codes or job.retained:
-        return new(replace(options, name=name or job.default_name), dict.fromkeys((*job.codes, *retained)))
-    return changed(options, to_change(track, live))
+        base = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
+        retained = (*codes(source), *retained)
+    elif job.codes or job.retained:
+        base, retained = {}, (*job.codes, *retained)
+    else:
+        return changed(options, to_change(track, live))
+    options = replace(options, name=name or ("" if base.get("name") else job.default_name))
+    return new(options, dict.fromkeys(retained), base)
 
 
 def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None) -> Release:
@@ -131,12 +151,6 @@ def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | N
         named = [country for country in options.countries if country != REST_OF_WORLD]
         release["countryTargeting"] = {"countries": named, "includeRestOfWorld": REST_OF_WORLD in options.countries}
     return release
-
-
-def promoted(options: ReleaseOptions, source: Release, retained: Iterable[str]) -> Release:
-    """The release of another track: its codes, and its name, notes and priority unless the options have them."""
-    taken = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
-    return new(options, dict.fromkeys((*codes(source), *retained)), taken)
 
 
 def changed(options: ReleaseOptions, release: Release) -> Release:

@@ -20,13 +20,12 @@ _MIN_CUT = 3  # characters of a standard track's name that tell which one is mea
 
 def codes(release: Release) -> tuple[str, ...]:
     """The version codes of a release, as Play writes them."""
-    found = release.get("versionCodes")
-    return tuple(str(code) for code in found) if isinstance(found, list) else ()
+    return tuple(map(str, release.get("versionCodes") or ()))
 
 
 def highest(release: Release) -> int:
     """The highest version code of a release, -1 when it has none."""
-    return max((int(code) for code in codes(release) if code.isascii() and code.isdigit()), default=-1)
+    return max(map(int, codes(release)), default=-1)
 
 
 def notes_of(release: Release) -> Notes:
@@ -55,13 +54,13 @@ def priority(release: Release) -> int:
 def user_fraction(release: Release) -> str:
     """The share of users of a staged release, as the input `user-fraction` takes it; empty where it has none."""
     fraction = release.get("userFraction")
-    return f"{fraction:.15g}" if isinstance(fraction, (int, float)) else ""
+    return "" if fraction is None else f"{fraction:.15g}"
 
 
 def share(release: Release) -> str:
     """How many users a staged release is for: `10 %`; empty where it says nothing."""
     fraction = release.get("userFraction")
-    return f"{fraction * 100:g} %" if isinstance(fraction, (int, float)) else ""
+    return "" if fraction is None else f"{fraction * 100:g} %"
 
 
 def in_words(release: Release) -> str:

@@ -39,7 +39,7 @@ from uploader.services.play.edit_requests import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
 from uploader.text import format_size
 
-PLACE = "{version-code}"
+NAME, PLACE = "universal-apk", "{version-code}"
 _OWN_FILES = {"uploader-results.json", "uploader.env"}
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
@@ -59,25 +59,22 @@ class UniversalApkGoal:
 
 def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> UniversalApkGoal:
     """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the problems."""
-    destination = Destination(Workspace.of(inputs), "universal-apk", inputs.universal_apk)
-    goal = UniversalApkGoal(destination, inputs.wait_deadline)
+    goal = UniversalApkGoal(Destination(Workspace.of(inputs), NAME, inputs.universal_apk), inputs.wait_deadline)
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
     for name in (name for name, one in manifests.items() if one.kind == "apk"):
         what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only from a bundle."
-        problems.add("universal-apk", what, "together with bundles (.aab)")
+        problems.add(NAME, what, "together with bundles (.aab)")
     if inputs.target == "play" and not (inputs.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
-        problems.add("universal-apk", what, "with `files` and `commit: true`, or with `target: play-status`")
+        problems.add(NAME, what, "with `files` and `commit: true`, or with `target: play-status`")
     taken = {os.path.realpath(artifact.location) for artifact in artifacts}
-    for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [destination]:
+    for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [goal.destination]:
         problems.collect(place.check)
         path = os.path.realpath(place.workspace.root / place.path)
         if path in taken:
-            what = "is one of `files`, which the APK would replace; name another place."
-            problems.add("universal-apk", f"{place.name} {what}")
+            problems.add(NAME, f"{place.name} is one of `files`, which the APK would replace; name another place.")
         elif path.rpartition("/")[2] in _OWN_FILES:
-            what = "is a name that the run gives to files of its own; name another place."
-            problems.add("universal-apk", f"{place.name} {what}")
+            problems.add(NAME, f"{place.name} is a name that the run gives to files of its own; name another place.")
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
 
@@ -97,7 +94,7 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            certificate, path = yield from _generated(package, code, goal.seconds, context)
+            certificate, path = yield from _generated(package, code, goal.seconds)
             what, destination = f"the universal APK of version {code}", goal.of(code)
             check = partial(_check, package, int(code), certificate)
             file: Downloaded = yield Download(ROOT, f"{path}?alt=media", destination, MAX_BYTES["apk"], what, check)
@@ -114,14 +111,11 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     return replace(outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
 
 
-def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[tuple[str, str]]:
+def _generated(package: str, code: str, seconds: float) -> Steps[tuple[str, str]]:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
     for number in count(1):
         if found := (yield from _listed(package, code)):
-            if len(found) > 1:
-                keys = f"{len(found)} keys; the APK of the first is fetched."
-                context.info(f"Google Play signs version {code} with {keys}")
-            return found[0]
+            return found
         if not (yield Sleep(number, f"the universal APK of version {code} is not generated yet", seconds)):
             break
     raise TemporaryError(
@@ -133,8 +127,8 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Ste
     )
 
 
-def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
-    """The universal APKs, each by the SHA-256 of the certificate that signed it and the path where to fetch it.
+def _listed(package: str, code: str) -> Steps[tuple[str, str] | None]:
+    """The universal APK of the first key: the SHA-256 of the certificate that signed it, and the path where it is.
 
     A version of which nothing is generated may be answered with 404.
     """
@@ -144,8 +138,7 @@ def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
-        return []
-    found = []
+        return None
     for entry in entries(response, "generatedApks"):
         universal = entry.get("generatedUniversalApk")
         if not (download := universal.get("downloadId") if isinstance(universal, Mapping) else None):
@@ -153,8 +146,8 @@ def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
         certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
         if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
             raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
-        found.append((certificate, expand(_DOWNLOAD, {**place, "download": download})))
-    return found
+        return certificate, expand(_DOWNLOAD, {**place, "download": download})
+    return None
 
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
