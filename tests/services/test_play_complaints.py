@@ -129,15 +129,6 @@ def test_this_edit_has_been_deleted_when_two_pushes_race() -> None:
     assert "`concurrency:`" in caught.value.hint
 
 
-def test_own_edits_are_deleted_on_failure() -> None:
-    """A failure leaves no edit behind that would spoil the next run."""
-    play = Play()
-    play.fail("PUT tracks", refused(400, "Invalid request"))
-    with pytest.raises(ApiError):
-        Engine(play).run(release_job(artifact(2)))
-    assert play.edits == {}
-
-
 def test_a_draft_halted_a_live_staged_rollout() -> None:
     """fastlane#29447, r0adkll#179: a draft is put beside the rollout, which goes on untouched."""
     rollout = release(5, status="inProgress", userFraction=0.2)
@@ -150,15 +141,6 @@ def test_a_draft_halted_a_live_staged_rollout() -> None:
         "6 (draft); 5 (20 % of users, in progress); 4 (all users, completed)",
     )
     assert "  + 6: draft\n  = 5: 20 % of users, in progress\n  = 4: all users, completed" in engine.log
-
-
-def test_a_release_that_would_displace_a_rollout_needs_to_be_told() -> None:
-    """The same row's second half: an inProgress release is displaced with `replace-rollout: true` only."""
-    play = Play(production=[release(5, status="inProgress", userFraction=0.2), release(4)])
-    with pytest.raises(ServiceError, match="in progress on track production"):
-        Engine(play).run(release_job(artifact(6), tracks=("production",)))
-    Engine(play).run(release_job(artifact(6), tracks=("production",), replace_rollout=True))
-    assert play.live.tracks["production"] == [release(6)]
 
 
 def test_version_code_and_other_ids_not_available_to_later_steps() -> None:

@@ -355,7 +355,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
             blame_the_input(error)
         elif state.stage is Stage.GONE:
             context.publish({"edit-id": ""})
-            _put_away(edit)
+            edit.forget()
         else:
             edit.forget()
     elif not state.own:
@@ -368,7 +368,8 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
         _lost(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
             yield from discard(edit)
-            _put_away(edit)
+    if not edit.state.open and edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
+        edit.remember()  # that there was a commit, so that the next run does not send it again
 
 
 def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
@@ -401,6 +402,7 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
     edit.apply(Event.DELETE)
     edit.context.publish({"edit-id": ""})  # a run that is stopped now leaves its record: the next one finds out
     yield from _delete(edit.api, edit.context)
+    edit.forget()
 
 
 def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[None]:
@@ -412,13 +414,6 @@ def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[Non
             raise
     else:
         context.info(f"Edit {edit.id} is deleted.")
-
-
-def _put_away(edit: ReleaseEdit) -> None:
-    """The record of an edit that is over: kept if it tells of a commit, so that a next run does not send it again."""
-    edit.forget()
-    if edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
-        edit.remember()
 
 
 def commit(edit: ReleaseEdit) -> Steps[bool]:

@@ -80,6 +80,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     job, context = edit.job, edit.context
     if job.tracks or not edit.state.own:
         edit.seen = yield from tracks.all_tracks(edit.api)
+    listed = bool(edit.seen)
     known = (yield from listed_artifacts(edit)) if job.artifacts or job.retained else {}
     updates = yield from track_merge.plan_updates(edit, known)
     for update in updates:
@@ -100,7 +101,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         testers=(yield from testers.compare(edit)),
         reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, context)),
         others=(yield from _others(edit)),
-        not_shown=_not_shown(edit),
+        not_shown=_not_shown(edit, listed=listed),
     )
     _show(context, changes)
     for code, artifact in by_code.items():
@@ -131,10 +132,11 @@ def _show(context: Context, changes: Changes) -> None:
         context.publish({"plan": plan.plan_output(changes)})
 
 
-def _not_shown(edit: ReleaseEdit) -> str:
+def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
     if not edit.state.own:
         others = "texts, images, files and user fractions that other jobs changed"
-        return f"{others} in edit {edit.id}: they are committed with it"
+        unlisted = "" if listed else "; so are tracks with names of their own, which Google Play does not list now"
+        return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
     earlier = "what an earlier run of this job changed in the store listing"
     return f"{earlier} of edit {edit.id} already, and did not commit" if "listing" in edit.uncommitted else ""
 
@@ -142,7 +144,8 @@ def _not_shown(edit: ReleaseEdit) -> str:
 def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
     """The tracks of a shared edit beside those of the run."""
     found = []
-    for track, held in () if edit.state.own else edit.seen.items():
+    for track in () if edit.state.own else dict.fromkeys((*tracks.STANDARD, *edit.seen)):
+        held = yield from tracks.current_releases(edit, track)
         if held and track not in edit.job.tracks:
             found.append(OtherTrack(track, held, (yield from live_versions(edit.job.package, track))))
     return tuple(found)
@@ -238,7 +241,6 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
                 raise
             context.info(f"Google Play says: {refused.message}")
         yield from edit_lifecycle.discard(edit)
-        edit.forget()
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
         return _outcome(job, f"{what} passed {passed}.", "nothing was published: this was a dry run", changes)
     if not job.commit:
@@ -248,7 +250,6 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     if edit.state.stage is Stage.CLEAN:
         context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
         yield from edit_lifecycle.discard(edit)
-        edit.forget()
         context.publish({"committed": "true"})
         already = "Google Play already had all of it; nothing was committed"
         return _outcome(job, f"{what} is on Google Play already.", already, changes)

@@ -230,7 +230,6 @@ class Rollout:
         changes = Changes(job, (track_merge.TrackChange(track, live, after, now=found),))
         if decision.release is None or job.dry_run:
             yield from discard(edit)
-            edit.forget()
             self._tell(decision, changes)
         else:
             self._halting = decision.why if decision.kind == "halted" else ""

@@ -87,7 +87,6 @@ class _Matching:
     def _matched(self, kind: DebugFile) -> Iterator[tuple[Artifact | None, str]]:
         """The paths of one input, each with its artifact; with none where that can't be read: each path is checked."""
         paths, wrong = self._paths[kind], partial(self._problems.add, _INPUTS[kind])
-        several = partial(wrong, accepted=_ONE_EACH, code="companion-for-several")
         if not paths or (not self._files and self._split):  # there may be fewer files than jobs
             return
         if not self._files:
@@ -104,9 +103,11 @@ class _Matching:
         elif any(placeholder in paths[0][1] for placeholder in PLACEHOLDERS):
             yield from self._by_pattern(kind, paths[0][1])
         elif len(self._files) > 1:
-            several(f"it belongs to one artifact, and `files` has {len(self._files)}: {_names(self._files)}.")
+            what = f"it belongs to one artifact, and `files` has {len(self._files)}: {_names(self._files)}."
+            wrong(what, _ONE_EACH, code="companion-for-several")
         elif self._split:
-            several("it belongs to one artifact, and each of the jobs that share `files` would give it to its own.")
+            what = "it belongs to one artifact, and each of the jobs that share `files` would give it to its own."
+            wrong(what, _ONE_EACH, code="companion-for-several")
         else:
             yield next(iter(self._readable), None), paths[0][1]
 
