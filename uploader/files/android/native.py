@@ -65,7 +65,8 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
     for target, source in _layout(sources, name, problems).items():
         if found := problems.collect(partial(from_path, sources[source], f"{name}/{source}", access)):
             files[target] = found
-    _check_unpacked(sum(file.size or 0 for file in files.values()), name)
+    if sum(file.size or 0 for file in files.values()) > _MAX_UNPACKED:
+        raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB."))
     return _written({target: file.reader for target, file in files.items()}, temp, name)
 
 
@@ -78,7 +79,11 @@ def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
     members = [member for member in archive.infolist() if not member.filename.endswith("/")]
     if {member.compress_type for member in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise InputError(Problem(_INPUT, f"{artifact.name} is compressed by another method than deflate.", _ACCEPTED))
-    _check_unpacked(sum(member.file_size for member in members), artifact.name, packed=artifact.size)
+    size = sum(member.file_size for member in members)  # as it claims
+    if size > _MAX_UNPACKED:
+        raise InputError(Problem(_INPUT, f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."))
+    if size > max(_MAX_RATIO * (artifact.size or 0), _SMALL):
+        raise InputError(Problem(_INPUT, f"{artifact.name} claims to unpack to more than {_MAX_RATIO} times its size."))
     names = [member.filename for member in members]
     chosen = _layout(names, artifact.name, problems)
     if list(chosen.items()) == sorted((name, name) for name in names):
@@ -86,14 +91,6 @@ def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
     by_name = {member.filename: member for member in members}
     openers = {target: partial(archive.open, by_name[source]) for target, source in chosen.items()}
     return _written(openers, temp, artifact.name)
-
-
-def _check_unpacked(size: int, name: str, *, packed: int | None = None) -> None:
-    """Refuses what is more work than any app's symbols: too much in all, or too much for the bytes that were given."""
-    if size > _MAX_UNPACKED:
-        raise InputError(Problem(_INPUT, f"{name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."))
-    if packed is not None and size > max(_MAX_RATIO * packed, _SMALL):
-        raise InputError(Problem(_INPUT, f"{name} claims to unpack to more than {_MAX_RATIO} times its size."))
 
 
 def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str, str]:

@@ -15,8 +15,6 @@ from uploader.files.artifacts import Artifact
 from uploader.files.workspace import printable
 from uploader.text import plural
 
-_TARGET_SDK = "https://support.google.com/googleplay/android-developer/answer/11926878"
-
 
 @dataclass(frozen=True)
 class PolicyRule:
@@ -27,12 +25,12 @@ class PolicyRule:
     source: str
 
 
-TARGET_API = PolicyRule(36, "2026-08-31", _TARGET_SDK)
-TARGET_API_BY_FEATURE: Mapping[str, PolicyRule] = {
-    "android.hardware.type.watch": PolicyRule(35, "2026-08-31", _TARGET_SDK),
-    "android.hardware.type.automotive": PolicyRule(35, "2026-08-31", _TARGET_SDK),
-    "android.software.leanback": PolicyRule(34, "2026-08-31", _TARGET_SDK),
-    "android.software.xr.api.spatial": PolicyRule(34, "2026-08-31", _TARGET_SDK),
+TARGET_API = PolicyRule(36, "2026-08-31", "https://support.google.com/googleplay/android-developer/answer/11926878")
+TARGET_API_BY_FEATURE: Mapping[str, int] = {
+    "android.hardware.type.watch": 35,
+    "android.hardware.type.automotive": 35,
+    "android.software.leanback": 34,
+    "android.software.xr.api.spatial": 34,
 }
 """API levels that an app needs to target; other ones for an app that requires a feature of another form factor."""
 
@@ -110,9 +108,10 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
 
 
 def _target(manifest: Manifest) -> Iterator[str]:
-    rule = next((TARGET_API_BY_FEATURE[one] for one in manifest.features if one in TARGET_API_BY_FEATURE), TARGET_API)
-    if manifest.target_sdk is not None and manifest.target_sdk < rule.limit:
-        yield f"targets API level {manifest.target_sdk}{_asked(f'{rule.limit} or higher', rule)}"
+    levels = (TARGET_API_BY_FEATURE[one] for one in manifest.features if one in TARGET_API_BY_FEATURE)
+    least = next(levels, TARGET_API.limit)
+    if manifest.target_sdk is not None and manifest.target_sdk < least:
+        yield f"targets API level {manifest.target_sdk}{_asked(f'{least} or higher', TARGET_API)}"
 
 
 def _pages(manifest: Manifest) -> Iterator[str]:
