@@ -67,7 +67,7 @@ class MessageIdentity:
     token: str
 
     def __str__(self) -> str:
-        return f"{self.date.timestamp():.0f} {self.token}"
+        return f"{int(self.date.timestamp())} {self.token}"
 
     @classmethod
     def parse(cls, text: str) -> MessageIdentity | None:
