@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
 import subprocess
 import sys
+import termios
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +31,45 @@ del sys.argv[1:]
 sys.meta_path.insert(0, Refusing())
 runpy.run_path(program, run_name="__main__")
 """
+
+
+def run_without(module: str, job: Job, inputs: dict[str, str], stderr: int, **more: str) -> tuple[int, str]:
+    """The exit code and the standard output of a run that lacks a module."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
+    environment = {**job.environment({"target": "play", "tracks": "internal", **inputs}), **more}
+    command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
+    ended = subprocess.run(
+        command, env=environment, cwd=job.workspace, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
+    )
+    return ended.returncode, ended.stdout
+
+
+@pytest.mark.parametrize(("given", "code"), [("input", 0), ("env file", 2)])
+def test_an_env_file_alone_needs_python_dotenv(job: Job, tmp_path: Path, given: str, code: int) -> None:
+    """A run that is given none does not load it."""
+    (tmp_path / "given.env").write_text("UPLOADER_FILES=app.aab\n")
+    inputs = {"files": "app.aab"} if given == "input" else {}
+    more = {} if inputs else {"UPLOADER_ENV_FILE": str(tmp_path / "given.env")}
+    ended, log = run_without("dotenv", job, inputs, subprocess.STDOUT, **more)
+    assert ended == code, log
+    assert ("module dotenv" in log) == bool(more)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_terminal_alone_needs_tqdm(job: Job, terminal: bool) -> None:
+    """Without one the progress is told in lines."""
+    far, near = os.openpty()
+    fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+    on = replace(job, kind="console")
+    ended, log = run_without("tqdm", on, {"files": "app.aab"}, near if terminal else subprocess.STDOUT)
+    os.close(near)
+    shown = b""
+    with suppress(OSError):  # how a terminal says that nobody writes to it any more
+        while data := os.read(far, 4096):
+            shown += data
+    os.close(far)
+    assert ended == (1 if terminal else 0), log
+    assert (b"tqdm is not here" in shown) == terminal
 
 
 @pytest.mark.parametrize("module", ["google.oauth2.service_account", "google.auth", "requests"])

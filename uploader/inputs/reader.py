@@ -94,8 +94,8 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]
             content = stream.read(MAX_SIZE + 1)
         if len(content) <= MAX_SIZE and not LONG_BLANK.search(content):
             lines = list(parse_stream(StringIO(content)))
-    except ModuleNotFoundError as error:
-        reason = f"the Python module {error.name}, which reads it, is missing: run `pip install .`."
+    except ImportError:
+        reason = "the Python module dotenv, which reads it, is missing: run `pip install .`."
     except OSError as error:
         reason = f"{error.strerror}."
     except ValueError:  # not UTF-8, or a NUL in the path
