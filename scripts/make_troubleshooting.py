@@ -15,6 +15,7 @@ from pathlib import Path
 from scripts.make_reference import ROOT, replaced
 from uploader import errors
 from uploader.auth.google import CAUSES
+from uploader.auth.oidc import NO_TOKEN
 from uploader.errors import ApiError, CredentialsError, InputError, Interrupted, TemporaryError, UploaderError
 from uploader.retry import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS
@@ -23,10 +24,8 @@ DOCUMENT = ROOT / "docs" / "TROUBLESHOOTING.md"
 KINDS: dict[str, type[UploaderError]] = {
     one.__name__: one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UploaderError)
 }
-# The calls that make an error of a kind, by the last part of their name.
 MADE: dict[str, type[UploaderError]] = {**KINDS, "add": InputError, "wrong": InputError, "wait": TemporaryError}
-# What these folders say is listed whole: errors, mistakes and warnings.
-SUBJECTS = {"login": "auth", "network": "http", "files": "files", "state": "state"}
+SUBJECTS = {"login": "auth", "network": "http", "files": "files", "state": "state"}  # all that these folders say
 CAUGHT = ("BrokenPipeError", "HTTPException", "TimeoutError")  # what these say is shown to nobody
 UNKNOWN = "…"
 Message = tuple[int, str, str]  # exit code, failure code, words
@@ -39,28 +38,27 @@ def renewed(text: str) -> str:
     parts = {f"exit-{number}": "" for number in sorted(set(exits.values()))}
     for code, number in sorted(exits.items()):
         lines = dict.fromkeys(words for _, its, words in found if its == code and words)
-        others = {other for other, its, _ in found if its == code} - {number}
-        also = (f"Also with exit code {other}." for other in others)
+        others = (other for other, its, _ in found if its == code and other != number)
+        also = dict.fromkeys(f"Also with exit code {other}." for other in others)
         parts[f"exit-{number}"] += "\n\n".join((f"\n### {code}", *also, *lines)) + "\n"
     told = " ".join(words for *_, words in found)
     for subject, folder in SUBJECTS.items():
-        sources = (Source(path) for path in sorted((ROOT / "uploader" / folder).glob("*.py")))
-        texts = dict.fromkeys(text for source in sources for text in source.texts())
+        paths = sorted((ROOT / "uploader" / folder).glob("*.py"))
+        texts = dict.fromkeys(text for path in paths for text in Source(path).texts())
         parts[subject] = "\n```text\n" + "".join(f"{one}\n" for one in texts if one not in told) + "```\n"
     return replaced(text, {part: f"{made}\n" for part, made in parts.items()})
 
 
 def messages() -> Iterator[Message]:
     """Everything that a run can end with: the kinds of errors, the program's tables, and what its source makes."""
-    for kind in KINDS.values():
-        if kind is not Interrupted:
-            yield kind.exit_code, kind.code, re.split("[;.]", str(kind.__doc__))[0] + "."
+    kinds = [kind for kind in KINDS.values() if kind is not Interrupted]
+    yield from ((kind.exit_code, kind.code, re.split("[;.]", str(kind.__doc__))[0] + ".") for kind in kinds)
     yield from ((end.exit_code, end.code, str(end)) for end in map(Interrupted, (2, 15)))
     for known in KNOWN_ERRORS:
         exit_code = CredentialsError.exit_code if known.permission else ApiError.exit_code
         yield exit_code, known.code, f"*{known.words}* {known.hint}"
-    for code, words, *advice in CAUSES:
-        yield CredentialsError.exit_code, code, f"*{words}*: {' '.join(advice)}"
+    yield from ((CredentialsError.exit_code, "no-id-token", f"*{what}* {hint}") for what, _, hint in NO_TOKEN.values())
+    yield from ((CredentialsError.exit_code, code, f"*{said}*: {' '.join(advice)}") for code, said, *advice in CAUSES)
     yield from ((TemporaryError.exit_code, code, " ".join(advice)) for code, advice in ADVICE.items())
     for path in sorted((ROOT / "uploader").rglob("*.py")):
         yield from Source(path).errors()
@@ -82,12 +80,15 @@ class Source:
             told = {word.arg: self.text(word.value, call.lineno) for word in call.keywords}
             given = [self.text(one, call.lineno) for one in call.args]
             code = told.get("code") or (kind.code if kind else "")
-            if kind is InputError and "code" in told:
-                yield kind.exit_code, code, f"*{': '.join(given[:-1])}* Accepted: {given[-1]}."
-            elif kind not in (None, InputError, Interrupted) and UNKNOWN not in code:
+            if kind in (None, Interrupted) or UNKNOWN in code:
+                continue
+            if kind is not InputError:
                 advice = next((told[name] for name in ("hint", "cause") if re.search(r"\w", told.get(name, ""))), "")
                 what = [f"*{each}*" for each in given if re.search(r"\w", each)]
                 yield kind.exit_code, code, " ".join((*what[:1], advice)) if advice else ""
+            elif "code" in told:
+                accepted = f" Accepted: {given.pop()}." if len(given) > 1 else ""
+                yield kind.exit_code, code, f"*{': '.join(given)}*{accepted}"
 
     def texts(self) -> Iterator[str]:
         """Every text of three words or more that the file holds, but for descriptions and for what is accepted."""

@@ -84,9 +84,7 @@ REHEARSALS = "".join(block for block in blocks("docs/RECIPES.md", "sh") if block
 ENDS = ("promoted from internal to beta", "is now at 50 % on", "is halted on", "2 at 10 % goes to 20 %")
 
 
-@pytest.mark.parametrize(
-    ("line", "said"), zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True), ids=lambda text: text[-20:]
-)
+@pytest.mark.parametrize(("line", "said"), list(zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True)))
 def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said: str) -> None:
     """A promotion and three steps of a rollout, each in an emulator of its own."""
     folder = str(Path(sys.executable).parent)
@@ -136,4 +134,5 @@ def test_every_failure_code_has_a_heading_to_link_to() -> None:
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     assert len(codes) > 90
     assert codes <= {*headings}
+    assert not re.search(r"^### (….*|[a-z-]+\n\n[#<].*)", text, re.MULTILINE), "a code without a name, or without words"
     assert len(headings) == len({*headings})
