@@ -80,7 +80,7 @@ class HttpClient:
         exchange = _current.exchange = _Exchange(request, blocks, timeouts)
         self._under_way.add(exchange)
         try:
-            if origin(request.url) == NOWHERE or (self._aborted and not request.closing):
+            if origin(request.url) == NOWHERE or " " in proxy or (self._aborted and not request.closing):
                 raise InvalidURL
             answer = self._adapter.send(
                 exchange.prepared(token),
