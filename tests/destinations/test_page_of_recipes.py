@@ -21,6 +21,11 @@ VALUES = {"github.ref_name": "v1.4.2", "matrix.part": "5"}
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 STEPS = [step for block in BLOCKS for step in steps_of(yaml.safe_load(block))]
 OTHERS = [step for step in STEPS if step.get("uses") == ACTION and step["with"]["target"] != "play"]
+# The head of what the Play Console exports, with one answer.
+FORM = """Question ID (machine readable),Response ID (machine readable),Response value,Answer requirement,\
+Human-friendly question label
+PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,true,REQUIRED,Does your app collect data?
+"""
 COMMANDS = {step["run"].split()[0]: step for step in reversed(STEPS) if "run" in step}
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'  # says how it was called, and what it was given to read
 # What shows that a target did its work, in the outputs of its run.
@@ -29,6 +34,7 @@ PROOF = {
     "play-status": ("version-code", "42"),
     "play-listing-pull": ("failure", ""),
     "play-internal-sharing": ("version-code", ""),
+    "play-data-safety": ("failure", ""),
     "gmail": ("message-id", "0000000000000001"),
     "storage.objects.insert": ("failure", ""),
 }
@@ -48,6 +54,9 @@ def checkout(job: Job) -> None:
     for name in ("build/report.pdf", "CHANGES.txt", *(f"dist/{number}.txt" for number in range(9))):
         (job.workspace / name).parent.mkdir(exist_ok=True)
         (job.workspace / name).write_text(name, encoding="utf-8")
+    form = job.workspace / "distribution/data-safety.csv"
+    form.parent.mkdir()
+    form.write_text(FORM, encoding="utf-8")
     apk = job.workspace / "app/build/outputs/apk/debug/app-debug.apk"
     apk.parent.mkdir(parents=True)
     specimens.make_apk(apk, "com.example.app", 42, "1.4.2")

@@ -223,6 +223,8 @@ class Play:
                 return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
                 return self._listing(state, method, rest, step.json)
+            case [_, "testers"]:
+                return step.json or {}
             case ["GET", "details"]:
                 return {"defaultLanguage": "en-US"}
             case ["PATCH", "apks"]:
