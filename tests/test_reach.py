@@ -191,10 +191,11 @@ def test_a_build_for_the_devices_of_its_track_goes_through(
 
 
 def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(live: Live) -> None:
-    """The journal knows the level of the release that is replaced; of any other nothing is claimed."""
+    """A state folder that is kept knows the level of the release that is replaced; of any other nothing is claimed."""
     job = live(production=[release(40)])
-    first = send(job, 45, "production", {}, Build(min_sdk=21))
-    second = send(job, 46, "production", DRY, Build(min_sdk=24))
+    state = {"state-dir": "../state"}
+    first = send(job, 45, "production", state, Build(min_sdk=21))
+    second = send(job, 46, "production", {**DRY, **state}, Build(min_sdk=24))
     assert (first.code, second.code) == (0, 0), second.log
     assert plan(second)["reach"] == ["devices with API level 21 to 23 stay on 45 on production"]
     assert "stay on" not in first.log

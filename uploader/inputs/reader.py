@@ -208,6 +208,7 @@ def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> None:
         with suppress(InvalidValue):  # a job that is not parallel has no index
             values["shard"] = parsers.shard(platform.node)
     home = platform.temp or platform.state_home
+    values["lasting_state"] = "state_dir" in values
     if "state_dir" in values:
         values["state_dir"] = platform.workspace / values["state_dir"]
     elif home:

@@ -132,10 +132,10 @@ class Inputs:
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and filled in where they are used. `credential_files` hold
-    secrets beside those that inputs name; `names` say how inputs are called where the run was started, if differently;
-    `warnings` are sentences about what was given and does not count, `texts` whatever was given: a key may stand where
-    none belongs.
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `lasting_state` says that
+    somebody chose the state folder, and so keeps it from release to release. `credential_files` hold secrets beside
+    those that inputs name; `names` say how inputs are called where the run was started, if differently; `warnings` are
+    sentences about what was given and does not count, `texts` whatever was given: a key may stand where none belongs.
     """
 
     # A row is read as one: the type, the parser and the default, and below them the meaning.
@@ -327,6 +327,7 @@ class Inputs:
         "For Gmail it can also hold the whole mail as `raw`, in base64url, instead of an upload.")
     # fmt: on
 
+    lasting_state: bool = False
     platform: Platform = Platform()
     names: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()

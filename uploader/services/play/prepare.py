@@ -71,6 +71,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         rehearsal=inputs.rehearsal,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
+        lasting_state=inputs.lasting_state,
         review=review.goal_of(inputs, problems),
         universal_apk=universal_apk.goal_of(inputs, artifacts, problems) if inputs.universal_apk else None,
     )

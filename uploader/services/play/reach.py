@@ -113,10 +113,13 @@ def left_behind(job: ReleaseJob, changes: Sequence[TrackChange], context: Contex
 
 
 def remember_levels(job: ReleaseJob, context: Context) -> None:
-    """Notes the minimum API levels of what was released, for the plan of the next release."""
+    """Notes the minimum API levels of what was released, for the plan of the next release.
+
+    Only in a folder that somebody chose, and so keeps: in any other nothing stays of a release that is over.
+    """
     manifests = [one.manifest for one in job.artifacts if one.manifest]
     new = {str(one.version_code): one.min_sdk for one in manifests if one.min_sdk is not None}
-    if new:
+    if new and job.lasting_state:
         levels = {**_remembered(job, context), **new}
         context.remember(_key(job), json.dumps(dict(list(levels.items())[-_MAX_KNOWN:])))
 

@@ -86,6 +86,7 @@ class ReleaseJob:
     rollout: bool = False
     not_sent_for_review: Literal["auto", "true", "false"] = "auto"
     cancel_review: bool = False
+    lasting_state: bool = False
     review: ReviewGoal | None = None
     universal_apk: UniversalApkGoal | None = None
 
