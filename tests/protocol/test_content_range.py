@@ -14,7 +14,6 @@ from uploader.protocol import content_range
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
     Cancel,
-    Cancelled,
     Completed,
     Event,
     Move,
@@ -164,8 +163,6 @@ EVENTS: list[tuple[str, Move, Response | TransportError, Event | type[Event]]] =
     ("412", LAST, said(412), Rejected),
     ("499", CHUNK, said(499), Rejected),
     ("307", CHUNK, said(307, {"Location": "https://evil/"}), ProtocolViolated),
-    ("cancelled", Cancel(), said(499), Cancelled),
-    ("cancelled, whatever is said", Cancel(), said(500), Cancelled),
 ]
 
 

@@ -14,7 +14,6 @@ from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Cancel,
-    Cancelled,
     Completed,
     Event,
     Move,
@@ -164,8 +163,6 @@ EVENTS: list[tuple[str, Move, Response | TransportError, Event | type[Event]]] =
     ("308 means nothing here", CHUNK, said(308), ProtocolViolated),
     ("429", CHUNK, said(429), OffsetUnknown),
     ("broken", LAST, TransportError("gone", True), OffsetUnknown),
-    ("cancel", Cancel(), said(200, "cancelled"), Cancelled),
-    ("cancel, whatever is said", Cancel(), said(500), Cancelled),
 ]
 
 

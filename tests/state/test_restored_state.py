@@ -18,6 +18,7 @@ from tests.soak.troubles import Killed
 from tests.support.job import Job
 from tests.support.transfer_harness import FakeTime, RecordingReporter
 from uploader import inputs
+from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.errors import UploaderError
 from uploader.http.client import HttpClient, Timeouts
@@ -76,7 +77,7 @@ class FatedClient(HttpClient):
         return response
 
 
-class Tokens:
+class Tokens(Login):
     """A login that is always right."""
 
     def __init__(self, token: str) -> None:

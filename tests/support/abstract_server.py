@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from uploader.http.messages import Response, TransportError
 from uploader.protocol.session import (
     Cancel,
-    Cancelled,
     Completed,
     Event,
     Move,
@@ -70,7 +69,7 @@ class Server:
             case QueryOffset():
                 return self._ask(fault)
             case Cancel():
-                return replace(self, open=False), Cancelled()
+                raise AssertionError("the machine itself cancels nothing")
 
     def _start(self, fault: str) -> tuple[Server, Event]:
         if fault in ("error before", "error after", "break before", "break after"):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from google_emulator import Emulator
+from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import UploaderError
@@ -58,7 +59,7 @@ class FakeTime:
         return Clock(self.sleep, lambda: self.now, lambda: EPOCH + self.now, lambda: self.fraction)
 
 
-class FakeLogin:
+class FakeLogin(Login):
     """A login that gives one token until it is told to renew; with an emulator the tokens are valid there."""
 
     def __init__(self, emulator: Emulator | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from uploader.http.messages import Headers, Response, Span
-from uploader.protocol.session import Cancel, Move, QueryOffset, Send, Start
+from uploader.protocol.session import Move, QueryOffset, Send, Start
 
 NUMBERS = st.integers(0, 10**20).map(str)
 RANGES = st.builds("{}{}-{}".format, st.sampled_from(["", "bytes=", "bytes = ", "items="]), NUMBERS, NUMBERS)
@@ -26,7 +26,6 @@ MOVES: st.SearchStrategy[Move] = st.sampled_from(
     [
         Start(),
         QueryOffset(),
-        Cancel(),
         Send(Span(0, 10), final=False),
         Send(Span(0, 10), final=True),
         Send(Span(5, 5), final=True),

@@ -13,7 +13,6 @@ from uploader.protocol.media import Media
 from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
 from uploader.protocol.session import (
     Cancel,
-    Cancelled,
     Event,
     Move,
     OffsetUnknown,
@@ -62,8 +61,6 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
     """What a response to a move means."""
     if isinstance(response, TransportError):
         return broken(response)
-    if isinstance(move, Cancel):
-        return Cancelled()  # 499 is the documented response; whatever else comes, nothing more can be done
     if response.status == 308 and not isinstance(move, Start):
         return _stored(move, response)
     judged = verdict(response)

@@ -14,7 +14,6 @@ from uploader.protocol.responses import Verdict, broken, failed, finished, verdi
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Cancel,
-    Cancelled,
     Event,
     Move,
     OffsetUnknown,
@@ -74,8 +73,6 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
     """What a response to a move means. The status header rules; HTTP's status tells why."""
     if isinstance(response, TransportError):
         return broken(response)
-    if isinstance(move, Cancel):
-        return Cancelled()
     status, judged = (response.headers.get(STATUS) or "").lower(), verdict(response)
     if isinstance(move, Start):
         return _started(response, status, judged, media)

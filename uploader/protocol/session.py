@@ -58,7 +58,6 @@ class State(Enum):
     VIOLATED = "protocol violated"
     LOST_TOO_OFTEN = "lost too often"
     IN_DOUBT = "in doubt"
-    CANCELLED = "cancelled"
 
 
 # --- events: what a response meant ---------------------------------------------------------------------------------
@@ -129,13 +128,8 @@ class ProtocolViolated:
     untold: bool = False
 
 
-@dataclass(frozen=True)
-class Cancelled:
-    """The server was told to end the session."""
-
-
 Event: TypeAlias = (
-    Started | Stored | Completed | OffsetUnknown | TokenRejected | SessionLost | Rejected | ProtocolViolated | Cancelled
+    Started | Stored | Completed | OffsetUnknown | TokenRejected | SessionLost | Rejected | ProtocolViolated
 )
 
 # --- moves: what to do next -----------------------------------------------------------------------------------------
@@ -161,7 +155,7 @@ class QueryOffset:
 
 @dataclass(frozen=True)
 class Cancel:
-    """End the session for good."""
+    """End the session for good; whatever the server answers, nothing more can be done."""
 
 
 Move: TypeAlias = Start | Send | QueryOffset | Cancel
@@ -172,7 +166,6 @@ _NEW, _KNOWN, _UNKNOWN, _UNCONFIRMED = State.NEW, State.OFFSET_KNOWN, State.OFFS
 _ENDS: dict[type[Event], State] = {
     Rejected: State.REFUSED,
     ProtocolViolated: State.VIOLATED,
-    Cancelled: State.CANCELLED,
 }
 _OPEN: dict[type[Event], State] = {
     Stored: _KNOWN,
@@ -310,7 +303,7 @@ class Session:
             case ProtocolViolated():
                 after = replace(after, why=event.why)
                 return self._doubted(after) if event.untold else after
-            case TokenRejected() | Cancelled():
+            case TokenRejected():
                 return after
 
     def _checked(self, event: Stored | Completed, sent: int) -> Event:

@@ -9,9 +9,10 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from uploader.auth.google import Login
 from uploader.errors import (
     ApiError,
     CredentialsError,
@@ -46,16 +47,6 @@ _LOGGED_HEADERS = (
 )
 
 
-class TokenSource(Protocol):
-    """What the transfer needs of a login: a token that lasts, and a fresh one after a 401."""
-
-    def token(self) -> str:
-        """A bearer token that stays valid long enough for a request."""
-
-    def renew(self) -> None:
-        """Makes the next token a fresh one."""
-
-
 @dataclass(frozen=True)
 class TransferSettings:
     """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
@@ -84,7 +75,7 @@ class ApiClient:
     def __init__(
         self,
         transport: HttpClient,
-        tokens: TokenSource,
+        tokens: Login,
         policy: RetryPolicy,
         settings: TransferSettings,
         debug: Callable[[str], None] | None = None,
