@@ -39,7 +39,8 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
     reach.check_form_factors(artifacts, inputs.tracks, problems)
-    testers.check(inputs.testers, inputs.tracks, problems)
+    if inputs.testers:
+        testers.check(inputs.tracks, problems)
     if not package and not files and "files" not in problems.names:  # which would bring the name with them
         problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
@@ -72,7 +73,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
-        review=review.goal_of(inputs, problems),
+        review=review.goal_of(inputs, problems) if inputs.wait_for else None,
         universal_apk=universal_apk.goal_of(inputs, artifacts, problems) if inputs.universal_apk else None,
     )
     problems.raise_if_any()

@@ -98,7 +98,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         files=tuple(plan.files_of(job, {code for code in there if f"artifact:{code}" not in edit.uncommitted})),
         texts=listing.text_changes,
         images=tuple(place.change for place in listing.places if place.change),
-        testers=(yield from testers.compare(edit)),
+        testers=(yield from testers.compare(edit)) if job.testers else (),
         reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, context)),
         others=(yield from _others(edit)),
         not_shown=_not_shown(edit, listed=listed),
@@ -117,7 +117,8 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     updates = ()
     for track in job.tracks:
         updates = (*updates, (yield from track_merge.update_track(edit, track)))
-    yield from testers.replace(edit, changes.testers)
+    if changes.testers:
+        yield from testers.replace(edit, changes.testers)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         context.publish({"user-fraction": share})
     return replace(changes, tracks=updates)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from uploader.errors import ApiError, Problems, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.inputs import Inputs
@@ -47,15 +46,13 @@ class Listed:
 class ReviewGoal:
     """What is waited for, and for how many seconds at most (0: one look); in a `rehearsal` in the emulator alone."""
 
-    state: Literal["approved", "published"]
+    state: str  # approved or published
     seconds: float
     rehearsal: bool = False
 
 
-def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal | None:
-    """What the inputs say is waited for, if anything."""
-    if not inputs.wait_for:
-        return None
+def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal:
+    """What the inputs say is waited for."""
     if inputs.target == "play" and not (inputs.commit and inputs.tracks):
         what = "no release is committed, so there is nothing to wait for."
         problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")

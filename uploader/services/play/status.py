@@ -53,7 +53,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems.add("files", "a status sends no files.", "no files")
     batch.require(problems, package_name=inputs.package_name)
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
-    goal = review.goal_of(inputs, problems)
+    goal = review.goal_of(inputs, problems) if inputs.wait_for else None
     apk = universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
     problems.raise_if_any()
     apk = None if inputs.dry_run else apk

@@ -33,9 +33,9 @@ def closed(tracks: Iterable[str]) -> tuple[str, ...]:
     return tuple(track for track in tracks if track.rpartition(":")[2] not in ("production", "internal"))
 
 
-def check(groups: Sequence[str], tracks: Sequence[str], problems: Problems) -> None:
-    """Adds a problem for groups without a closed track."""
-    if groups and not closed(tracks):
+def check(tracks: Sequence[str], problems: Problems) -> None:
+    """Adds a problem for groups of testers without a closed track."""
+    if not closed(tracks):
         given = f"`tracks` has {', '.join(tracks)} alone" if tracks else "`tracks` has none"
         problems.add(
             "testers", f"only a closed track has groups of testers; {given}.", "with a closed track in `tracks`"
