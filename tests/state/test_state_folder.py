@@ -1,4 +1,4 @@
-"""The state folder: what is removed from it, in whose folder nothing is kept, and that nothing is held open or lost."""
+"""The state folder: what is removed from it, and in whose folder nothing is kept."""
 
 from __future__ import annotations
 
@@ -121,6 +121,3 @@ def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None
     ended = job.run({"target": "drive.files.create", "files": "a.bin", "state-dir": str(state)})
     assert ended.code == 0, ended.log
     assert ("belongs to another user" in ended.log) is ("stranger" in whose)
-
-
-# --- what is held open, and what a power cut leaves -------------------------------------------------------------------

@@ -185,7 +185,7 @@ class SealedStore:
         return value
 
     def write(self, name: str, value: dict[str, Any]) -> bool:
-        """Keeps a value, whole or not at all; whether it did."""
+        """Keeps a value, whole or not at all, and on the disk when this returns; whether it did."""
         if self._lock is None:
             return False
         nonce = secrets.token_bytes(12)
@@ -194,30 +194,18 @@ class SealedStore:
         with self._tolerant():
             if self._ours and not os.path.lexists(self._folder / _MARK):
                 (self._folder / _MARK).write_bytes(_MARK_TEXT)
-            self._replace(name, sealed)
-            kept = True
-        return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
-
-    def _replace(self, name: str, sealed: bytes) -> None:
-        """Makes a file hold this, for its owner alone, and on the disk when this returns."""
-        descriptor, path = tempfile.mkstemp(".new", f"{name}.", self._folder)
-        temporary = Path(path)
-        try:
+            # For its owner alone; what is left of it on a full disk, the next run removes.
+            descriptor, temporary = tempfile.mkstemp(".new", f"{name}.", self._folder)
             with open(descriptor, "wb") as file:
                 file.write(sealed)
                 file.flush()
                 os.fsync(descriptor)
-            temporary.replace(self._path(name))
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        # A rename that is not written is no rename after a power cut.
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            Path(temporary).replace(self._path(name))
+            folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            os.fsync(folder)  # a rename that is not written is no rename after a power cut
+            os.close(folder)
+            kept = True
+        return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
 
     def remove(self, name: str) -> None:
         """Removes a value."""
