@@ -120,7 +120,7 @@ def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> No
     """Those of the staged one are not: they would reach everybody. A run that is repeated changes nothing."""
     given = {**NEW, "tracks": "beta", "replace-rollout": "true", "version-codes-to-retain": "last-release"}
     ended = done(job, given)
-    assert "48 with the versions of the last release" in ended.log
+    assert "1.48 (48) with the versions of the last release" in ended.log
     named = {**release(48, 46, 1046), "name": ANY}  # Google Play names it after the day
     assert live(job, "beta") == [named]
     done(job, given)

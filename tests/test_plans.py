@@ -86,9 +86,11 @@ def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(name: str, t
         assert (wet.code, plan_of(wet)) == (0, plan_of(dry)), wet.log
         assert "plan" not in wet.outputs
         assert live(job) == {**before, **planned(dry)}
-        for ended, column in ((dry, "Would be"), (wet, "After")):
-            assert ("### Tracks" in ended.summary) == bool(planned(dry))
-            assert f"| {column} |" in ended.summary
+        for ended, title in ((dry, "Planned changes"), (wet, "Changes")):
+            diff = ended.summary.split(f"### {title}\n\n```diff\n")[1].partition("\n```")[0].splitlines()
+            shown = [line[2:] for line in plan_of(dry).splitlines() if ": version code" not in line]
+            signed = [[line for line in lines if line[:1] in ("+", "-", "~", "=", "?")] for lines in (diff, shown)]
+            assert signed[0] == signed[1]
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].shared])
@@ -99,13 +101,13 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str
         assert ended.code == 0, ended.log
         assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
     assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
-    phone = "production 48 (10 % of users, in progress), new; 47 (all users, completed) (not from this run)"
+    phone = "production 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed (not from this run)"
     edit = inputs["existing-edit-id"]
     ours = "wear:production 1048 (all users, completed), " if "wear" in inputs.get("tracks", "") else ""
     said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed edit {edit}."]
     assert [line for line in ended.log.splitlines() if phone in line or line.startswith("Committed")] == said
-    assert "### Also in the edit, not from this run" in ended.summary
-    assert "| production | 48 (10 % of users, in progress), new; 47 (all users, completed) |" in ended.summary
+    theirs = "+ track production: 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed"
+    assert f"\nAlso in the edit, not from this run\n{theirs}\n" in ended.summary
 
 
 def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
@@ -113,9 +115,9 @@ def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
     job.emulator.add_fault("resumable.start", "status", status=400, message="No room.")
     ended = job.run(NEW)
     assert ended.code == 4, ended.log
-    assert "+ 48: all users, completed" in plan_of(ended)
-    assert "### Planned: Tracks" in ended.summary
-    assert "### Tracks" not in ended.summary
+    assert "+ 1.48 (48): all users, completed" in plan_of(ended)
+    assert "### Planned changes\n" in ended.summary
+    assert "### Changes\n" not in ended.summary
 
 
 def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job: Job) -> None:
@@ -142,8 +144,8 @@ def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
         ("mapping.txt", told),
     ]
     assert all("Too naughty." in one["error"] and not one["id"] for one in ended.results)
-    shown = [(row[2], reading(row[-1])) for row in tables(ended.summary)[0][1:]]
-    assert shown == [("", f"❌ {told}: see above")] * 2
+    shown = [reading(row[-1]) for row in tables(ended.summary)[0][1:]]
+    assert shown == [f"❌ {told}: see above"] * 2
 
 
 def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) -> None:
@@ -173,7 +175,7 @@ def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
     ended = job.run({**NEW, "dry-run": "true"})
     assert ended.code == 4, ended.log
     assert planned(ended) == {"production": [(["48"], "completed", None)]}
-    assert "### Planned: Tracks" in ended.summary
+    assert "### Planned changes\n" in ended.summary
     assert "version-code" not in ended.outputs
 
 
@@ -189,7 +191,7 @@ def test_names_and_notes_of_others_stay_on_their_lines(tmp_path: Path) -> None:
     with Emulator(config={"apps": apps}) as emulator:
         ended = Job(workspace, emulator).run({**PRODUCTION, **WITH_NOTES, "dry-run": "true"})
     assert ended.code == 0, ended.log
-    assert '  ~ 47 "x…": all users, completed\n' in plan_of(ended)
+    assert "  ~ x… (47): all users, completed\n" in plan_of(ended)
     assert "error" not in {command.name for command in workflow_commands(ended.log)}
     assert json.loads(ended.outputs["plan"])["tracks"][0]["before"][0]["name"] == "x…"
 

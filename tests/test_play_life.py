@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def annotated(ended: Ended, kind: str) -> list[str]:
 
 
 def test_a_status_needs_the_package_name_alone(job: Job) -> None:
-    """All tracks with their releases, in log, summary and outputs; the edit that it takes is deleted, and warned of."""
+    """All tracks with their releases, in log, summary and outputs; the plan tells of the edit that it takes."""
     rolling(job, 0.05)
     job.emulator.console.add_release(APP, "closed", {"versionCodes": ["43"], "name": "next", "status": "draft"})
     ended = job.run(STATUS)
@@ -82,7 +83,10 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
     assert (ended.outputs["version-code"], ended.outputs["version-codes"]) == ("43", "43,42,41")
     assert (ended.outputs["next-version-code"], ended.outputs["lifecycle"]) == ("44", "DRAFT")
     assert edits(job) == (0, 0, 1)
-    assert "closes any other edit" in annotated(ended, "warning")[0]
+    assert "closes any other edit" in ended.log
+    assert annotated(ended, "warning") == []
+    assert re.search(r"^Track +Release +Users and status +Review$", ended.log, re.MULTILINE)
+    assert re.search(r"^production +4\.2 \(42\) +5 % of users, in progress +published$", ended.log, re.MULTILINE)
     assert "The credentials are accepted" in ended.log
     assert "in progress" in ended.summary or "inProgress" in ended.summary
     assert "### Tracks" in ended.summary
@@ -130,7 +134,7 @@ def test_a_deadline_is_75_and_the_next_run_commits_nothing(job: Job) -> None:
     waiting = {**RELEASE, "wait-for": "approved", "wait-deadline": "0s"}
     first = job.run(waiting)
     assert (first.code, first.outputs["committed"], first.outputs["version-code"]) == (75, "true", "42"), first.log
-    assert "### Tracks" in first.summary
+    assert "\nTrack production\n+ 4.2 (42): 1 % of users, in progress\n" in first.summary
     assert json.loads(first.outputs["status"])["production"]["releases"] == [
         {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.01},
         {"versionCodes": ["41"], "name": "4.1", "status": "completed"},
@@ -160,7 +164,7 @@ def test_a_rejection_is_6_with_where_to_look(job: Job, inputs: dict[str, str]) -
 
 
 def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
-    """One step, the measurements as a table with bars, the decision as an output; the scope is asked for only then."""
+    """One step, the measurements as chart and table, the decision as an output; the scope is asked for only then."""
     rolling(job)
     measure(job, GOOD)
     ended = job.run(GATED)
@@ -168,8 +172,10 @@ def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
         0, "stepped", "42 inProgress 0.05, 41 completed",
     ), ended.log  # fmt: skip
     assert (ended.outputs["user-fraction"], ended.outputs["committed"]) == ("0.05", "true")
-    assert "### Measurements" in ended.summary
-    assert "&#9608;" in ended.summary
+    assert "### Measurements\n\n```mermaid\n" in ended.summary
+    assert re.search(r"^    bar \[0\.4, 0\.4, 1\.09\]\n    line \[1\.09, 1\.09, 1\.09\]$", ended.summary, re.MULTILINE)
+    assert "```\n\n| Day | Version |" in ended.summary
+    assert re.search(r"^Day +Version +Measured +Rate +At least +Limit +Users +Finding$", ended.log, re.MULTILINE)
 
 
 def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:

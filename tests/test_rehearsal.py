@@ -53,7 +53,7 @@ def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> N
 def test_a_dry_run_in_a_rehearsal_says_once_that_nothing_was_published(job: Job) -> None:
     """The last line begins with it."""
     last = rehearsed(job, {**PLAY, "dry-run": "true"}).log.splitlines()[-1]
-    assert last == "Rehearsal, nothing was published. In the emulator: com.example.app 42 passed the validation."
+    assert last == "Rehearsal, nothing was published. In the emulator: com.example.app 1.0 (42) passed the validation."
 
 
 def test_a_rehearsed_review_is_the_emulator_s(job: Job) -> None:
@@ -70,8 +70,7 @@ def test_a_rehearsed_release_is_an_update(job: Job) -> None:
     ended = rehearsed(job, PLAY)
     live = "The emulator begins with com.example.app live: 41 (all users, completed) on"
     assert f"{live} production, beta, alpha, internal." in ended.log.splitlines()
-    (row,) = [line for line in ended.summary.splitlines() if line.startswith("| production")]
-    assert row == "| production | 41 (all users, completed) | 42 (all users, completed) |"
+    assert "\nTrack production\n+ 1.0 (42): all users, completed\n- 41: all users, completed\n" in ended.summary
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_what_waits_for_a_person_is_never_called_released(job: Job, asked: str) 
     ended = job.run({**PLAY, "changes-not-sent-for-review": asked})
     assert ended.code == 0, ended.log
     assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == ("true", "false")
-    last = f"com.example.app 42 on production (all users, completed) is {TO_SEND}."
+    last = f"com.example.app 1.0 (42) on production (all users, completed) is {TO_SEND}."
     assert ended.log.splitlines()[-1] == last
     assert last in ended.summary
     assert f"::warning::com.example.app: {TO_SEND}, under Publishing overview: https://play.google.com/" in ended.log

@@ -31,8 +31,8 @@ class Reporter(Protocol):
     def warning(self, text: str) -> None:
         """Logs a line that deserves attention though the run goes on."""
 
-    def group(self, title: str) -> AbstractContextManager[None]:
-        """Holds together what is logged inside, under a title of its own."""
+    def group(self, title: str, *, folded: bool = True) -> AbstractContextManager[None]:
+        """Holds together what is logged inside, under a title of its own; `folded` where the platform can."""
 
     def redact_session(self, uri: str, endpoint: str) -> None:
         """Never shows from now on what a session URI holds beyond the public URL of its endpoint."""

@@ -33,7 +33,7 @@ class FileResult:
     `bytes` is the file's size; `bytes_uploaded` what this run brought to the server, `bytes_resent` what was sent more
     than once; `attempts` counts requests with a body; `resumed_from` is the offset at which a session of an earlier run
     was continued, None otherwise; `reused` says that the service had the file already. `seconds` is wall time.
-    `certificate_sha256` is that of an artifact's signer, where it was looked at.
+    `certificate_sha256` is that of an artifact's signer and `version` its name and code, where it was looked at.
     """
 
     path: str
@@ -50,13 +50,9 @@ class FileResult:
     reused: bool = False
     error: str = ""
     certificate_sha256: str = ""
+    version: str = ""
     timeline: tuple[TimelineEvent, ...] = ()
     failure: BaseException | None = None
-
-    @property
-    def bytes_sent(self) -> int:
-        """What this run handed on of the file, resent bytes counted each time."""
-        return sum(event.bytes for event in self.timeline)
 
     def as_json(self) -> dict[str, Any]:
         """The object that stands for this file in `uploader-results.json`, with the contract's keys."""

@@ -93,9 +93,7 @@ class Run:
         with ExitStack() as stack:
             inputs = self._rehearsed(plan, stack) if plan.inputs.rehearsal else plan.inputs
             self.engine = self._log_in(plan, inputs)
-            sends = plan.files or not inputs.target.startswith("play")
-            with self._reporter.group("Upload" if sends else "Run"):
-                self._outcome = self.engine.run(plan.prepared.flow)
+            self._outcome = self.engine.run(plan.prepared.flow)
         if self._outcome.trouble:
             raise self._outcome.trouble
 
@@ -234,7 +232,6 @@ class Run:
             outputs=outputs,
             warnings=(*self._inputs.warnings, *(self._plan.prepared.warnings if self._plan else ())),
             error=self._error,
-            tracks=() if self._error else self._inputs.tracks,
             links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
             sections=tuple(replace(section, title=f"{section.title}{where}") for section in shown),
         )

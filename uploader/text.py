@@ -15,6 +15,12 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def first_line(text: str, limit: int = 80) -> str:
+    """The first line of a text from outside, cut where it is long; an ellipsis tells that there is more."""
+    first = next(iter(text.strip().splitlines()), "").strip()
+    return text if text == first and len(first) <= limit else f"{first[: limit - 1]}…"
+
+
 def plural(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{count} {noun}{'s' * (count != 1)}"

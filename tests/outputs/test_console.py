@@ -26,7 +26,7 @@ def test_what_happened_and_what_went_wrong() -> None:
     reporter.write_outputs({"edit-id": "42", "ids": "a\nb"})
     reporter.write_summary(lambda: "# Done")
     reporter.error(ApiError("No.", status=403, cause="No right.", hint="Ask."))
-    assert out.getvalue() == "Plan\nupload app.aab\nedit-id=42\nids=a\\nb\n"
+    assert out.getvalue() == "Plan\nupload app.aab\n\nOutputs\nedit-id=42\nids=a\\nb\n\n"
     assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"
 
 

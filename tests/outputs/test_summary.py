@@ -13,26 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, reading, tables, workflow_commands
-from uploader.errors import ApiError, InputError, Problem
+from uploader.errors import ApiError, InputError, Problem, ReleaseTrouble
 from uploader.outputs.summary import LIMIT, MAX_NAME, Report, link, render
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
-from uploader.services.base import Section
+from uploader.services.base import Chart, Section
 
 MIB = 1024 * 1024
 SHA = "0123456789abcdef" * 4
 BUNDLE = FileResult(
     "out/app-release.aab", 30 * MIB, SHA, "edit-7", {"versionCode": 278}, attempts=3, bytes_uploaded=30 * MIB,
-    retries=2, seconds=10.0, timeline=(
+    retries=2, seconds=10.0, version="1.4.2 (278)", timeline=(
         TimelineEvent(0.5, "sent", "", 4.0, 12 * MIB), TimelineEvent(4.5, "wait", "503: again in 2 s", 2.0),
         TimelineEvent(6.5, "sent", "", 3.5, 18 * MIB), TimelineEvent(10.0, "done", "version 278"),
     ),
 )  # fmt: skip
 RELEASE = Report(
-    "Version 278 is on internal, beta.", "play", "ok", files=(BUNDLE,), tracks=("internal", "beta"),
+    "Version 278 is on internal, beta.", "play", "ok", files=(BUNDLE,),
     outputs={"edit-id": "edit-7", "version-code": "278", "download-url": ""},
     links=(("The app in the Play Console", "https://play.google.com/console/developers/app?id=com.example&x=(1)"),),
-    sections=(Section("Tracks", ("Track", "Before", "After"), (("beta", "277 (halted)", "278 (draft)"),)),),
+    sections=(
+        Section("Changes", (), (("Track beta",), ("  + 1.4.2 (278): draft",), ("  - 277: halted",), ("```",))),
+        Section("Review", ("Track", "Name", "State"), (("beta", "", "in review"),)),
+    ),
     warnings=("beta had a draft: it stays.",),
 )  # fmt: skip
 
@@ -42,16 +45,22 @@ def page(report: Report = RELEASE, **changes: Any) -> str:
 
 
 def test_table_of_what_was_sent() -> None:
-    """File, size, version code, digest, speed, retries and tracks stand in one row for each file."""
+    """File, version, size and result stand in one row for each file; what was sent again is said where it was."""
     header, row = tables(page())[0]
-    assert header == ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", "Track", "Result"]
+    assert header == ["File", "Version", "Size", "Result"]
     assert [reading(cell) for cell in row] == [
-        "out/app-release.aab", "30.0\xa0MiB", "278", SHA[:12], "3.0\xa0MiB/s", "2", "internal, beta", "sent",
+        "out/app-release.aab", "1.4.2 (278)", "30.0\xa0MiB", "sent after 2 retries"
     ]  # fmt: skip
+    resumed = replace(BUNDLE, retries=1, bytes_resent=3 * MIB, resumed_from=8 * MIB)
+    result = "sent after 1 retry, resumed at 8.0 MiB, 3.0 MiB of it sent again"
+    assert tables(page(files=(resumed,)))[0][1][-1] == result
+    other = replace(BUNDLE, retries=0, version="", id="file-7")
+    header, row = tables(page(files=(other,)))[0]
+    assert (header[1], row[1], row[3]) == ("Id", "`file-7`", "sent")
 
 
 def test_rest_of_the_page() -> None:
-    """Link, tracks before and after, warnings, outputs that have a value and full digests follow the table."""
+    """Link, changes as a diff, tables, warnings, outputs that have a value and digests follow the files."""
     text = page()
     assert text.startswith("## ✅ Version 278 is on internal, beta.\n\nTarget: `play`\n")
     assert (
@@ -59,12 +68,10 @@ def test_rest_of_the_page() -> None:
         in text
     )
     assert "- ⚠️ beta had a draft: it stays." in text
-    sent, tracks, outputs, digests = tables(text)
+    assert "### Changes\n\n```diff\nTrack beta\n+ 1.4.2 (278): draft\n- 277: halted\n'''\n```\n" in text
+    sent, review, outputs, digests = tables(text)
     assert sent[0][0] == "File"
-    assert tracks == [
-        ["Track", "Before", "After"],
-        ["beta", "277 (halted)", "278 (draft)"],
-    ]
+    assert review == [["Track", "State"], ["beta", "in review"]]
     assert outputs == [["Output", "Value"], ["`edit-id`", "`edit-7`"], ["`version-code`", "`278`"]]
     assert digests == [["SHA-256", "File"], [f"`{SHA}`", "`out/app-release.aab`"]]
 
@@ -72,7 +79,7 @@ def test_rest_of_the_page() -> None:
 def chart(text: str) -> list[str]:
     """The lines of the page's chart below its settings."""
     lines = text.split("```mermaid\n")[1].partition("\n```")[0].splitlines()
-    assert json.loads(lines[0].removeprefix("%%{init: ").removesuffix("}%%"))["themeVariables"]["critBkgColor"]
+    assert json.loads(lines[0].removeprefix("%%{init: ").removesuffix("}%%"))["gantt"]["leftPadding"]
     assert lines[1:3] == ["gantt", "    dateFormat x"]
     return [line.strip() for line in lines[3:]]
 
@@ -88,7 +95,6 @@ def test_timeline_shows_attempts_waits_and_bytes() -> None:
         "waited 2.0 s, 503, again in 2 s :4000, 6000",
         "18.0 MiB sent, version 278 :done, 6000, 9500",
     ]
-    assert "Blue: bytes on their way. Amber: waiting. Red: failed.\n" in page()
 
 
 def test_timeline_keeps_what_went_otherwise() -> None:
@@ -112,14 +118,44 @@ def test_nothing_was_published_in_large_letters(outcome: str) -> None:
 
 
 def test_failure_says_what_why_and_what_to_do() -> None:
-    """A failed run shows Google's words, the likely cause and the cure, and which file failed comes first."""
+    """A failed run shows Google's words once, the likely cause, the cure and the code; what failed comes first."""
     files = BUNDLE, FileResult("bad.apk", 5, error="not reached")
     error = ApiError("Google said: Precondition check failed.", status=400, cause="No app.", hint="Create it.")
-    text = page(outcome="failed", headline="Nothing was released.", files=files, error=error)
-    assert text.startswith("## ❌ Nothing was released.")
-    assert "> **What happened:** Google said: Precondition check failed.<br>\n> **Likely cause:** No app.<br>\n" in text
+    text = page(
+        outcome="failed", headline=error.what, files=files, error=error, troubleshooting="https://x.example/T.md"
+    )
+    assert text.startswith("## ❌ Google said: Precondition check failed.\n")
+    assert text.count("Precondition") == 1
+    assert "> **Likely cause:** No app.<br>\n> **What to do:** Create it.<br>\n" in text
+    assert "> **Failure:** [`refused`](<https://x.example/T.md#refused>)<br>\n" in text
+    assert "> **Failure:** `refused`<br>\n" in page(error=error)
     assert [row[0] for row in tables(text)[0]] == ["File", "`bad.apk`", "`out/app-release.aab`"]
     assert tables(text)[0][1][-1] == "❌ not reached"
+
+
+def test_long_story_of_a_failure_stands_below_its_kind() -> None:
+    """A headline holds a sentence; what is longer is told in full below the kind of failure."""
+    what = f"The rollout is halted: {'above the limit, ' * 30}says Google."
+    text = page(outcome="failed", headline=what, error=ReleaseTrouble(what))
+    assert text.startswith("## ❌ Release in trouble\n")
+    assert f"> **What happened:** {what}<br>\n" in text
+
+
+def test_measurements_are_a_chart_above_their_table() -> None:
+    """Each chart has its rates as bars and the limit as a line, and as a bar of its own behind them."""
+    rates = Chart("Crash rate: in percent", ("42, 01 Nov", "42, 02 Nov"), (0.5, 2.1), (1.09, 1.09))
+    table = Section("Measurements", ("Day", "Rate"), (("1", "0.5 %"), ("2", "2.1 %")), (rates,))
+    text = page(sections=(table,))
+    drawing, rest = text.split("```mermaid\n")[1].split("\n```", 1)
+    assert drawing.splitlines()[1:] == [
+        "xychart-beta",
+        '    title "Crash rate, in percent"',
+        '    x-axis ["42, 01 Nov", "42, 02 Nov", "limit"]',
+        "    y-axis 0 --> 2.31",
+        "    bar [0.5, 2.1, 1.09]",
+        "    line [1.09, 1.09, 1.09]",
+    ]
+    assert rest.startswith("\n\n| Day | Rate |\n")
 
 
 def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
@@ -127,22 +163,21 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
     error = InputError(*(Problem(f"input-{number}", "is wrong.") for number in range(60)))
     text = page(outcome="failed", headline=error.what, error=error)
     assert text.startswith("## ❌ 60 inputs are wrong.\n")
-    assert (
-        "**What to do:** Nothing was sent. Correct the inputs and run again.<br>\n\n- ❌ input-0: is wrong.\n" in text
-    )
+    assert "> **Failure:** `invalid-input`<br>\n\n- ❌ input-0: is wrong.\n" in text
     assert "- ❌ input-49: is wrong.\n- and 10 more\n" in text
 
 
 @given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= MAX_NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
     """Every cell shows exactly its text, made printable, as words without markup, HTML, link or mention."""
-    file = replace(BUNDLE, path=name, id=name, resource={}, error=words, timeline=())
-    text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name),)),), tracks=(name,))
+    file = replace(BUNDLE, path=name, id=name, version=name, retries=0, error=words, timeline=())
+    text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name), ("a", "b"))),))
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
     prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]  # in fixed width, without the backticks
     header, row = tables(text)[0]
     assert len(row) == len(header)
-    assert reading(row[0]) == reading(row[2]) == shown[0]
+    assert reading(row[0]) == shown[0]
+    assert len(row) == 3 or reading(row[1]) == shown[0]
     assert reading(row[-1]).removeprefix("❌").strip() == (prose[1].strip() if words else "sent")
     assert [reading(cell) for cell in tables(text)[1][1]] == prose[::-1]
 
@@ -209,14 +244,15 @@ def test_secrets_do_not_reach_the_page() -> None:
         BUNDLE,
         path=leak,
         id=leak,
-        resource={"versionCode": leak},
+        version=leak,
         error=leak,
         timeline=(TimelineEvent(0, "sent", leak, 1),),
     )
     text = page(
         headline=leak, target=leak, files=(file,), outputs={"id": leak}, links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
-        sections=(Section(leak, (leak,), ((leak,),)),), warnings=(leak,), error=ApiError(leak, status=400, cause=leak),
-        tracks=(leak,),
+        sections=(
+            Section(leak, (leak,), ((leak,),), (Chart(leak, (leak,), (1,), (1,)),)), Section(leak, (), ((leak,),)),
+        ), warnings=(leak,), error=ApiError(leak, status=400, cause=leak),
     )  # fmt: skip
     assert leak not in text
     assert "upload_id=***" in text

@@ -136,11 +136,9 @@ def test_a_draft_halted_a_live_staged_rollout() -> None:
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(6), tracks=("production",), options=ReleaseOptions("draft")))
     assert play.live.tracks["production"] == [release(6, status="draft"), rollout, release(4)]
-    assert outcome.sections[0].rows[0][1:] == (
-        "5 (20 % of users, in progress); 4 (all users, completed)",
-        "6 (draft); 5 (20 % of users, in progress); 4 (all users, completed)",
-    )
-    assert "  + 6: draft\n  = 5: 20 % of users, in progress\n  = 4: all users, completed" in engine.log
+    shown = ("  + 6.0 (6): draft", "  = 5: 20 % of users, in progress", "  = 4: all users, completed")
+    assert [line for (line,) in outcome.sections[0].rows][1:4] == list(shown)
+    assert "\n".join(shown) in engine.log
 
 
 def test_version_code_and_other_ids_not_available_to_later_steps() -> None:

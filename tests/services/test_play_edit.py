@@ -233,13 +233,13 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true"]
     assert play.uploads == ["app-2.aab"]
     assert play.count("insert") == 1
-    assert "must still be sent for review" in outcome.sections[-1].rows[0][1]
+    assert "must still be sent for review" in outcome.sections[0].rows[-1][0]
     (warning,) = engine.warnings
     assert warning.startswith(
         f"{PACKAGE}: committed; send it for review in the Play Console, under Publishing overview"
     )
     assert outcome.headline == (
-        f"{PACKAGE} 2 on internal (all users, completed) is committed; send it for review in the Play Console."
+        f"{PACKAGE} 2.0 (2) on internal (all users, completed) is committed; send it for review in the Play Console."
     )
     assert "Committing edit 1 again with the opposite review setting." in engine.log
     assert "Google Play says: The service" not in engine.log

@@ -181,13 +181,17 @@ def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -
         assert all(one.bound is not None and one.row.rate >= one.bound and one.row.users >= 100 for one in worst)
 
 
-def test_the_table_has_a_bar_for_each_day_on_one_scale() -> None:
-    """The chart of the summary: bars by rate, and a mark where the limit is."""
-    rows = section(judged(CRASH, [day(1, 0.545, 5000), day(0, 2.18, 5000)]).judged).rows
-    assert [row[-2] for row in rows] == ["████····|········", "████████|████████"]
-    assert rows[1][:7] == (
-        "2026-06-23", "42", "user-perceived crash rate", "2.18 %", "1.81 %", "1.09 %", "5,000",
-    )  # fmt: skip
+def test_the_table_has_headings_and_each_metric_a_chart() -> None:
+    """A row for each day in columns, and the rates in percent beside the lowest limit that could be judged by."""
+    measured = [day(1, 0.545, 5000), day(0, 2.18, 5000), day(2, 9.0, 20)]
+    table = section(judged(CRASH, measured).judged)
+    heading, *_, last = (line.split() for line in table.lines())
+    assert heading == ["Day", "Version", "Measured", "Rate", "At", "least", "Limit", "Users", "Finding"]
+    assert " ".join(last) == "2026-06-23 42 user-perceived crash rate 2.18 % 1.81 % 1.09 % 5,000 Surely above"
+    (chart,) = table.charts
+    assert chart.title == "User-perceived crash rate in percent, and its limit"
+    assert (chart.labels, chart.bars) == (("42, 22 Jun", "42, 23 Jun"), (0.545, 2.18))
+    assert chart.line == (1.09, 1.09)
 
 
 # --- what is read of the Reporting API's answers ------------------------------------------------------------------

@@ -50,32 +50,45 @@ def test_calls_and_uploads_go_where_the_documents_say() -> None:
     assert bundle.endpoint.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
 
 
-def test_the_outcome_shows_tracks_before_and_after_and_the_state_of_the_review() -> None:
-    """The summary gets what only this service knows: tables, and links that work with the package name alone."""
-    outcome = Engine(Play(internal=[release(1)])).run(
-        release_job(artifact(2), options=ReleaseOptions("inProgress", 0.1))
-    )
-    tracks, review = outcome.sections
-    assert tracks.header == ("Track", "Before", "After")
-    assert tracks.rows == (
-        ("internal", "1 (all users, completed)", "2 (10 % of users, in progress); 1 (all users, completed)"),
-    )
-    assert review.rows == (("com.example.app", "sent for review"),)
-    assert ("Store page", "https://play.google.com/store/apps/details?id=com.example.app") in outcome.links
+def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review() -> None:
+    """The summary gets what the log has as a diff, and a link that works with the package name alone."""
+    job = release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1))
+    outcome = Engine(Play(production=[release(1, name="1 (1.0)")])).run(job)
+    (changes,) = outcome.sections
+    assert (changes.title, changes.header) == ("Changes", ())
+    assert [line for (line,) in changes.rows] == [
+        "Track production",
+        "  + 2.0 (2): 10 % of users, in progress",
+        "  = 1.0 (1): all users, completed",
+        "Review",
+        "  sent for review",
+    ]
+    assert outcome.links == (("Store page", "https://play.google.com/store/apps/details?id=com.example.app"),)
+    assert outcome.headline == "com.example.app 2.0 (2) is now at 10 % on production."
+
+
+@pytest.mark.parametrize("track", ["internal", "wear:qa", "tv:internal"])
+def test_nothing_is_said_of_a_review_where_there_is_none(track: str) -> None:
+    """What comes to internal testers alone goes to them at once."""
+    engine = Engine(Play())
+    outcome = engine.run(release_job(artifact(2), tracks=(track,)))
+    told = (*engine.texts, *engine.shown[0].lines, outcome.headline, *(line for (line,) in outcome.sections[0].rows))
+    assert "review" not in "\n".join(told).lower()
 
 
 @pytest.mark.parametrize(
-    ("job", "column"), [({"dry_run": True}, "Would be"), ({"commit": False}, "In the edit"), ({}, "After")]
+    ("job", "title"),
+    [({"dry_run": True}, "Planned changes"), ({"commit": False}, "Changes in the edit"), ({}, "Changes")],
 )
-def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column: str) -> None:
+def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title: str) -> None:
     """A rehearsal shows what would be, an edit that is left open what is in it."""
     engine = Engine(Play(internal=[release(1)]))
     outcome = engine.run(release_job(artifact(2), **job))
-    assert outcome.sections[0].header == ("Track", "Before", column)
+    assert outcome.sections[0].title == title
     told = engine.texts
-    assert "Track internal in edit 1: 2 (all users, completed)." in told
+    assert "Track internal in edit 1: 2.0 (2), all users, completed." in told
     committed = "Committed edit 1."
-    assert (committed in told) == (column == "After")
+    assert (committed in told) == (title == "Changes")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +100,7 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
         ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
         ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
         ({"options": ReleaseOptions("completed")}, "5 is rolled out to all users on production."),
-        ({"options": ReleaseOptions(name="Spring")}, "5 is updated on production."),
+        ({"options": ReleaseOptions(name="Spring")}, "Spring (5) is updated on production."),
         ({"promote_from": "beta"}, "6 is promoted from beta to production."),
         (
             {"promote_from": "beta", "options": ReleaseOptions("inProgress", 0.1)},
@@ -96,7 +109,7 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], column
         ({"options": ReleaseOptions("halted"), "tracks": ("production", "alpha")}, "5 is halted on production, alpha."),
         (
             {"options": ReleaseOptions(name="Spring"), "promote_from": "beta", "tracks": ("production", "internal")},
-            "6 is promoted from beta to production, internal.",
+            "Spring (6) is promoted from beta to production, internal.",
         ),
     ],
 )
@@ -120,9 +133,10 @@ def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, sta
     """Sent for review, waiting to be sent, or a draft that nobody reviews."""
     play = Play()
     play.review = review
-    outcome = Engine(play).run(release_job(artifact(2), options=ReleaseOptions(status)))
-    assert outcome.sections[-1].title == "Review"
-    assert state in outcome.sections[-1].rows[0][1]
+    outcome = Engine(play).run(release_job(artifact(2), tracks=("beta",), options=ReleaseOptions(status)))
+    heading, told = outcome.sections[0].rows[-2:]
+    assert heading == ("Review",)
+    assert state in told[0]
 
 
 def test_a_job_that_only_commits_tells_what_the_edit_holds() -> None:
@@ -133,11 +147,10 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds() -> None:
     last = Engine(play)
     outcome = last.run(release_job(tracks=(), existing_edit=engine.outputs["edit-id"]))
     assert outcome.headline == "Edit 1 of com.example.app is committed."
-    assert outcome.sections[0].header == ("Track", "In the edit")
-    assert set(outcome.sections[0].rows) == {
-        ("production", "2 (all users, completed), new"),
-        ("beta", "1 (all users, completed)"),
-    }
+    assert {
+        ("  + track production: 2 (all users, completed), new",),
+        ("  = track beta: 1 (all users, completed)",),
+    } <= set(outcome.sections[0].rows)
     assert "The commit of edit 1 publishes: production 2 (all users, completed), new (not from this run)" in last.log
 
 
@@ -160,7 +173,7 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
         "beta 1 (10 % of users, in progress), new (not from this run)"
     )
     assert told == [f"The commit of edit 1 publishes: {everything}."]
-    assert ("beta", "1 (10 % of users, in progress), new") in outcome.sections[-2].rows
+    assert ("  + track beta: 1 (10 % of users, in progress), new",) in outcome.sections[0].rows
 
 
 @pytest.mark.parametrize("how", ["This Edit has been deleted.", "Edit not found."])

@@ -165,7 +165,7 @@ def _fill(workspace: Path, files: Mapping[str, str | int | tuple[int, int]]) -> 
 
 def plan_of(ended: Ended) -> str:
     """What the log has under the heading of the changes; an edit's id, which is another each time, is left out."""
-    (found,) = re.findall(rf"^::group::Changes: {PACKAGE}\n(.*?)^::endgroup::", ended.log, re.DOTALL | re.MULTILINE)
+    (found,) = re.findall(rf"^Changes: {PACKAGE}\n(.*?)^\n", ended.log, re.DOTALL | re.MULTILINE)
     return re.sub(r"\bedit \d{20}", "edit …", found)
 
 

@@ -143,7 +143,8 @@ class RecordingReporter:
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 
-    def group(self, title: str) -> AbstractContextManager[None]:
+    def group(self, title: str, *, folded: bool = True) -> AbstractContextManager[None]:
+        del folded
         self.infos.append(title)
         return nullcontext()
 

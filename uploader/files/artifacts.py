@@ -63,6 +63,11 @@ class Artifact:
         """SHA-256 of the certificate that signed it, as far as it was inspected; of several signers, with commas."""
         return ",".join(signer.sha256 for signer in self.manifest.signers) if self.manifest else ""
 
+    @property
+    def version(self) -> str:
+        """The version's name and code, as far as it was inspected."""
+        return self.manifest.version if self.manifest else ""
+
     def open(self) -> io.FileIO | io.BytesIO:
         """The file that was found, unbuffered. Raises IntegrityError for any other that is in its place by now."""
         if self.data is not None:

@@ -62,8 +62,7 @@ class GitHubReporter(LogReporter):
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after a warning."""
-        with self.group("Outputs"):
-            super().write_outputs(outputs)
+        super().write_outputs(outputs)
         path = self.platform.output_file
         if path is None:
             self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They are in the log.")
@@ -86,11 +85,9 @@ class GitHubReporter(LogReporter):
         text = self.redactor.clean(page(), LIMIT).rstrip("\n") + "\n"  # the page keeps within GitHub's limit itself
         self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
 
-    def _open_group(self, title: str) -> None:
-        self._command("group", title)
-
-    def _close_group(self) -> None:
-        self._command("endgroup")
+    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:
+        title = neutral(title)
+        return (f"::group::{_data(title)}", "::endgroup::") if folded else (title, "")
 
     def _command(self, name: str, text: str = "", title: str = "") -> None:
         """One workflow command. Its text is neutral as well: the runner prints it again once it has obeyed."""

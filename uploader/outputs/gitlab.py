@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
-
-from uploader.outputs.reporter import LogReporter
+from uploader.outputs.reporter import OUTPUTS, LogReporter, neutral
 
 _ERASE = "\x1b[0K"
 
@@ -16,18 +13,9 @@ class GitLabReporter(LogReporter):
     _assign = ": "
     _sections = 0
 
-    def write_outputs(self, outputs: Mapping[str, str]) -> None:
-        """Show the values in the log, folded, and write them to the dotenv report."""
-        with self._group("Outputs", collapsed=True):
-            super().write_outputs(outputs)
-
-    @contextlib.contextmanager
-    def _group(self, title: str, *, collapsed: bool = False) -> Iterator[None]:
+    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # the outputs alone are noise
+        """A section, whose name has to be another each time."""
         self._sections += 1
-        name = f"uploader_{self._sections}"
-        option = "[collapsed=true]" if collapsed else ""
-        self._say(f"section_start:{self._now():.0f}:{name}{option}\r{_ERASE}{title}")
-        try:
-            yield
-        finally:
-            self._say(f"section_end:{self._now():.0f}:{name}\r{_ERASE}")
+        begin, end = f":{self._now():.0f}:uploader_{self._sections}", f"\r{_ERASE}"
+        option = "[collapsed=true]" if title == OUTPUTS else ""
+        return f"section_start{begin}{option}{end}{neutral(title)}", f"section_end{begin}{end}"

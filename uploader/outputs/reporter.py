@@ -6,7 +6,6 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
@@ -21,6 +20,7 @@ from uploader.results import FileResult
 from uploader.text import sentence
 
 BOLD, YELLOW, RED = "1", "33", "31;1"
+OUTPUTS = "Outputs"
 MAX_SENTENCE = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 _NAMED = re.compile(r"`([a-z]+(?:-[a-z]+)*)(?:: ([^`]+))?`")  # an input in a message, perhaps with a value
 # What a CI system takes for a command, whichever runs this: GitHub `::name::` and `##[name]`, Azure Pipelines
@@ -48,7 +48,6 @@ class LogReporter:
     _err: TextIO
     _clock: Callable[[], float]
     _now: Callable[[], float]
-    _titles: tuple[str, ...] = field(default=(), init=False)
     # A warning that is said while a bar is moved comes from the same thread.
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
 
@@ -74,9 +73,15 @@ class LogReporter:
             error = InputError(*problems)
         self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
-    def group(self, title: str) -> AbstractContextManager[None]:
-        """Hold together what is said inside, under a title, folded where the platform can."""
-        return self._group(self._short(title))
+    @contextlib.contextmanager
+    def group(self, title: str, *, folded: bool = True) -> Iterator[None]:
+        """Hold together what is said inside, under a title; `folded` where the platform can. Groups don't nest."""
+        opening, closing = self._frame(self._short(title), folded=folded)
+        self._write(opening, self._out)
+        try:
+            yield
+        finally:
+            self._write(closing, self._out)
 
     def mask(self, secret: str) -> None:
         """Never show `secret` from now on, in any of the forms in which it may turn up."""
@@ -92,8 +97,9 @@ class LogReporter:
 
     def write_outputs(self, outputs: Mapping[str, str]) -> None:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
-        for name, value in outputs.items():
-            self._say(f"{name}={self.redactor.one_line(value)}")
+        with self.group(OUTPUTS):
+            for name, value in outputs.items():
+                self._say(f"{name}={self.redactor.one_line(value)}")
         if path := self.platform.dotenv_file:
             lines, left_out = dotenv_report(outputs, self.redactor)
             for name in left_out:
@@ -120,26 +126,9 @@ class LogReporter:
             return False
         return True
 
-    @contextlib.contextmanager
-    def _group(self, title: str) -> Iterator[None]:
-        """Groups don't nest: one inside another interrupts it, and it goes on behind that."""
-        outer, self._titles = self._titles, (*self._titles, title)
-        if outer:
-            self._close_group()
-        self._open_group(title)
-        try:
-            yield
-        finally:
-            self._close_group()
-            self._titles = outer
-            if outer:
-                self._open_group(outer[-1])
-
-    def _open_group(self, title: str) -> None:
-        self._say(self._painted(title, BOLD, self._out))
-
-    def _close_group(self) -> None:
-        """Nothing ends a title but the next."""
+    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # where nothing folds
+        """The lines before and behind a group: a title, and an empty line."""
+        return self._painted(neutral(title), BOLD, self._out), ""
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
         """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays plain."""

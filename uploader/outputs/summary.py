@@ -23,17 +23,21 @@ from itertools import groupby
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
+from uploader import __version__
 from uploader.errors import UploaderError
-from uploader.outputs.progress import speed
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
-from uploader.services.base import Section
-from uploader.text import format_size, plural, sentence
+from uploader.services.base import Chart, Section
+from uploader.text import format_size, sentence
 
+# A release names its owner here; a checkout does not know it, and its page has no address.
+_REPOSITORY = "https://github.com/OWNER/google-release-uploader"
+_PAGE = f"{_REPOSITORY}/blob/v{__version__}/docs/TROUBLESHOOTING.md"
+TROUBLESHOOTING = "" if "/owner/" in _REPOSITORY.lower() else _PAGE
 LIMIT = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 MAX_CELL = 300  # characters of outside text in one cell
 MAX_NAME = 28  # of a file's name in the table; the full path stands beside the full digest
-MAX_ROWS = 10  # of a table; the rest is folded
+MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
 MAX_SENTENCE = 2000  # characters of an error or a warning
 MAX_BULLETS = 50
 MAX_CHARTED = 12  # files in the timeline, and events of one file, its first and its last ones
@@ -70,7 +74,7 @@ class Report:
     sections: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()
     error: UploaderError | None = None
-    tracks: tuple[str, ...] = ()
+    troubleshooting: str = TROUBLESHOOTING  # the page about failures, where its address is known
 
 
 def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
@@ -83,21 +87,24 @@ class _Page:
         self._report = report
         self._redactor = redactor
         self._limit = limit
+        self._short = report.error is None or len(report.error.what) <= MAX_CELL  # enough for the headline to tell it
         self._files = sorted(report.files, key=lambda file: not file.error)  # stable: else in the order of `files`
 
     def render(self) -> str:
         """Blocks in the order in which they are read, as long as there is room."""
         report = self._report
+        headline = self._text(report.error.title if report.error and not self._short else report.headline)
         where = f" at {self._code(report.endpoint)}" if report.endpoint else ""
-        page = f"{_BANNERS[report.outcome]}{self._text(report.headline)}\n\nTarget: {self._code(report.target)}{where}"
+        page = f"{_BANNERS[report.outcome]}{headline}\n\nTarget: {self._code(report.target)}{where}"
         links = (link(self._line(label, MAX_CELL), self._line(url, MAX_SENTENCE)) for label, url in report.links)
-        blocks = [self._problem(), " · ".join(links), self._sent(), *map(self._section, report.sections)]
+        sections = (block for section in report.sections for block in self._section(section))
+        blocks = [self._problem(), " · ".join(links), self._sent(), *sections]
         blocks += ["\n".join(self._bullets(report.warnings, "⚠️")), timeline(report.files, self._redactor)]
         outputs = ((name, value) for name, value in report.outputs.items() if value and name not in IN_TABLES)
         rows = [(self._code(name), self._code(value)) for name, value in outputs]
         blocks.append(_details("Outputs", self._table(["Output", "Value"], rows, "outputs")))
         rows = [(self._code(file.sha256), self._code(file.path)) for file in self._files if file.sha256]
-        blocks.append(_details("SHA-256 in full", self._table(["SHA-256", "File"], rows, "files")))
+        blocks.append(_details("SHA-256", self._table(["SHA-256", "File"], rows, "files")))
         complete = True
         for block in filter(None, blocks):
             if _bytes(page) + _bytes(block) + _bytes(OMITTED) + 3 <= self._limit:
@@ -107,38 +114,32 @@ class _Page:
         return f"{page}{'' if complete else OMITTED}\n"
 
     def _problem(self) -> str:
-        """What happened, why, and what to do, each on a line of its own; then each of several mistakes."""
+        """Why it happened and what to do, each on a line of its own; then each of several mistakes."""
         error = self._report.error
         if error is None:
             return ""
-        parts = (("What happened", error.what), ("Likely cause", error.cause), ("What to do", error.hint))
+        happened = "" if self._short else error.what
+        parts = (("What happened", happened), ("Likely cause", error.cause), ("What to do", error.hint))
         lines = [f"> **{label}:** {self._text(sentence(words), MAX_SENTENCE)}<br>" for label, words in parts if words]
+        page = self._report.troubleshooting
+        lines.append(f"> **Failure:** {link(f'`{error.code}`', f'{page}#{error.code}' if page else '')}<br>")
         return "\n".join([*lines, *([""] if error.details else []), *self._bullets(error.details, "❌")])
 
     def _sent(self) -> str:
-        """The table of what was sent; tracks have a column where a file has any."""
+        """The table of what was sent; a version or an id has a column where a file has one."""
         paths = [self._line(file.path, MAX_SENTENCE) for file in self._files]
         shortened = zip(paths, short_names(paths, MAX_NAME), strict=True)
         names = [path if len(path) <= MAX_NAME else name for path, name in shortened]
-        header = ["File", "Size", "Version code or id", "SHA-256", "Speed", "Retries", "Track", "Result"]
-        rows = [self._file(*each) for each in zip(names, self._files, strict=True)]
-        if not any(row[-2] for row in rows):
-            header, rows = [*header[:-2], header[-1]], [(*row[:-2], row[-1]) for row in rows]
+        versions = any(file.version for file in self._files)
+        header = ["File", "Version" if versions else "Id", "Size", "Result"]
+        rows = [self._file(*each, versions=versions) for each in zip(names, self._files, strict=True)]
+        if not any(row[1] for row in rows):
+            header, rows = [header[0], *header[2:]], [(row[0], *row[2:]) for row in rows]
         return self._folded(header, rows, "files")
 
-    def _file(self, name: str, file: FileResult) -> tuple[str, ...]:
-        version = "" if file.error else file.resource.get("versionCode")
-        pace = speed(file.bytes_sent, file.seconds) if file.bytes_sent else ""
-        return (
-            self._code(name),
-            format_size(file.bytes).replace(" ", "&#160;"),
-            self._code(str(version or file.id)),
-            self._code(file.sha256[:12]),
-            pace.replace(" ", "&#160;"),
-            str(file.retries),
-            self._text(", ".join(self._report.tracks)) if version else "",
-            self._result(file),
-        )
+    def _file(self, name: str, file: FileResult, *, versions: bool) -> tuple[str, ...]:
+        size = format_size(file.bytes).replace(" ", "&#160;")
+        return self._code(name), self._code(file.version if versions else file.id), size, self._result(file)
 
     def _result(self, file: FileResult) -> str:
         if file.error:
@@ -147,14 +148,23 @@ class _Page:
             return f"❌ {self._text(before or 'failed,')}{' see above' if told else ''}"
         if file.reused:
             return "was there already"
-        if self._report.outcome == "dry-run":
-            return "checked, then deleted with the edit"
-        return "sent" if file.resumed_from is None else f"sent, resumed at {format_size(file.resumed_from)}"
+        done = "checked, then deleted with the edit" if self._report.outcome == "dry-run" else "sent"
+        resumed = "" if file.resumed_from is None else f"resumed at {format_size(file.resumed_from)}"
+        retried = f" after {file.retries} {'retry' if file.retries == 1 else 'retries'}" if file.retries else ""
+        again = f"{format_size(file.bytes_resent)} of it sent again" if file.bytes_resent else ""
+        return ", ".join(filter(None, (done + retried, resumed, again)))
 
-    def _section(self, section: Section) -> str:
-        rows = [tuple(map(self._text, row)) for row in section.rows]
-        body = self._folded(list(map(self._text, section.header)), rows, "rows")
-        return f"### {self._text(section.title)}\n\n{body}" if body else ""
+    def _section(self, section: Section) -> list[str]:
+        """The blocks of a section: its charts above its table, or a diff."""
+        title = f"### {self._text(section.title)}"
+        if not section.header:
+            lines = [self._redactor.one_line(line, MAX_SENTENCE) for (line,) in section.rows]
+            lines = [re.sub("^  (?=[-+~=?] )", "", line) for line in lines]
+            more = _details(f"{len(lines) - MAX_LINES} more lines", _diff(lines[MAX_LINES:]))
+            return [f"{title}\n\n{_diff(lines[:MAX_LINES])}", more] if lines else []
+        header, *rows = (tuple(map(self._text, row)) for row in section.table)
+        charts = [bars(chart, self._redactor) for chart in section.charts]
+        return ["\n\n".join([title, *charts, self._folded(list(header), rows, "rows")])] if rows else []
 
     def _folded(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
@@ -191,6 +201,11 @@ class _Page:
 
 def _details(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
+
+
+def _diff(lines: Sequence[str]) -> str:
+    """Lines that GitHub colours by the sign before them; none of them ends the block."""
+    return "\n".join(["```diff", *(line.replace("```", "'''") for line in lines), "```"]) if lines else ""
 
 
 def _bytes(block: str) -> int:
@@ -257,22 +272,16 @@ _EVENTS = {  # by kind: the tags of the bar, and how the words in or beside it b
     "done": ("done, milestone, ", ""),
     "failed": ("crit, milestone, ", "failed. "),
 }
-LEGEND = "Blue: bytes on their way. Amber: waiting. Red: failed."
-# Over the page's own theme, light or dark. The words beside a bar keep that theme's colour.
-_THEME = {
-    "doneTaskBkgColor": "#54aeff",
-    "doneTaskBorderColor": "#0969da",
-    "taskBkgColor": "#e3b341",
-    "taskBorderColor": "#9a6700",
-    "critBkgColor": "#ff7b72",
-    "critBorderColor": "#cf222e",
-    **dict.fromkeys(("taskTextColor", "taskTextLightColor", "taskTextDarkColor"), "#1f2328"),
-    **dict.fromkeys(("sectionBkgColor", "sectionBkgColor2", "altSectionBkgColor"), "#8b949e"),
+
+
+_BARS = {
+    "xyChart": {"width": 600, "height": 240},
+    "themeVariables": {"xyChart": {"plotColorPalette": "#54aeff, #cf222e"}},  # the bars, the line
 }
 
 
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
-    """A Mermaid chart with a legend: the files with the most to tell; empty where nothing happened."""
+    """A Mermaid chart: the files with the most to tell; empty where nothing happened."""
     timed = [file for file in files if file.timeline]
     told = [file for file in timed if _eventful(file.timeline)] or (timed if _span(timed)[1] >= QUIET else [])
     if not told:
@@ -281,10 +290,8 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     by_weight = sorted(told, key=lambda file: (not file.error, -file.retries, -file.seconds))
     chosen = set(map(id, by_weight[:MAX_CHARTED]))
     shown = [file for file in told if id(file) in chosen]
-    more = (
-        f" The {plural(MAX_CHARTED, 'file')} with the most to tell, of {len(told)}." if len(told) > MAX_CHARTED else ""
-    )
-    return f"### Timeline\n\n{_chart(shown, redactor)}\n\n{LEGEND}{more}"
+    more = f"\n\nThe {MAX_CHARTED} files with the most to tell, of {len(told)}." if len(told) > MAX_CHARTED else ""
+    return f"### Timeline\n\n{_chart(shown, redactor)}{more}"
 
 
 def _eventful(events: Sequence[TimelineEvent]) -> bool:
@@ -300,7 +307,7 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
     seconds, name = next((seconds, name) for least, seconds, name in _UNITS if duration >= least)
     steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
     step = next(step for step in steps if duration / seconds <= MAX_TICKS * step)
-    settings = {"gantt": {"leftPadding": 32 + 7 * max(map(len, labels))}, "themeVariables": _THEME}
+    settings = {"gantt": {"leftPadding": 32 + 7 * max(map(len, labels))}}
     lines = ["```mermaid", f"%%{{init: {json.dumps(settings)}}}%%", "gantt", "    dateFormat x"]
     lines += [f"    axisFormat %s {name}", f"    tickInterval {1000 * step}millisecond", "    todayMarker off"]
     for label, file in zip(labels, files, strict=True):
@@ -313,6 +320,17 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
             said = _words(words + redactor.one_line(event.text, 60)).replace(" ,", ",")
             lines.append(f"    {said} :{tags}{begin}, {end}")
     return "\n".join([*lines, "```"])
+
+
+def bars(chart: Chart, redactor: Redactor) -> str:
+    """A Mermaid chart of percentages, the limit as a line and as the last bar: one point alone would make no line."""
+    limit = chart.line[-1]
+    labels = ", ".join(f'"{_words(redactor.one_line(label, 60))}"' for label in (*chart.labels, "limit"))
+    values = (", ".join(f"{number:g}" for number in (*each, limit)) for each in (chart.bars, chart.line))
+    top = 1.1 * max(*chart.bars, *chart.line) or 1
+    lines = ["```mermaid", f"%%{{init: {json.dumps(_BARS)}}}%%", "xychart-beta"]
+    lines += [f'    title "{_words(redactor.one_line(chart.title, 100))}"', f"    x-axis [{labels}]"]
+    return "\n".join([*lines, f"    y-axis 0 --> {top:.4g}", "    bar [{}]\n    line [{}]".format(*values), "```"])
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:

@@ -148,12 +148,34 @@ class Sleep:
 
 
 @dataclass(frozen=True)
+class Chart:
+    """Bars, each with its label, and a line at the height of a limit; all are percentages."""
+
+    title: str
+    labels: tuple[str, ...]
+    bars: tuple[float, ...]
+    line: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Section:
-    """A table for the job summary that only the service can know, such as a track before and after."""
+    """A table for the job summary that only the service can know; without a header its rows are the lines of a diff."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    charts: tuple[Chart, ...] = ()
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], ...]:
+        """The header and the rows, without the columns in which no row has anything."""
+        columns = zip(self.header, *self.rows, strict=True)
+        return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
+
+    def lines(self) -> list[str]:
+        """The table as people read it in a log: columns one below the other, with their headings."""
+        widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
+        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in self.table]
 
 
 Step: TypeAlias = Call | Upload | Batch | Download | Sleep

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +50,7 @@ class Engine:
         self._reporter = reporter
         self._backoffs: dict[str, Retrier] = {}
         self._end_of_poll = 0.0
+        self._group, self._untitled = ExitStack(), True  # of the log, which the first upload opens
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
         self._forgotten: set[str] = set()
@@ -66,26 +67,28 @@ class Engine:
         flow = begin(self)
         response: Any = None
         failure: Exception | None = None
-        while True:
-            try:
-                step = flow.send(response) if failure is None else flow.throw(failure)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
-            response, failure = None, None
-            try:
-                response = self._carry_out(step)
-            except Exception as error:  # noqa: BLE001  # a defect, too, must let the flow clean up behind itself
-                failure = error
+        with self._group:
+            while True:
+                try:
+                    step = flow.send(response) if failure is None else flow.throw(failure)
+                except StopIteration as end:
+                    outcome: Outcome = end.value
+                    return outcome
+                response, failure = None, None
+                try:
+                    response = self._carry_out(step)
+                except Exception as error:  # noqa: BLE001  # a defect, too, must let the flow clean up behind itself
+                    failure = error
 
     def _carry_out(self, step: Step) -> Any:
         match step:
             case Call():
                 return call(step, self._client, self._reporter)
-            case Upload():
-                return self._upload(step)
-            case Batch():
-                return self._batch(step)
+            case Upload() | Batch():
+                if self._untitled:
+                    self._group.enter_context(self._reporter.group("Upload"))
+                    self._untitled = False
+                return self._upload(step) if isinstance(step, Upload) else self._batch(step)
             case Download():
                 return download(step, self._client, self._reporter)
             case Sleep(timeout=None):
@@ -104,7 +107,9 @@ class Engine:
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Logs what is about to change; `sections` are for the summary of a run that ends badly."""
         self.planned = sections
-        with self._reporter.group(title):
+        self._group.close()
+        self._untitled = True
+        with self._reporter.group(title, folded=False):
             for line in lines:
                 self._reporter.info(line)
 

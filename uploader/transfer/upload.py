@@ -267,6 +267,7 @@ class FileUpload:
             resumed_from=self.resumed_from,
             error="" if error is None else str(error),
             certificate_sha256=self.job.artifact.certificate_sha256,
+            version=self.job.artifact.version,
             timeline=tuple(self._timeline),
             failure=error,
         )

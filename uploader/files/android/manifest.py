@@ -98,6 +98,11 @@ class Manifest:
     native: NativeCode = NativeCode()
     carries: frozenset[str] = frozenset()
 
+    @property
+    def version(self) -> str:
+        """The version's name and code: `1.4.2 (42)`."""
+        return f"{self.version_name} ({self.version_code})" if self.version_name else str(self.version_code)
+
 
 def read_manifest(file: BinaryIO, name: str) -> Manifest:
     """The manifest of an open file, called `name` in messages. Raises InputError (problem `files`)."""

@@ -23,7 +23,7 @@ from typing import Literal, TypeAlias
 
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
 from uploader.inputs.parsers import Limit, Metric
-from uploader.services.base import Call, Json, Section, Steps
+from uploader.services.base import Call, Chart, Json, Section, Steps
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_requests import entries
 from uploader.text import capitalised
@@ -36,7 +36,6 @@ DAY = 86_400  # seconds
 DAY_ENDS = 7 * 3600  # after Greenwich, in Los Angeles; 8 hours in winter, but the earlier makes data look older
 ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
 Z = 1.959964  # standard deviations of a two-sided interval of 95 %
-BAR = 16  # characters of the longest bar
 NAMES: Mapping[Metric, str] = {"crash-rate": "user-perceived crash rate", "anr-rate": "user-perceived ANR rate"}
 _SETS: Mapping[Metric, tuple[str, str]] = {
     "crash-rate": ("crashRateMetricSet", "userPerceivedCrashRate"),
@@ -265,17 +264,29 @@ def _in_words(one: Judged) -> str:
 
 
 def section(judged: Sequence[Judged]) -> Section:
-    """One row for each version, day and limit; every bar is on one scale, on which `|` marks the limit."""
-    header = ("Day", "Version", "Measured", "Rate", "At least", "Limit", "Users", "Chart", "Finding")
-    top = max((max(one.row.rate, one.bound or 0.0) for one in judged), default=0.0)
-    return Section("Measurements", header, tuple(_row(one, BAR / top if top else 0.0) for one in judged))
+    """One row for each version, day and limit; a chart for each metric, of what could be judged."""
+    header = ("Day", "Version", "Measured", "Rate", "At least", "Limit", "Users", "Finding")
+    charts = filter(None, (_chart(metric, judged) for metric in NAMES))
+    return Section("Measurements", header, tuple(map(_row, judged)), tuple(charts))
 
 
-def _row(one: Judged, scale: float) -> tuple[str, ...]:
-    row, bar = one.row, "█" * max(round(one.row.rate * scale), 1 if one.row.rate else 0)
-    if one.bound is not None:
-        bar, place = bar.ljust(BAR, "·"), min(round(one.bound * scale), BAR)
-        bar = f"{bar[:place]}|{bar[place:]}"
+def _chart(metric: Metric, judged: Iterable[Judged]) -> Chart | None:
+    """The rate of each version on each day, and the lowest limit that it was held to."""
+    bounds: dict[Measurement, float] = {}
+    for one in judged:
+        if one.limit.metric == metric and one.bound is not None:
+            bounds[one.row] = min(one.bound, bounds.get(one.row, one.bound))
+    if not bounds:
+        return None
+    labels = tuple(f"{row.code}, {row.day:%d %b}" for row in bounds)
+    rates = tuple(round(100 * row.rate, 4) for row in bounds)
+    limits = tuple(round(100 * bound, 4) for bound in bounds.values())
+    title = f"{capitalised(NAMES[metric])} in percent, and its limit"
+    return Chart(title, labels, rates, limits)
+
+
+def _row(one: Judged) -> tuple[str, ...]:
+    row = one.row
     return (
         str(row.day),
         row.code,
@@ -284,7 +295,6 @@ def _row(one: Judged, scale: float) -> tuple[str, ...]:
         _percent(row.bounds[0]) if row.users else "",
         _limit(one),
         f"{row.users:,}",
-        bar,
         capitalised(one.finding),
     )
 

@@ -37,9 +37,9 @@ from uploader.text import plural
 
 MAX_IN_FLIGHT = 4  # images; they all change one edit, and Play refuses changes that meet (409)
 _MAX_NAMED = 20  # files in one sentence
-_WARNING = (
-    "The listing is read in an edit of its own, and Google Play then closes any other edit that this account has open "
-    "for the app. `existing-edit-id` reads in that edit."
+_EDIT = (
+    "an edit of its own, which closes any other edit that this account has open for the app; `existing-edit-id` reads "
+    "in that edit"
 )
 
 Name: TypeAlias = tuple[str, str]  # language, image type
@@ -187,13 +187,12 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     track, edit, package = "".join(inputs.tracks[:1]), inputs.existing_edit_id, inputs.package_name
     pull = Pull(package, workspace, folder, notes, track, edit, inputs.dry_run)
-    where = f"edit {edit}" if edit else "an edit that is deleted at once"
     lines = (
-        f"read the store listing of {package} in {where}",
+        f"read the store listing of {package} in {f'edit {edit}' if edit else _EDIT}",
         f"write it to {printable(folder)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (edit_requests.SCOPE,), pull.flow, () if edit else (_WARNING,), package)
+    return Prepared(lines, (edit_requests.SCOPE,), pull.flow, package=package)
 
 
 @dataclass(frozen=True)

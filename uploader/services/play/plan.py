@@ -1,14 +1,14 @@
 """What a run changes on Google Play, as one value: made from what is there and what is to be there, before anything is.
 
-The log (`lines`), the summary (`sections`) and the output `plan` all show this one value, so that they can't disagree.
+The log (`lines`), the summary (`section`) and the output `plan` all show this one value, so that they can't disagree.
 Texts from outside are shown by their first line and their length.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -18,13 +18,13 @@ from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange
-from uploader.services.play.tracks import codes, countries, describe, describe_all, in_words, notes_of, priority
-from uploader.text import plural
+from uploader.services.play.tracks import codes, countries, describe, in_words, named, notes_of, priority
+from uploader.text import first_line, plural
 
+_INTERNAL: Final = (":internal", ":qa")  # tracks without a review; of a form factor it is called `qa`
 OTHERS: Final = "Also in the edit, not from this run"
 MAX_PLAN: Final = 128 * 1024  # characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
 _MAX_ENTRIES: Final = (200, 50, 10, 2)  # of each list in it: the first with which the whole stays below that
-_MAX_SHORT: Final = 80  # characters of a text from outside
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
 _INSIDE: Final = ", in the bundle itself"
@@ -57,7 +57,7 @@ class TextChange:
         return self._shown(self.before), self._shown(self.after)
 
     def _shown(self, text: str) -> str:
-        quoted = f'"{_short(text)}"' if self.language or self.field == "name" else _short(text)
+        quoted = f'"{first_line(text)}"' if self.language or self.field == "name" else first_line(text)
         length = f" ({plural(len(text), 'character')})" if self.language else ""
         return f"{quoted}{length}" if text else ""
 
@@ -66,20 +66,20 @@ class TextChange:
 class ReleaseChange:
     """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields of it that differ.
 
-    Version codes, status and fraction are none of the `fields`.
+    Version codes, status and fraction are none of the `fields`. `name` is for a release that is not given one.
     """
 
     sign: Literal["+", "~", "-", "="]
     before: Release | None
     release: Release
     fields: tuple[TextChange, ...] = ()
+    name: str = ""
 
     def __str__(self) -> str:
-        """`48 "Spring": all users, completed`, and where that changes what it was."""
-        name = f' "{_short(str(self.release["name"]))}"' if self.release.get("name") else ""
+        """`1.4.2 (42): all users, completed`, and where that changes what it was."""
         before, after = in_words(self.before or self.release), in_words(self.release)
         was = f"{before} -> " if before != after else ""
-        return f"{'+'.join(codes(self.release)) or 'no version'}{name}: {was}{after}"
+        return f"{named(self.release, self.name)}: {was}{after}"
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,15 @@ class Changes:
     @property
     def nothing(self) -> bool:
         """Whether all of it is there already."""
-        releases = (change.sign for track in self.tracks for change in _releases(track))
+        releases = (change.sign for track in self.tracks for change in _releases(track, self.job))
         rest = (self.texts, self.images, *map(str, self.testers), self.others, self.not_shown)
         return all(sign == "=" for sign in releases) and all(file.there for file in self.files) and not any(rest)
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether Google reviews any of it: what comes to internal tracks alone goes to their testers at once."""
+        internal = [f":{track.track}".endswith(_INTERNAL) and track.track != "qa" for track in self.tracks]
+        return not internal or not all(internal) or any((self.texts, self.images, self.others, self.not_shown))
 
 
 def files_of(job: ReleaseJob, there: Collection[int] = ()) -> Iterator[FileChange]:
@@ -188,14 +194,15 @@ def files_of(job: ReleaseJob, there: Collection[int] = ()) -> Iterator[FileChang
                 yield FileChange(one.kind, name, version, inside=one.file == "bundle")
 
 
-def _releases(track: TrackChange) -> Iterator[ReleaseChange]:
+def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
     """Each release of either side once: those that are to be first. One is known by its version codes."""
     left = list(track.before)
     for release in track.after:
         before = next((one for one in left if set(codes(one)) == set(codes(release))), None)
         fields = tuple(_fields(before or {}, release))
         if before is None:
-            yield ReleaseChange("+", None, release, fields)
+            name = job.version_name if set(job.codes) & set(codes(release)) else ""
+            yield ReleaseChange("+", None, release, fields, name)
             continue
         left.remove(before)
         same = not fields and all(before.get(field) == release.get(field) for field in ("status", "userFraction"))
@@ -216,23 +223,20 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
     yield from (pair for pair in pairs if pair.before != pair.after)
 
 
-def _short(text: str) -> str:
-    """The first line of a text, cut where it is long; an ellipsis tells that there is more."""
-    first = next(iter(text.strip().splitlines()), "").strip()
-    return text if text == first and len(first) <= _MAX_SHORT else f"{first[: _MAX_SHORT - 1]}…"
+def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
+    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?` is unknown.
 
-
-def lines(changes: Changes) -> list[str]:
-    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?` is unknown."""
-    every = islice(_lines(changes), _MAX_LINES)
+    `review` says what became of the review; until something has, it is what the commit does about it.
+    """
+    every = islice(_lines(changes, on_review(changes) if review is None else review), _MAX_LINES)
     found = [line if len(line) <= _MAX_WIDTH else f"{line[: _MAX_WIDTH - 1]}…" for line in every]
     return found if len(found) < _MAX_LINES else [*found, "and more, which is left out here"]
 
 
-def _lines(changes: Changes) -> Iterator[str]:
+def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     for track in changes.tracks:
         yield f"Track {track.track}"
-        for change in _releases(track):
+        for change in _releases(track, changes.job):
             yield f"  {change.sign} {change}"
             # The name of a release that comes stands in its own line.
             fields = (field for field in change.fields if (change.sign, field.field) != ("+", "name"))
@@ -244,7 +248,7 @@ def _lines(changes: Changes) -> Iterator[str]:
         ("Testers", [f"~ {change.track}: {change}" for change in changes.testers if str(change)]),
         ("Who gets something else", list(changes.reach)),
         (OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]),
-        ("Review", on_review(changes)),
+        ("Review", list(review)),
         ("Not shown", [changes.not_shown] if changes.not_shown else []),
     )
     for title, found in blocks:
@@ -252,7 +256,9 @@ def _lines(changes: Changes) -> Iterator[str]:
 
 
 def on_review(changes: Changes) -> list[str]:
-    """What the commit does about Google's review, in words."""
+    """What the commit does about Google's review, in words; nothing where there is none."""
+    if not changes.reviewed:
+        return []
     if not changes.job.commit:
         return ["nothing is committed: the edit stays open"]
     if changes.nothing:
@@ -269,31 +275,11 @@ def on_review(changes: Changes) -> list[str]:
     return [sent[changes.job.not_sent_for_review], in_review]
 
 
-def sections(changes: Changes, column: str) -> tuple[Section, ...]:
-    """The changes as tables for the summary; `column` heads the state that the run makes."""
-    fields = [
-        (track.track, "+".join(codes(change.release)), field.name, *field.shown)
-        for track in changes.tracks
-        for change in _releases(track)
-        for field in change.fields
-    ]
-    files = [
-        (file.name, f"{WHAT[file.kind]}{_INSIDE * file.inside}", str(file.version_code))
-        for file in changes.files
-        if file.kind in WHAT
-    ]
-    tracks = [(track.track, describe_all(track.before), describe_all(track.after)) for track in changes.tracks]
-    texts = [(text.language, text.field, *text.shown) for text in changes.texts]
-    tables = (
-        ("Tracks", ("Track", "Before", column), tracks),
-        ("Release details", ("Track", "Release", "Field", "Before", column), fields),
-        ("Mapping, symbols, expansion files", ("File", "What", "Version code"), files),
-        ("Store listing", ("Language", "Text", "Before", column), texts),
-        ("Images", ("Language", "Type", "Change"), [(one.language, one.type, str(one)) for one in changes.images]),
-        ("Testers", ("Track", "Change"), [(one.track, str(one)) for one in changes.testers if str(one)]),
-        (OTHERS, ("Track", "In the edit"), [(other.track, str(other)) for other in changes.others]),
-    )
-    return tuple(Section(title, header, tuple(rows)) for title, header, rows in tables if rows)
+def section(title: str, changes: Changes, review: Sequence[str] | None = None) -> Section:
+    """The same lines for the summary, whose table of files has the artifacts."""
+    review = on_review(changes) if review is None else review
+    files = tuple(file for file in changes.files if file.kind in WHAT)
+    return Section(title, (), tuple((line,) for line in lines(replace(changes, files=files), review)))
 
 
 def plan_output(changes: Changes) -> str:
@@ -315,7 +301,7 @@ def _plan(changes: Changes, max_entries: int) -> str:
         if isinstance(value, (list, tuple)):
             left_out += max(0, len(value) - max_entries)
             return [bounded(one) for one in value[:max_entries]]
-        return _short(value) if isinstance(value, str) else value
+        return first_line(value) if isinstance(value, str) else value
 
     def text(value: str) -> dict[str, Any] | None:
         return {"first_line": value, "characters": len(value)} if value else None

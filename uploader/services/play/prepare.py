@@ -20,7 +20,7 @@ from uploader.services.play.release import flow
 from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions
 from uploader.services.play.supplementary import supplementary_files
 from uploader.services.play.track_merge import STAGED
-from uploader.services.play.tracks import in_words
+from uploader.services.play.tracks import in_words, named
 from uploader.text import format_size, plural
 
 
@@ -219,10 +219,10 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
     yield f"work in edit {job.existing_edit}" if shared else f"open an edit for {job.package}"
     for artifact in job.artifacts:
         if artifact.manifest:
-            version = f"{artifact.manifest.version_name} ({artifact.manifest.version_code})".strip()
-            what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {version}"
+            what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {artifact.manifest.version}"
             yield f"upload {what}, unless Google Play has it already"
-            yield f"in {artifact.name}: signed with certificate {preflight.fingerprint(artifact.certificate_sha256)}"
+            signer = preflight.fingerprint(artifact.certificate_sha256[:16])  # enough to tell one key from another
+            yield f"in {artifact.name}: signed with certificate {signer}…"
             yield from (f"in {artifact.name}: {fact}" for fact in preflight.facts(artifact.manifest))
     yield from (f"with {file}" for file in plan.files_of(job) if file.kind != "artifact")
     if job.listing:
@@ -242,9 +242,10 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
 
 def _step_on_track(job: ReleaseJob, track: str) -> str:
     made = in_words({"status": job.options.new_status or "completed", "userFraction": job.options.fraction})
-    codes = "+".join(dict.fromkeys((*job.codes, *job.retained)))
+    codes = list(dict.fromkeys((*job.codes, *job.retained)))
     if not (codes or job.promote_from):
         return f"update the current release on track {track}{f' ({made})' if job.options.new_status else ''}"
     promoted = f"promote {'+'.join(job.promoted) or 'the release'} of {job.promote_from}"
+    new = named({"versionCodes": codes}, job.version_name)
     last = " with the versions of the last release" if job.retain_last else ""
-    return f"{promoted if job.promote_from else f'release {codes}'}{last} to track {track} ({made})"
+    return f"{promoted if job.promote_from else f'release {new}'}{last} to track {track} ({made})"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Context, Flow, Outcome, Section, Steps
+from uploader.services.base import Context, Flow, Outcome, Steps
 from uploader.services.play import edit_lifecycle, plan, reach, status, testers, track_merge, tracks
 from uploader.services.play import listing as store_listing
 from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, Stage, listed_artifacts, opened
@@ -127,8 +127,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
 def _show(context: Context, changes: Changes) -> None:
     for line in changes.reach:
         context.warning(f"{capitalised(line)}.")
-    planned = (replace(section, title=f"Planned: {section.title}") for section in plan.sections(changes, "Planned"))
-    context.show(f"Changes: {changes.job.package}", plan.lines(changes), tuple(planned))
+    context.show(f"Changes: {changes.job.package}", plan.lines(changes), (plan.section("Planned changes", changes),))
     if changes.job.dry_run:
         context.publish({"plan": plan.plan_output(changes)})
 
@@ -203,7 +202,7 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Fi
             code="version-code-used",
         )
     record = FileResult(artifact.name, artifact.size or 0, ours, str(code), entry, reused=True)
-    return replace(record, certificate_sha256=artifact.certificate_sha256)
+    return replace(record, certificate_sha256=artifact.certificate_sha256, version=artifact.version)
 
 
 def _sha256(entry: Mapping[str, Any]) -> str:
@@ -232,7 +231,9 @@ def _put_supplementary(edit: ReleaseEdit, one: SupplementaryFile) -> Steps[None]
 def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     """The last steps of a run in which everything is in place: the commit, or what is done instead of it."""
     job, context = edit.job, edit.context
-    what = f"{job.package} {'+'.join(changes.version_codes)}".strip()
+    codes, name = changes.version_codes, job.version_name
+    name = name or "".join(str(one.release.get("name") or "") for one in changes.tracks[-1:])
+    what = f"{job.package} {tracks.named({'versionCodes': [*codes]}, name) if codes else ''}".strip()
     if job.dry_run:
         try:
             yield edit.api.validate()
@@ -243,17 +244,16 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
             context.info(f"Google Play says: {refused.message}")
         yield from edit_lifecycle.discard(edit)
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
-        return _outcome(job, f"{what} passed {passed}.", "nothing was published: this was a dry run", changes)
+        return _outcome(job, f"{what} passed {passed}.", "Planned changes", changes)
     if not job.commit:
         edit.forget()
         headline = f"{what} is in edit {edit.id}, which is left open."
-        return _outcome(job, headline, "not committed: the edit is open", changes)
+        return _outcome(job, headline, "Changes in the edit", changes)
     if edit.state.stage is Stage.CLEAN:
         context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
         yield from edit_lifecycle.discard(edit)
         context.publish({"committed": "true"})
-        already = "Google Play already had all of it; nothing was committed"
-        return _outcome(job, f"{what} is on Google Play already.", already, changes)
+        return _outcome(job, f"{what} is on Google Play already.", "Changes", changes)
     if not edit.state.own:
         edit.seen = (yield from tracks.all_tracks(edit.api)) or edit.seen
         changes = replace(changes, others=(yield from _others(edit)))
@@ -267,7 +267,8 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
         review = "committed in the emulator, where nobody reviews it"
     elif left:
         review = "must still be sent for review in the Play Console, under Publishing overview"
-    return _outcome(job, _headline(edit, what, changes.tracks, left), review, changes)
+    told = [review] if left or changes.reviewed else []
+    return _outcome(job, _headline(edit, what, changes.tracks, left), "Changes", changes, told)
 
 
 def committed(edit: ReleaseEdit) -> Steps[str]:
@@ -312,9 +313,9 @@ def _fate(job: ReleaseJob, release: Release) -> str:
     return fates.get(status, "is released on" if new else "is rolled out to all users on")
 
 
-def _outcome(job: ReleaseJob, headline: str, review: str, changes: Changes) -> Outcome:
-    after = "Would be" if job.dry_run else "After" if job.commit else "In the edit"
-    behaviour = [("With a commit", line) for line in plan.on_review(changes)] if job.dry_run else []
-    state = Section("Review", ("Changes", "State"), ((job.package, review), *behaviour))
-    links = (("Play Console", CONSOLE), ("Store page", STORE + job.package))
-    return Outcome(headline, links, (*plan.sections(changes, after), state))
+def _outcome(
+    job: ReleaseJob, headline: str, title: str, changes: Changes, review: Sequence[str] | None = None
+) -> Outcome:
+    public = any(track.rpartition(":")[2] == "production" for track in job.tracks)
+    links = (("Store page", STORE + job.package),) if public else ()
+    return Outcome(headline, links, (plan.section(title, changes, review),))

@@ -96,6 +96,12 @@ class ReleaseJob:
         return tuple(str(version_code(artifact)) for artifact in self.artifacts)
 
     @property
+    def version_name(self) -> str:
+        """The version name of the artifacts; Google Play gives it to a release that has no other name."""
+        manifests = (artifact.manifest for artifact in self.artifacts)
+        return "+".join(dict.fromkeys(one.version_name for one in manifests if one and one.version_name))
+
+    @property
     def purposes(self) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it."""
         artifacts = [f"artifact:{code}" for code in self.codes]

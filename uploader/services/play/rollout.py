@@ -31,7 +31,7 @@ from uploader.services.play import edit_requests, gate, review, status, track_me
 from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, discard, opened
 from uploader.services.play.edit_requests import CONSOLE, Release, Releases
 from uploader.services.play.known_errors import explained
-from uploader.services.play.plan import Changes, lines, plan_output, sections
+from uploader.services.play.plan import Changes, lines, plan_output, section
 from uploader.services.play.release import committed, in_an_edit
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import current_releases
@@ -128,7 +128,7 @@ def in_progress(releases: Iterable[Release]) -> Release | None:
 
 def require_one(track: str, releases: Releases) -> None:
     """Raises ReleaseRefused where several are being rolled out: nobody has said which one is meant."""
-    rollouts = [tracks.describe(one) for one in releases if one.get("status") == "inProgress"]
+    rollouts = [_version(one) for one in releases if one.get("status") == "inProgress"]
     if len(rollouts) > 1:
         raise ReleaseRefused(
             f"{len(rollouts)} releases are in progress on track {track}: {', '.join(rollouts)}.",
@@ -173,8 +173,8 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
 
 
 def _version(release: Release) -> str:
-    """A release by its version codes and its share: `42+43 at 5 %`."""
-    return " at ".join(filter(None, ("+".join(tracks.codes(release)), tracks.share(release))))
+    """A release by its name, its version codes and its share: `1.4.2 (42) at 5 %`."""
+    return " at ".join(filter(None, (tracks.named(release), tracks.share(release))))
 
 
 def flow(job: RolloutJob, context: Context) -> Flow:
@@ -254,8 +254,8 @@ class Rollout:
         completed = [one for one in live if one.get("status") == "completed"]
         baseline = {code for one in completed for code in tracks.codes(one)} - set(codes)
         judgement = gate.judge(limits, self._context.now(), found, codes, baseline)
-        for row in gate.section(judgement.judged).rows:
-            self._context.info(" · ".join(filter(None, row)))
+        for line in gate.section(judgement.judged).lines():
+            self._context.info(line)
         if judgement.ruling != "pass" and not limits.halts:
             self._context.warning(f"The gate only reports: {judgement.why}.")
         return state, judgement
@@ -283,7 +283,7 @@ class Rollout:
     def _outcome(self, state: str, judgement: gate.Judgement, decision: Decision, changes: Changes) -> Outcome:
         """What is live, also in a dry run."""
         (change,) = changes.tracks
-        column, live = ("Would be", change.before) if self._job.dry_run else ("After", change.after)
+        live = change.before if self._job.dry_run else change.after
         rollout = in_progress(change.before)
         codes = tracks.codes(rollout) if rollout else ()
         ours = [one for one in live if codes and tracks.codes(one) == codes]
@@ -296,8 +296,9 @@ class Rollout:
         measured = gate.section(judgement.judged)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
         headline = f"{self._job.package} on {self._track}{kind}: {decision.why}."
-        tables = (*sections(changes, column), *([measured] if measured.rows else []))
-        return Outcome(headline, (("Play Console", CONSOLE),), tables, _trouble(self._job, decision))
+        diff = section("Planned changes", changes) if self._job.dry_run else section("Changes", changes, ())
+        tables = (diff, *([measured] if measured.rows else []))
+        return Outcome(headline, sections=tables, trouble=_trouble(self._job, decision))
 
 
 def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:

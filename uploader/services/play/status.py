@@ -24,9 +24,9 @@ from uploader.services.play.edit_requests import Edit, Release, Releases, entrie
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.tracks import STANDARD, countries
 
-_WARNING = (
-    "The status is read in an edit of its own, and Google Play then closes any other edit that this account has open "
-    "for the app. `existing-edit-id` reads in that edit, `dry-run: true` does without."
+_EDIT = (
+    "in an edit of its own, which closes any other edit that this account has open for the app; `existing-edit-id` "
+    "reads in that edit, `dry-run: true` does without"
 )
 # What only an edit tells: the tracks with their releases, and the highest version code ever uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
@@ -60,15 +60,12 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk, inputs.rehearsal)
     lines = [f"look at the releases of {job.package}"]
     if may_open or job.existing_edit:
-        where = f"in edit {job.existing_edit}" if job.existing_edit else "in an edit that is deleted at once"
-        lines.append(f"read the tracks {where}")
+        lines.append(f"read the tracks {f'in edit {job.existing_edit}' if job.existing_edit else _EDIT}")
     if apk:
         lines.append(f"fetch the universal APK of the newest release: {apk.destination.name}")
     if goal:
         lines.append(f"wait until the newest release is {goal.state}")
-    return Prepared(
-        tuple(lines), (edit_requests.SCOPE,), partial(flow, job), (_WARNING,) if may_open else (), job.package
-    )
+    return Prepared(tuple(lines), (edit_requests.SCOPE,), partial(flow, job), package=job.package)
 
 
 def flow(job: StatusJob, context: Context) -> Flow:
@@ -111,17 +108,17 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[dict[str, Reviewed]
     ordered = sorted(some, key=lambda track: tracks.highest(_newest(some[track])[0]), reverse=True)
     found = {track: some[track] for track in ordered}
     rows = tuple(_row(track, *each) for track, reviewed in some.items() for each in reviewed)
-    table = Section("Tracks", ("Track", "Release", "Name", "Countries", "Review"), rows)
-    for row in table.rows:
-        context.info(" · ".join(filter(None, row)))
+    table = Section("Tracks", ("Track", "Release", "Users and status", "Countries", "Review"), rows)
+    for line in table.lines():
+        context.info(line)
     context.publish(outputs(found))
     if content:
         context.publish({"next-version-code": str(content[1] + 1)})
     told = "no releases"
     if found:
         release, state = _newest(found[ordered[0]])
-        known = ", ".join(filter(None, (_in_words(release), review.words(state))))
-        told = f"{ordered[0]} has {'+'.join(tracks.codes(release)) or 'no version'}: {known}"
+        known = ", ".join(filter(None, (_in_words(release), _review(release, state))))
+        told = f"{ordered[0]} has {tracks.named(release)}: {known}"
     return found, Outcome(f"{job.package}: {told}.", sections=(table,))
 
 
@@ -195,8 +192,12 @@ def _as_json(release: Release, state: str) -> dict[str, Any]:
 
 
 def _row(track: str, release: Release, state: str) -> tuple[str, ...]:
-    what = ": ".join(filter(None, ("+".join(tracks.codes(release)), _in_words(release))))
-    return track, what, str(release.get("name", "")), ", ".join(countries(release)), review.words(state)
+    return track, tracks.named(release), _in_words(release), ", ".join(countries(release)), _review(release, state)
+
+
+def _review(release: Release, state: str) -> str:
+    """How far the review is; a draft has none."""
+    return "" if release.get("status") == "draft" else review.words(state)
 
 
 def _in_words(release: Release) -> str:

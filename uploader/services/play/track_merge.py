@@ -25,6 +25,8 @@ from uploader.services.play.tracks import (
     describe,
     describe_all,
     highest,
+    in_words,
+    named,
     notes_of,
     share,
 )
@@ -90,7 +92,8 @@ def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     update = yield from plan_update(edit, track)
     yield from put(edit, update)
     if not update.settled:
-        edit.context.info(f"Track {track} in edit {edit.id}: {describe_all(update.after)}.")
+        release = {"name": edit.job.version_name, **update.release}
+        edit.context.info(f"Track {track} in edit {edit.id}: {describe(release)}.")
     return update
 
 
@@ -148,8 +151,8 @@ def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | N
     if options.priority is not None:
         release["inAppUpdatePriority"] = options.priority
     if options.countries:
-        named = [country for country in options.countries if country != REST_OF_WORLD]
-        release["countryTargeting"] = {"countries": named, "includeRestOfWorld": REST_OF_WORLD in options.countries}
+        targeted = [country for country in options.countries if country != REST_OF_WORLD]
+        release["countryTargeting"] = {"countries": targeted, "includeRestOfWorld": REST_OF_WORLD in options.countries}
     return release
 
 
@@ -161,7 +164,7 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
     result = new(options, codes(release), release)
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ReleaseRefused(
-            f"The release {describe(release)} can't be resumed: no user fraction is known.",
+            f"The release {named(release)} can't be resumed: no user fraction is known.",
             cause="It was completed before, so it has no fraction of its own.",
             hint="Give `user-fraction`, or set `status: completed` for all users.",
             code="user-fraction-missing",
@@ -231,7 +234,7 @@ def merged(track: str, live: Sequence[Release], release: Release, *, replace_rol
     for rollout in rollouts:
         if not (replace_rollout or _covers(release, rollout)):
             raise ReleaseRefused(
-                f"The release {describe(rollout)} is in progress on track {track}; {describe(release)} would end it.",
+                f"The release {named(rollout)} is in progress on track {track}; {named(release)} would end it.",
                 cause="A new release takes the place of a staged rollout.",
                 hint="Complete or halt the rollout first, or set `replace-rollout: true`.",
                 code="rollout-in-progress",
@@ -287,7 +290,7 @@ def _check_users(options: ReleaseOptions, track: str, live: Releases, release: R
             continue
         if other.get("status") == "halted" and not options.status:
             raise ReleaseRefused(
-                f"The release {describe(other)} on track {track} is halted, and stays so.",
+                f"The release {named(other)} on track {track} is halted, and stays so.",
                 cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
                 hint="To go on with it, set `status: inProgress` or `completed`; else release a corrected version.",
                 code="release-halted",
@@ -301,8 +304,8 @@ def _check_users(options: ReleaseOptions, track: str, live: Releases, release: R
                 "halted": f"Give {reached:g} or more.",
             }
             raise ReleaseRefused(
-                f"`user-fraction`: the release {describe(other)} on track {track} has reached more users than "
-                f"{share(release)}.",
+                f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) has reached more "
+                f"users than {share(release)}.",
                 cause="Only a halt takes a release from users.",
                 hint=hints.get(str(other.get("status")), ""),
                 code="user-fraction-lower",
@@ -331,7 +334,7 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
     # Which release a change is about, only the track tells; that it is production was seen offline.
     if edit.job.options.countries and release.get("status") != "inProgress":
         raise ReleaseRefused(
-            f"`countries`: the release {describe(release)} on track {update.track} is not a staged rollout.",
+            f"`countries`: the release {named(release)} on track {update.track} is not a staged rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
             hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
             code="countries-not-allowed",

@@ -12,6 +12,7 @@ from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
 from uploader.services.play.release_job import Notes
+from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
 REST_OF_WORLD = "rest-of-world"
@@ -70,9 +71,17 @@ def in_words(release: Release) -> str:
     return ", ".join(filter(None, (reach, "in progress" if status == "inProgress" else status)))
 
 
+def named(release: Release, name: str = "") -> str:
+    """A release by its name, or else `name`, and its version codes: `1.4.2 (42)`; `42` where it has no name."""
+    versions, given = "+".join(codes(release)) or "no version", str(release.get("name") or name)
+    name = given.removeprefix(f"{versions} (").removesuffix(")") if given.startswith(f"{versions} (") else given
+    return f"{first_line(name)} ({versions})" if name and name != versions else versions
+
+
 def describe(release: Release) -> str:
-    """A release for people: `278+279 (10 % of users, in progress)`."""
-    return f"{'+'.join(codes(release)) or 'no version'} ({in_words(release)})"
+    """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of users, …)`."""
+    what, reach = named(release), in_words(release)
+    return f"{what}, {reach}" if what.endswith(")") else f"{what} ({reach})"
 
 
 def describe_all(live: Iterable[Release]) -> str:
