@@ -61,7 +61,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="uploader-demo-") as folder, Emulator(faults=FAULTS) as emulator:
         workspace = Path(folder)
         specimens.make_bundle(workspace / "shop.aab", APP, 41, "1.4.2", size_bytes=32 * MIB)
-        say("A bundle of 32 MiB to Google Play: a 503 in its middle, a reset, and a chunk that is stored in part")
+        say("All of this happens in the emulator. A rehearsal of the release, without credentials, and its outputs")
+        rehearsed = run(emulator, workspace, {**RELEASE, "api-endpoint": "emulator", "credentials": ""})
+        print("".join(f"  {name}={rehearsed[name]}\n" for name in ("version-code", "committed", "rehearsal")), end="")
+        say("A bundle of 32 MiB to Google Play: a 503 in the middle of the bundle, a reset, a chunk stored in part")
         run(emulator, workspace, RELEASE, shown=True)
         say("The same bundle to Google Drive: the response to its last byte is lost")
         run(emulator, workspace, ARCHIVE, shown=True)
@@ -116,9 +119,9 @@ def verdict(state: Mapping[str, Any], bundle: Path, decided: bool) -> int:
     repeated = sum(session["bytes_repeated"] for session in state["sessions"])
     checks = {
         f"{len(state['faults']['fired'])} of {len(FAULTS)} faults happened": not state["faults"]["waiting"],
-        "the bundle is on Google Play and in Drive, byte for byte, once each": len(copies) == 2,
         f"{repeated} bytes that the server had stored were sent again": repeated == 0,
         f"{len(state['messages'])} mail was sent": len(state["messages"]) == 1,
+        "the bundle is on Google Play and in Drive, byte for byte, once each": len(copies) == 2,
         "the healthy release was widened, the crashing one halted": decided,
     }
     say("Result")

@@ -196,7 +196,14 @@ def test_the_demo_ends_well() -> None:
         [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) <= 40
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert len(lines) <= 40
+    assert {"committed=false", "rehearsal=true"} <= set(lines)
+    verdicts = ("the bundle is on Google Play and in Drive, byte for byte", "the healthy release was widened")
+    assert [line[5:].startswith(told) for line, told in zip(lines[-2:], verdicts, strict=True)] == [True, True]
+    still = re.findall(r"<text [^>]*>([^<]*)</text>", (ROOT / "docs" / "demo.svg").read_text())
+    timeless = {re.sub(r"in \d\.\d s", "", line) for line in lines}
+    assert {re.sub(r"in \d\.\d s", "", line.strip()) for line in still[1:]} <= timeless
 
 
 # Migration

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+
+from uploader import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = "ghcr.io/owner/name@sha256:" + "0" * 64
@@ -157,6 +160,13 @@ def test_no_user_meets_the_stand_in_for_the_owner(tmp_path: Path) -> None:
     left = subprocess.run(["git", "grep", "-lIw", "OWNER"], cwd=clone, check=False, capture_output=True, text=True)
     assert set(left.stdout.split()) <= {"scripts/stamp", "tests/test_release_steps.py"}
     assert "- uses: Octo-Org/Play.Uploader@v1" in (clone / "README.md").read_text()
+    page = tmp_path / "summary"
+    for program in (ROOT, clone):  # what is released leads to the page about its failures, a checkout knows no address
+        told = {**os.environ, "GITHUB_ACTIONS": "true", "INPUT_TARGET": "play", "GITHUB_STEP_SUMMARY": str(page)}
+        subprocess.run([sys.executable, program / "entrypoint.py"], cwd=tmp_path, env=told, check=False)
+    address = f"https://github.com/Octo-Org/Play.Uploader/blob/v{__version__}/docs/TROUBLESHOOTING.md#invalid-input"
+    failures = re.findall(r"\*\*Failure:\*\* (\S+)<br>", page.read_text())
+    assert failures == ["`invalid-input`", f"[`invalid-input`](<{address}>)"]
     images = git(clone, "grep", "-hoIE", 'ghcr[.]io/[^/ ]*/[^@:" ]*', "--", ":!tests", ":!scripts").splitlines()
     assert {image for image in images if "octo" in image.lower()} == {"ghcr.io/octo-org/play.uploader"}
     (default,) = re.findall(r"default: (ghcr[.]io/\S+)", (clone / "templates" / "upload.yml").read_text())
