@@ -42,7 +42,7 @@ _TLS_RECORD = 16 * 1024  # bytes (RFC 8446, section 5.1)
 _UNDECIDED = re.compile(rb"HTTP/1\.[01] 1|.{0,9}\Z", re.DOTALL)  # what may become an interim response
 _INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
 _NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
-# Responses are small, and a compressed one could be a bomb.
+# Nothing compressed is asked for: responses are small, and one could unpack to far more than fits in memory.
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
 
 
