@@ -94,6 +94,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "session lost 404": {"on": "resumable.put", "do": "session-lost", "nth": 4},
     "session lost 410": {"on": "resumable.put", "do": "session-lost", "status": 410, "nth": 4},
     "token expired": {"on": "resumable.put", "do": "token-expired", "nth": 2},
+    "commit answered by a stranger": {"on": "play.edits.commit", "do": "status", "status": 200, "body": ""},
 }
 
 
@@ -106,7 +107,7 @@ def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
     assert ended.code == 0, ended.log
     assert fired(job) == [fault["do"]]
     assert stored(job) == [file(job.workspace / "app.aab")]
-    assert ended.outputs["committed"] == "true"
+    assert (ended.outputs["committed"], len(job.emulator.state()["edits"]["committed"])) == ("true", 1)
 
 
 def test_a_gibibyte_needs_little_memory(job: Job) -> None:

@@ -430,7 +430,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
         edit.apply(Event.SEND_COMMIT)
         edit.remember()
         try:
-            yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))
+            edit.api.confirm((yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))))
         except (OutcomeUnknown, ProtocolError) as lost:
             losses += 1
             edit.apply(Event.RESPONSE_LOST)

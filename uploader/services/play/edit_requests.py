@@ -75,6 +75,11 @@ class Edit:
         """Not idempotent: whether a commit whose response is lost has happened is looked up, not tried out."""
         return replace(self._call("POST", ":commit", f"the commit of edit {self.id}"), query=query, idempotent=False)
 
+    def confirm(self, response: object) -> None:
+        """Raises ProtocolError unless the response to a commit names the edit, as one of a proxy would not."""
+        if not isinstance(response, Mapping) or response.get("id") != self.id:
+            raise ProtocolError(f"The answer to the commit of edit {self.id} does not name it.")
+
     def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Call:
         """All of one kind: artifacts with their digests, tracks with their releases, store texts by language."""
         what = {"apks": "APKs", "listings": "store listings"}.get(resource, resource)
