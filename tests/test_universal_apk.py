@@ -176,7 +176,7 @@ def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
     assert ended.outputs["failure"] == "universal-apk-not-generated"
     assert ended.outputs["committed"] == "true"
     assert "target: play-status" in ended.log
-    assert "sent for review" in ended.summary
+    assert "### Changes\n\n```diff\nTrack internal\n+ " in ended.summary
 
 
 @generating(looks=2)
