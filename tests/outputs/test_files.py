@@ -52,7 +52,7 @@ def test_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path) -> No
     path = tmp_path / "uploader.env"
     path.write_text("OLD=1\n")
     with small_disk(), pytest.raises(OSError, match="File too large"):
-        write_whole(path, "x" * SMALL + "y")
+        write_whole(path, "x" * SMALL + "y", tmp_path)
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("uploader.env", "OLD=1\n")]
 
 
@@ -60,7 +60,7 @@ def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
     """Results are readable for later steps that run as another user."""
     before = os.umask(0o077)
     try:
-        write_whole(tmp_path / "uploader-results.json", results_json([], Redactor()))
+        write_whole(tmp_path / "uploader-results.json", results_json([], Redactor()), tmp_path)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "uploader-results.json").stat().st_mode) == 0o644
@@ -82,6 +82,19 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
     assert path.lstat().st_mode == mode
     assert target.exists() == (kind != "dangling")
     assert kind == "dangling" or target.read_text() == "precious"
+
+
+def test_a_folder_that_leads_out_of_the_workspace_is_refused(tmp_path: Path) -> None:
+    """A committed link in the place of a folder gets no file into another one; the workspace may be a link itself."""
+    for name in ("real", "elsewhere"):
+        (tmp_path / name).mkdir()
+    workspace = tmp_path / "workspace"
+    workspace.symlink_to("real")
+    (workspace / "out").symlink_to("../elsewhere")
+    write_whole(workspace / "uploader.env", "", workspace)
+    with pytest.raises(OSError, match="leads out"):
+        write_whole(workspace / "out" / "uploader.env", "", workspace)
+    assert not any((tmp_path / "elsewhere").iterdir())
 
 
 def test_read_only_workspace_is_one_warning() -> None:
@@ -116,7 +129,7 @@ some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=host
 def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]) -> None:
     """The file is an array in plain ASCII with one object for each file, strings exactly as they were."""
     path = tmp_path_factory.mktemp("results") / "uploader-results.json"
-    write_whole(path, results_json(results, Redactor()))
+    write_whole(path, results_json(results, Redactor()), path.parent)
     content = path.read_bytes()
     read = json.loads(content.decode("ascii"), parse_constant=_refuse)
     assert [(entry["path"], entry["id"], entry["error"]) for entry in read] == [
@@ -131,7 +144,7 @@ def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
     path = tmp_path / "uploader-results.json"
     response = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
     result = FileResult("a.aab", 3, resource=response, error="hunter2-hunter2")
-    write_whole(path, results_json([result], Redactor(["hunter2-hunter2"])))
+    write_whole(path, results_json([result], Redactor(["hunter2-hunter2"])), tmp_path)
     (entry,) = json.loads(path.read_text())
     assert entry["resource"] == {"***": ["***", {"url": "https://x.example/?upload_id=***"}]}
     assert entry["error"] == "***"

@@ -28,12 +28,16 @@ ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
 MAX_DEPTH = 64  # levels of a service's response that are kept; what is deeper is an ellipsis
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, workspace: Path) -> None:
     """Make the file hold exactly `text`, as UTF-8, mode 0644: written beside it, then renamed over it.
 
     Raises OSError; the old content is then untouched. A link or anything else that is not a regular file is refused:
-    writing through it could change a file far away, replacing it could break a device.
+    writing through it could change a file far away, replacing it could break a device. So is a folder of the workspace
+    that leads out of it.
     """
+    inside = not os.path.relpath(path.parent, workspace).startswith("..")
+    if inside and os.path.relpath(os.path.realpath(path.parent), os.path.realpath(workspace)).startswith(".."):
+        raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(errno.EEXIST, "what is there is not a regular file", str(path))

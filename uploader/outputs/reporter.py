@@ -104,14 +104,16 @@ class LogReporter:
             lines, left_out = dotenv_report(outputs, self.redactor)
             for name in left_out:
                 self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
-            self.written(f"The outputs ({path.name})", lambda: write_whole(path, "".join(lines)))
+            text = "".join(lines)
+            self.written(f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
         """Write `uploader-results.json`, or warn where that is not possible: whether it is there."""
-        if self.written(path.name, lambda: write_whole(path, results_json(results, self.redactor))):
+        text = results_json(results, self.redactor)
+        if self.written(path.name, lambda: write_whole(path, text, self.platform.workspace)):
             return True
         if path.is_file() and not path.is_symlink():
             self.warning(f"The {path.name} that is there is of an earlier run.")
