@@ -114,4 +114,4 @@ def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     assert "  = phone.aab: native symbols for version code 42, in the bundle itself" in plan
     assert "  + wear/mapping.txt: mapping for version code 1042" in plan
     assert "With phone.aab: mapping for version code 42, in the bundle itself" in ended.log
-    assert "| phone.aab | mapping, in the bundle itself | 42 |" in ended.summary
+    assert "\n= phone.aab: mapping for version code 42, in the bundle itself\n" in ended.summary

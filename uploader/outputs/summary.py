@@ -93,7 +93,7 @@ class _Page:
     def render(self) -> str:
         """Blocks in the order in which they are read, as long as there is room."""
         report = self._report
-        headline = self._text(report.error.title if report.error and not self._short else report.headline)
+        headline = self._text(report.error.title if report.error and not self._short else sentence(report.headline))
         where = f" at {self._code(report.endpoint)}" if report.endpoint else ""
         page = f"{_BANNERS[report.outcome]}{headline}\n\nTarget: {self._code(report.target)}{where}"
         links = (link(self._line(label, MAX_CELL), self._line(url, MAX_SENTENCE)) for label, url in report.links)
