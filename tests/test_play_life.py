@@ -103,6 +103,15 @@ def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]
     assert annotated(ended, "warning") == []
 
 
+def test_a_status_without_the_list_of_tracks_is_none(job: Job) -> None:
+    """What can't be read is not reported as absent."""
+    job.emulator.add_fault("play.tracks.list", "status", status=403, message="No tracks for you.")
+    ended = job.run({**STATUS, "tracks": "production"})
+    assert (ended.code, edits(job)[0]) == (4, 0), ended.log
+    assert "No tracks for you." in ended.log
+    assert "has no track" not in ended.log
+
+
 def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
     """A release that is to be gone on with is not ended by a look at the tracks."""
     job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)

@@ -53,7 +53,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         problems.add("files", "a status sends no files.", "no files")
     batch.require(problems, package_name=inputs.package_name)
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
-    goal = review.goal_of(inputs, problems) if inputs.wait_for else None
+    goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
     apk = universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
     problems.raise_if_any()
     apk = None if inputs.dry_run else apk
@@ -149,7 +149,8 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
 
 
 def _read(edit: Edit) -> Steps[_EditContent]:
-    found = yield from tracks.all_tracks(edit)
+    listed = entries((yield edit.listed("tracks")), "tracks")
+    found = {str(entry.get("track", "")): edit_requests.releases(entry) for entry in listed}
     codes = [tracks.highest(release) for releases in found.values() for release in releases]
     for kind in ("bundles", "apks"):
         artifacts = entries((yield edit.listed(kind)), kind)
