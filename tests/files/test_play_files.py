@@ -127,6 +127,13 @@ def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> Non
     assert "de-DE has no notes for this release" in warnings[0]
 
 
+@pytest.mark.parametrize("file", ["en-US/changelogs/default.txt", "release-notes/en-US/default.txt"])
+def test_a_folder_of_empty_texts_has_no_notes(tmp_path: Path, file: str) -> None:
+    """Nobody named a folder of notes for a release without any."""
+    (problem,) = note_problems(write(tmp_path, {file: " \n"}))
+    assert "has no release notes for this release" in problem
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -353,9 +360,10 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
         "en-US/images/icon.jpg": jpeg(512, 512),
         "en-US/video.txt": "my video",
         "en_GB/title.txt": "App",
+        "whatsnew-fr-FR/title.txt": "App",
     }
     found = problems(lambda: checked(listing.store_listing, *named(write(tmp_path, files))), "images-directory")
-    assert len(found) == 4
+    assert len(found) == 5
     assert "has 9 images; Play accepts at most 8" in " ".join(found)
 
 

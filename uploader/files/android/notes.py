@@ -107,7 +107,7 @@ class LocalizedFolder:
 
     def language(self, path: Path, *, must_be_known: bool) -> str:
         """The language that an entry is named for, "" where Play can't have it; suggests what to write instead."""
-        name = path.name.removeprefix("whatsnew-").removesuffix(".txt")
+        name = path.name if path.is_dir() else path.name.removeprefix("whatsnew-").removesuffix(".txt")
         if not is_language_name(name):
             self.wrong(path, f"is not named for a language: `{printable(name)}`.{suggestion(name)}", ACCEPTED_LANGUAGE)
             return ""
@@ -178,7 +178,9 @@ def release_notes(
         "<language>/changelogs": _changelogs(folder, sorted(version_codes, reverse=True)),
         "release-notes/<language>": _by_track(folder, tracks),
     }
-    found = {layout: notes for layout, files in layouts.items() if (notes := _notes(folder, files))}
+    read = {layout: _notes(folder, files) for layout, files in layouts.items()}
+    # Empty files are no notes, but `whatsnew-<language>` ones may be meant so.
+    found = {layout: notes for layout, notes in read.items() if any(notes.values()) or (notes and layout[0] == "w")}
     if len(found) > 1:
         folder.wrong(folder.path, f"has notes in two layouts, {' and '.join([*found][:2])}; keep one.")
     elif not (found or folder.faulty or (folder.path / _NAMES).is_dir()):
