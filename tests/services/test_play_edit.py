@@ -326,11 +326,17 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
     assert "The answer is not JSON. Checking whether edit 1 is committed." in engine.warnings
 
 
-def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_told() -> None:
-    """Other jobs' part of the edit can't be made again: the run opens no edit, and says that nobody knows."""
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_told(at_once: bool) -> None:
+    """Other jobs' part of the edit can't be made again: the run opens no edit, and says that nobody knows.
+
+    So it is where the edit was still open when it was looked up, and is gone when it is committed again.
+    """
     play = Play()
     Engine(play).run(release_job(artifact(2), commit=False, tracks=()))
-    play.fail("commit", LOST, effect=lambda: play.close_edits("Edit not found."))
+    if not at_once:
+        play.fail("commit", LOST)
+    play.fail("commit", LOST if at_once else refused(404, DELETED), effect=lambda: play.close_edits("Edit not found."))
     engine = Engine(play)
     with pytest.raises(ServiceError, match="not known whether it was committed") as caught:
         engine.run(release_job(retained=("2",), existing_edit="1"))

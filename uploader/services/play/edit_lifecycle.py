@@ -370,6 +370,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
             yield from discard(edit)
     if not edit.state.open and edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
         edit.remember()  # that there was a commit, so that the next run does not send it again
+        context.publish({"committed": ""} if edit.state.in_doubt else {})
 
 
 def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
@@ -440,13 +441,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             if edit.state.stage is Stage.COMMITTED:
                 return by_hand
             if edit.state.stage is Stage.GONE:
-                edit.context.publish({"committed": ""})
-                raise ReleaseRefused(
-                    f"Edit {edit.id} is gone, and it is not known whether it was committed.",
-                    cause="The answer to its commit was lost, and the edit is not to be found.",
-                    hint="Check in the Play Console, or run again: every job that shares the edit, where it is shared.",
-                    code="edit-gone",
-                ) from lost
+                raise _unknown(edit) from lost
         except (ApiError, CredentialsError) as refused:
             turns += 1
             known = find(refused) if isinstance(refused, ApiError) else None
@@ -455,6 +450,8 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
                     # Nobody but this program works in it, so it may be gone because of this commit.
                     edit.apply(Event.RESPONSE_LOST)
                 edit.apply(Event.CLOSED)
+                if losses:
+                    raise _unknown(edit) from None
                 raise
             edit.apply(Event.COMMIT_REFUSED)
             edit.remember()
@@ -470,6 +467,15 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
         else:
             edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
+
+
+def _unknown(edit: ReleaseEdit) -> ReleaseRefused:
+    return ReleaseRefused(
+        f"Edit {edit.id} is gone, and it is not known whether it was committed.",
+        cause="The answer to its commit was lost, and the edit is not to be found.",
+        hint="Check in the Play Console, or run again: every job that shares the edit, where it is shared.",
+        code="edit-gone",
+    )
 
 
 def unfinished(package: str, context: Context) -> str:
