@@ -337,6 +337,15 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
     assert len(keys) == 11
 
 
+def test_a_given_message_of_this_second_is_the_same_later(tmp_path: Path) -> None:
+    """Its date is content: the next run, an hour later, knows that it may have been sent."""
+    make_file(tmp_path, "m.eml", b"Date: Fri, 02 Jan 2026 03:04:05 +0000\r\n" + EML)
+    contexts, later = (RecordingContext(), RecordingContext()), NOW + timedelta(hours=1)
+    for stamp, context in zip((STAMP, mail_message.MessageIdentity(later, "f" * 32)), contexts, strict=True):
+        run(stamped(stamp, tmp_path, target="gmail", message_file="m.eml"), context=context)
+    assert contexts[0].recalled == contexts[1].recalled != []
+
+
 @pytest.mark.parametrize(("days", "same"), [(6, True), (7, False)])
 def test_stamp_older_than_any_session_is_not_used(tmp_path: Path, days: int, same: bool) -> None:
     """After a week no session can be alive, so an old stamp gives way to a fresh one."""

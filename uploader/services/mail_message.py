@@ -76,8 +76,9 @@ class MessageIdentity:
         return cls(datetime.fromtimestamp(int(found[1]), timezone.utc), found[2]) if found else None
 
     def without(self, message: bytes) -> bytes:
-        """What a message says that was composed under this identity: the same bytes under any other."""
-        return message.replace(format_datetime(self.date).encode(), b"").replace(self.token.encode(), b"")
+        """What a message says, if it was composed under this identity: the same bytes under any other."""
+        date, token = f"Date: {format_datetime(self.date)}\r\n".encode(), self.token.encode()
+        return message.replace(date, b"", 1).replace(token, b"") if token in message else message
 
 
 @dataclass(frozen=True)
