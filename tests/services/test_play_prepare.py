@@ -199,6 +199,8 @@ def test_a_release_can_be_changed_without_files(tmp_path: Path, given: dict[str,
 def test_a_track_alone_changes_nothing(tmp_path: Path) -> None:
     """Files that were forgotten must not complete a rollout."""
     assert complaints(tmp_path, package_name=PACKAGE, tracks="production").keys() == {"files"}
+    only_testers = {"tracks": "alpha", "testers": "us@example.com", "wait_for": "published"}
+    assert complaints(tmp_path, package_name=PACKAGE, **only_testers).keys() == {"wait-for"}
 
 
 def test_nothing_at_all_is_no_job(tmp_path: Path) -> None:

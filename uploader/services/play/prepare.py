@@ -46,10 +46,11 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     _check_status(inputs, files, problems)
     priority, countries = inputs.in_app_update_priority, inputs.countries
     options = ReleaseOptions(inputs.status, inputs.user_fraction, inputs.release_name, (), priority, countries)
+    tracks = inputs.tracks if _releases(inputs, files) else ()
     job = ReleaseJob(
         package=package,
         artifacts=artifacts,
-        tracks=inputs.tracks if _releases(inputs, files) else (),
+        tracks=tracks,
         options=options,
         default_name=inputs.platform.tag[:MAX_RELEASE_NAME],
         notes=notes,
@@ -73,7 +74,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
-        review=review.goal_of(inputs, problems) if inputs.wait_for else None,
+        review=review.goal_of(inputs, tracks, problems) if inputs.wait_for else None,
         universal_apk=universal_apk.goal_of(inputs, artifacts, problems) if inputs.universal_apk else None,
     )
     problems.raise_if_any()

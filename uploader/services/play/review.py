@@ -6,7 +6,7 @@ obsolete ones. The states are Google's, without their prefix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from uploader.errors import ApiError, Problems, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
@@ -51,9 +51,9 @@ class ReviewGoal:
     rehearsal: bool = False
 
 
-def goal_of(inputs: Inputs, problems: Problems) -> ReviewGoal:
-    """What the inputs say is waited for."""
-    if inputs.target == "play" and not (inputs.commit and inputs.tracks):
+def goal_of(inputs: Inputs, tracks: Sequence[str], problems: Problems) -> ReviewGoal:
+    """What the inputs say is waited for; `tracks` are those that get a release."""
+    if inputs.target == "play" and not (inputs.commit and tracks):
         what = "no release is committed, so there is nothing to wait for."
         problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")
     if inputs.target == "play" and inputs.changes_not_sent_for_review == "true":
