@@ -71,7 +71,7 @@ def test_a_later_job_reads_the_outputs(project: Project) -> None:
         (edit,) = google.state()["edits"]["committed"]
         assert f"code=7 edit={edit['id']} done=true" in words(pipeline.log)
         assert not [token for token in google.authority.tokens if token in pipeline.log]
-    assert "com.example.app 7 is released on internal." in words(pipeline.log)
+    assert "com.example.app 1.4.2 (7) is released on internal." in words(pipeline.log)
     assert "::" not in words(pipeline.log).replace("https::", "")
 
 

@@ -273,6 +273,7 @@ def external(**changes: Any) -> dict[str, Any]:
         ),
         ({"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"}, ":generateAccessToken"),
         ({"credential_source": None}, "`credential_source` must be an object"),
+        ({"credential_source": {"file": "/dev/zero"}}, "the `file` of `credential_source` is not a regular file"),
     ],
 )
 def test_a_federated_configuration_sends_secrets_to_google_alone(changes: dict[str, Any], complaint: str) -> None:

@@ -122,9 +122,8 @@ def _keyless(inputs: Inputs) -> CredentialSource:
 
 def _configured(origin: str, given: str, workspace: Path) -> CredentialSource:
     """JSON, base64 of JSON, or the path of a file that holds one of the two."""
-    text, what = _unwrapped(given), ""
-    if text is None:
-        text, what = _read(given, workspace)
+    plain = _unwrapped(given)
+    text, what = _read(given, workspace) if plain is None else (plain, "")
     value: object = None
     if text is not None:
         try:
@@ -183,8 +182,8 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
         return info, [f"the field `type` is missing, or is not one of {known}."]
     problems: list[str] = []
     if absent := [f"`{name}`" for name in REQUIRED[kind] if not _is_text(info.get(name))]:
-        fields = f"field{'s' * (len(absent) > 1)} {', '.join(absent)}"
-        problems.append(f"the {fields} of this `{kind}` configuration must be present, as text.")
+        fields = f"field{'s' * (len(absent) > 1)} {', '.join(absent)} of this `{kind}` configuration"
+        problems.append(f"the {fields} must be present, as text.")
     problems += _wrong_urls(info)
     if info.get("universe_domain") not in (None, "googleapis.com"):
         problems.append("the field `universe_domain` names an unsupported universe; only googleapis.com is supported.")
@@ -198,6 +197,8 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
         problems.append(f"the field `{name}` must be an object that says where the token comes from.")
     elif kind == EXTERNAL:
         problems += _wrong_urls(source, f" of `{name}`")
+        if (file := Path(str(source.get("file")))).exists() and not file.is_file():  # google-auth reads it to its end
+            problems.append(f"the `file` of `{name}` is not a regular file.")
     elif kind == IMPERSONATED:
         source, complaints = _checked(source, nested=True)
         info = {**info, name: source}
@@ -225,8 +226,7 @@ def _wrong_urls(info: Mapping[str, Any], where: str = "") -> Iterator[str]:
 
 def principal(url: str) -> str:
     """The service account in an impersonation URL, empty when there is none."""
-    found = PRINCIPAL.search(url)
-    return found[1] if found else ""
+    return found[1] if (found := PRINCIPAL.search(url)) else ""
 
 
 def _repaired(text: str) -> tuple[str, str]:

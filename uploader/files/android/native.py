@@ -57,10 +57,13 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
     if objection := access.objection(path):
         raise InputError(Problem(_INPUT, f"{name} {objection}."))
     sources: dict[str, Path] = {}
-    for folder, _, names in os.walk(path):  # links to folders are not followed
-        sources |= {(file := Path(folder, each)).relative_to(path).as_posix(): file for each in names}
-        if len(sources) > _MAX_FILES:
-            raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED))
+    try:
+        for folder, _, names in os.walk(path):  # links to folders are not followed
+            sources |= {(file := Path(folder, each)).relative_to(path).as_posix(): file for each in names}
+            if len(sources) > _MAX_FILES:
+                raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED))
+    except RecursionError:  # which before Python 3.12 is how it goes down
+        raise InputError(Problem(_INPUT, f"{name} has folders nested too deeply.", _ACCEPTED)) from None
     files: dict[str, Artifact] = {}
     for target, source in _layout(sources, name, problems).items():
         if found := problems.collect(partial(from_path, sources[source], f"{name}/{source}", access)):
