@@ -27,6 +27,7 @@ from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."
+COMMITTED = "This edit has already been committed."
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 CONCURRENT = "There was an attempt to update an object that is being updated concurrently."
 
@@ -209,7 +210,7 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
 
 
 @pytest.mark.parametrize("name", ["GET", "GET bundles", "commit"])
-@pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED, "This edit has already been committed."])
+@pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED, COMMITTED])
 def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
     """What other jobs put into it can't be made again here, and running again finds the same: the input is to blame."""
     play = Play()
@@ -341,6 +342,17 @@ def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_told(at_once: bool) -> N
     with pytest.raises(ServiceError, match="not known whether it was committed") as caught:
         engine.run(release_job(retained=("2",), existing_edit="1"))
     assert (caught.value.code, play.count("insert"), engine.outputs["committed"]) == ("edit-gone", 1, "")
+
+
+def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:
+    """A gateway gave up on it, the edit was still open a second later, and then it was committed after all."""
+    play = Play()
+    Engine(play).run(release_job(artifact(2), commit=False, tracks=()))
+    play.fail("commit", LOST)
+    play.fail("commit", refused(400, COMMITTED), effect=lambda: play.take("1"))
+    engine = Engine(play)
+    engine.run(release_job(retained=("2",), existing_edit="1"))
+    assert (engine.outputs["committed"], play.live.tracks["internal"]) == ("true", [release(2)])
 
 
 # --- killed at any moment -------------------------------------------------------------------------------------------

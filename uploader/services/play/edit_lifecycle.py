@@ -324,14 +324,19 @@ def look(edit: ReleaseEdit) -> Steps[None]:
     try:
         yield edit.api.get()
     except ApiError as refused:
-        if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
-            edit.apply(Event.FOUND_COMMITTED)
-        elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
-            edit.apply(Event.CLOSED)
-        else:
-            raise
+        _closed(edit, refused)
     else:
         edit.apply(Event.FOUND_OPEN)
+
+
+def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
+    """Takes down whether the edit was committed or is gone, as the refusal has it; raises one that has neither."""
+    if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
+        edit.apply(Event.FOUND_COMMITTED)
+    elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
+        edit.apply(Event.CLOSED)
+    else:
+        raise refused
 
 
 def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
@@ -445,13 +450,18 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
         except (ApiError, CredentialsError) as refused:
             turns += 1
             known = find(refused) if isinstance(refused, ApiError) else None
+            if isinstance(refused, ApiError) and losses and known is EDIT_GONE:
+                # Perhaps by the commit before, which took its time.
+                edit.apply(Event.RESPONSE_LOST)
+                _closed(edit, refused)
+                if edit.state.stage is Stage.COMMITTED:
+                    return by_hand
+                raise _unknown(edit) from None
             if known is EDIT_GONE:
                 if edit.state.own:
                     # Nobody but this program works in it, so it may be gone because of this commit.
                     edit.apply(Event.RESPONSE_LOST)
                 edit.apply(Event.CLOSED)
-                if losses:
-                    raise _unknown(edit) from None
                 raise
             edit.apply(Event.COMMIT_REFUSED)
             edit.remember()
