@@ -162,9 +162,9 @@ class _Page:
             lines = [re.sub("^  (?=[-+~=?] )", "", line) for line in lines]
             more = _details(f"{len(lines) - MAX_LINES} more lines", _diff(lines[MAX_LINES:]))
             return [f"{title}\n\n{_diff(lines[:MAX_LINES])}", more] if lines else []
-        header, *rows = (tuple(map(self._text, row)) for row in section.table)
+        table = [tuple(map(self._text, row)) for row in section.table]  # empty where the section has no row
         charts = [bars(chart, self._redactor) for chart in section.charts]
-        return ["\n\n".join([title, *charts, self._folded(list(header), rows, "rows")])] if rows else []
+        return ["\n\n".join([title, *charts, self._folded(list(table[0]), table[1:], "rows")])] if table else []
 
     def _folded(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
