@@ -38,9 +38,9 @@ def renewed(text: str) -> str:
     parts = {f"exit-{number}": "" for number in sorted(set(exits.values()))}
     for code, number in sorted(exits.items()):
         lines = dict.fromkeys(words for _, its, words in found if its == code and words)
-        others = (other for other, its, _ in found if its == code and other != number)
-        also = dict.fromkeys(f"Also with exit code {other}." for other in others)
-        parts[f"exit-{number}"] += "\n\n".join((f"\n### {code}", *also, *lines)) + "\n"
+        also = dict.fromkeys(f"Also with exit code {one}." for one, its, _ in found if its == code and one != number)
+        made = "\n\n".join((f"\n### {code}", *also, *lines)) + "\n"  # messages with one hint share it
+        parts[f"exit-{number}"] += re.sub(r"(?m)^(\*.*\*) (\S.*)\n\n(?=\*.*\* \2$)", r"\1\\\n", made)
     told = " ".join(words for *_, words in found)
     for subject, folder in SUBJECTS.items():
         paths = sorted((ROOT / "uploader" / folder).glob("*.py"))

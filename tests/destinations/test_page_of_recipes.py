@@ -1,4 +1,4 @@
-"""docs/RECIPES.md beyond `target: play`: each step is run as it stands there, and so are the commands beside them."""
+"""What is beyond `target: play` in docs/RECIPES.md and the examples that it sends to: each step, and each command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from tests.services.test_play_recipes import ACTION, DOCUMENT, steps_of
 from tests.support.job import Job
 
 VALUES = {"github.ref_name": "v1.4.2", "matrix.part": "5"}
+EXAMPLES = [DOCUMENT.parents[1] / "examples/github" / name for name in ("resume.yml", "shards.yml")]
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+BLOCKS += [example.read_text(encoding="utf-8") for example in EXAMPLES]
 STEPS = [step for block in BLOCKS for step in steps_of(yaml.safe_load(block))]
 OTHERS = [step for step in STEPS if step.get("uses") == ACTION and step["with"]["target"] != "play"]
 # The head of what the Play Console exports, with one answer.
@@ -26,7 +28,7 @@ FORM = """Question ID (machine readable),Response ID (machine readable),Response
 Human-friendly question label
 PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,true,REQUIRED,Does your app collect data?
 """
-COMMANDS = {step["run"].split()[0]: step for step in reversed(STEPS) if "run" in step}
+COMMANDS = {step["run"].split()[0]: step for step in reversed(STEPS) if "run" in step and step.get("name") != "Build"}
 STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'  # says how it was called, and what it was given to read
 # What shows that a target did its work, in the outputs of its run.
 PROOF = {
@@ -41,8 +43,9 @@ PROOF = {
 
 
 def given(step: Mapping[str, Any]) -> dict[str, str]:
-    """What stands under `with:`, but for the key, which is the emulator's."""
-    values = {name: str(value) for name, value in step["with"].items() if name != "credentials"}
+    """What stands under `with:`, but for the login, which is by the emulator's key."""
+    login = ("credentials", "workload-identity-provider")
+    values = {name: str(value) for name, value in step["with"].items() if name not in login}
     return {name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: VALUES[found[1]], text) for name, text in values.items()}
 
 

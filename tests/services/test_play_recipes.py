@@ -1,4 +1,4 @@
-"""docs/RECIPES.md is run: each step's inputs are read as the program reads them, and the releases do what they say."""
+"""The steps of docs/RECIPES.md and docs/MIGRATION.md are run: their inputs are accepted, and Google Play takes them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from google_emulator.specimens import make_bundle
-from tests.services.test_play_prepare import SIGNER, full_workspace
+from google_emulator.specimens import Build, make_bundle
+from tests.services.test_play_prepare import full_workspace
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play, release
 from tests.support.play_driver import Engine
@@ -24,14 +24,9 @@ ACTION = "OWNER/google-release-uploader@v1"
 # What the expressions of the recipes stand for.
 VALUES = {
     "secrets.PLAY_KEY": "{}",
-    "matrix.module": "mobile",
-    "matrix.track": "production",
-    "inputs.status": "inProgress",
-    "inputs.fraction": "0.5",
     "needs.open.outputs.edit-id": "1",
-    "vars.UPLOAD_CERTIFICATE_SHA256": SIGNER,
 }
-ROLLOUT = release(5, status="inProgress", userFraction=0.2)
+ROLLOUT = release(5, status="inProgress", userFraction=0.1)
 
 
 def steps_of(document: object) -> list[dict[str, Any]]:
@@ -43,8 +38,9 @@ def steps_of(document: object) -> list[dict[str, Any]]:
 
 
 def uses() -> list[dict[str, Any]]:
-    """Every use of this action in the recipes."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    """Every use of this action in the recipes, and in what replaces the steps of other tools."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in (DOCUMENT, DOCUMENT.with_name("MIGRATION.md")))
+    blocks = re.findall(r"^```yaml\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
     steps = [step for block in blocks for step in steps_of(yaml.safe_load(block))]
     return [step for step in steps if step.get("uses") == ACTION]
 
@@ -54,14 +50,18 @@ PLAY_USES = [step for step in uses() if step["with"]["target"] == "play"]
 
 def workspace(folder: Path) -> Path:
     """A checkout in which everything that the recipes name was built."""
-    for module, code in (("app", 6), ("mobile", 6), ("tv", 7)):
+    watch = Build(features={"android.hardware.type.watch": True})
+    for module, code, build in (("app", 6, Build()), ("mobile", 6, Build()), ("tv", 7, Build()), ("wear", 8, watch)):
         path = folder / module / "build/outputs/bundle/release" / f"{module}.aab"
         path.parent.mkdir(parents=True)
-        make_bundle(path, "com.example.app", code, f"{code}.0")
+        make_bundle(path, "com.example.app", code, f"{code}.0", build=build)
         mapping = folder / module / "build/outputs/mapping/release/mapping.txt"
         mapping.parent.mkdir(parents=True)
         mapping.write_text(f"com.example.{module}.Main -> a:\n")
     full_workspace(folder)
+    for notes in ("app/src/main/play/release-notes/en-US/beta.txt", "metadata/en-US/changelogs/default.txt"):
+        (folder / notes).parent.mkdir(parents=True)
+        (folder / notes).write_text("Bugs fixed.", encoding="utf-8")
     for old, new in (
         ("whatsnew", "distribution/whatsnew"),
         ("metadata", "fastlane/metadata/android"),
@@ -88,19 +88,21 @@ def _valued(text: str) -> str:
 def test_there_are_recipes() -> None:
     """The block that holds them is found, whatever the page looks like."""
     assert len(PLAY_USES) >= 15
+    assert {"friends", "wear:production"} <= {step["with"].get("tracks") for step in PLAY_USES}
 
 
 @pytest.mark.parametrize("number", range(len(PLAY_USES)))
 def test_every_use_is_accepted(number: int, tmp_path: Path) -> None:
-    """No input is unknown, no value is wrong, no combination refused; and Play takes what comes of it."""
+    """No input is unknown, no value is wrong, no combination refused; and but for a dry run it changes what is live."""
     notes = [{"language": "en-US", "text": "Bugs fixed."}]
     play = Play(
         production=[ROLLOUT, release(2)],
-        internal=[release(3), release(1021, 1042, 1043, 1044, status="draft")],
+        internal=[release(4), release(1021, 1042, 1043, 1044, status="draft")],
         beta=[release(3, releaseNotes=notes)],
     )
     play.edits = {name: copy.deepcopy(play.live) for name in ("1", "01234567890123456789")}
     step = PLAY_USES[number]
     allowed = {**step, "with": {"replace-rollout": "true", **step["with"]}}
+    before = play.live.content
     perform(allowed, workspace(tmp_path), play)
-    assert play.live.tracks["production"]
+    assert (play.live.content == before) == ("dry-run" in step["with"])
