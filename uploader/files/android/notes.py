@@ -180,7 +180,7 @@ def release_notes(
     }
     read = {layout: _notes(folder, files) for layout, files in layouts.items()}
     # Empty files are no notes, but `whatsnew-<language>` ones may be meant so.
-    found = {layout: notes for layout, notes in read.items() if any(notes.values()) or (notes and layout[0] == "w")}
+    found = {name: notes for name, notes in read.items() if any(notes.values()) or (notes and "whatsnew" in name)}
     if len(found) > 1:
         folder.wrong(folder.path, f"has notes in two layouts, {' and '.join([*found][:2])}; keep one.")
     elif not (found or folder.faulty or (folder.path / _NAMES).is_dir()):
