@@ -167,6 +167,8 @@ def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job)
     ended = job.run({**PLAY, "api-endpoint": "https://play.invalid"})
     assert (ended.code, ended.outputs["failure"]) == (75, "host-not-found"), ended.log
     assert "the address of play.invalid could not be found (DNS)" in ended.log
+    ended = job.run({**PLAY, "api-endpoint": job.emulator.url.replace("http:", "https:")})
+    assert (ended.code, ended.outputs["failure"]) == (75, "no-tls"), ended.log
 
 
 # --- names as they are given here -------------------------------------------------------------------------------------
@@ -300,11 +302,11 @@ def refused_before_the_upload(job: Job, inputs: dict[str, str]) -> Ended:
     return ended
 
 
-@pytest.mark.parametrize(("track", "meant"), [("prod", "production"), ("intrnal", "internal")])
-def test_a_track_that_is_nearly_another_is_refused_before_the_upload(job: Job, track: str, meant: str) -> None:
+@pytest.mark.parametrize(("track", "what"), [("prod", "misspelling of production"), ("open testing", "name of beta")])
+def test_a_track_that_is_nearly_another_is_refused_before_the_upload(job: Job, track: str, what: str) -> None:
     """Whether a closed track of that name exists, only Play knows; the one that was meant is named."""
     ended = refused_before_the_upload(job, {"tracks": track})
-    assert f"The app has no track {track}. It is probably a misspelling of {meant}. Write `{meant}`" in ended.log
+    assert f"{what}. Write `{what.rpartition(' ')[2]}`, or create the closed track {track}" in ended.log
     assert f"The app has no track {track}" in html.unescape(ended.summary)
 
 

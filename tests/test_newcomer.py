@@ -105,13 +105,16 @@ KEYLESS = {
         ({"--files": None, "app.aab": ""}, "arguments: did you mean `--files app.aab`?"),
         ({"--dry-run": "yes"}, "Accepted: `true`, `false`"),
         ({"--files": "dist"}, "--files: `dist` is a folder. Name its files: `dist/*.aab`."),
-        (
-            {"--files": None, "--target": "play-listing-pull", "--package-name": "a.b"},
-            "--images-directory: is required",
-        ),
+        ({"--files": None, "--target": "play-listing-pull", "--package-name": "a.b"}, "images-directory: is required"),
         ({"--status": "published"}, "Did you mean `completed`?"),
         ({"--target": "google-play"}, "Did you mean `play`?"),
         ({"--user-fraction": "0"}, "What keeps it back is `--status=draft`"),
+        ({"--user-fraction": "0,1"}, "--user-fraction: '0,1' is not a fraction: its decimal sign must be a point."),
+        ({"--no-commit": ""}, "--no-commit: is not an option. Did you mean `--commit=false`?"),
+        ({"--release-notes": "New"}, "--release-notes: is another tool's option. Use `--whats-new`."),
+        ({"--tracks": '["beta"]'}, "--tracks: '[\"beta\"]' is written as YAML or JSON, or in quotes. Accepted"),
+        ({"--files": "app.aab dist/app.aab"}, "Several paths need commas or line breaks between them."),
+        ({"--whats-new": "<en-US>New</en-US>"}, "--whats-new: it has the language tags of the Play Console."),
     ],
 )
 def test_one_mistake_is_told_in_one_line(tmp_path: Path, given: dict[str, str | None], words: str) -> None:

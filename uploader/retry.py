@@ -39,6 +39,10 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
         "Nothing listens at that address, or a firewall is in the way.",
         "Check `api-endpoint` if it is set; otherwise run again later.",
     ),
+    "no-tls": (
+        "The server does not use TLS at that address.",
+        "Check `api-endpoint` if it is set: `http://` on loopback, or another port.",
+    ),
     "proxy-unreachable": (
         "The proxy is down, or the variable that names it is wrong.",
         "Correct the variable, or list the hosts that need no proxy in NO_PROXY; then run again.",

@@ -134,7 +134,6 @@ def test_a_secret_is_no_option(argv: list[str]) -> None:
     ("argv", "words"),
     [
         (["--package_name", "com.example.app"], "--package_name: is not an option. Did you mean `--package-name`?"),
-        (["--user_fraction=0.1"], "--user_fraction: is not an option. Did you mean `--user-fraction`?"),
         (["--aab", "a.aab"], "--aab: is another tool's option. Use `files`."),
         (["--envfile", "a.env"], "arguments: '--envfile' is not an option. Did you mean `--env-file`?"),
         (["--trakcs", "beta"], "--trakcs: is not an option. Did you mean `--tracks`?"),

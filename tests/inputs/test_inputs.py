@@ -247,14 +247,10 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("status", "published", "Did you mean `completed`?"),
         ("status", "in-progress", "Did you mean `inProgress`?"),
-        ("target", "google-play", "Did you mean `play`?"),
         ("target", "drive", "Did you mean `drive.files.create`?"),
-        ("api-endpoint", "emulater", "has no scheme. Did you mean `emulator`?"),
         ("api-endpoint", "localhost:8080", "has no scheme. Did you mean `http://localhost:8080`?"),
         ("api-endpoint", "play.example.com", "has no scheme. Did you mean `https://play.example.com`?"),
-        ("user-fraction", "0", "What keeps it back is `status: draft`, or `halted`"),
         ("user-fraction", "0%", "What keeps it back is `status: draft`, or `halted`"),
         ("user-fraction", "5", "For 5 % of users write `0.05`."),
         ("user-fraction", "100%", "set `status: completed`"),

@@ -187,7 +187,8 @@ def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
         return google.auth.default(scopes=list(scopes), request=request)[0]
     raise CredentialsError(
         "There are no credentials.",
-        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has none of its own.",
+        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has none of its own. "
+        "A secret that is misspelt, or that a pull request from a fork may not read, is empty: it counts as not given.",
         hint="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
         code="no-credentials",
     )

@@ -240,6 +240,8 @@ def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
     if pattern.startswith("~"):
         return f"{what}: `~` is not expanded."
     meant = printable(path_hint(pattern, root))
+    if len(words := pattern.split()) > 1 and all(Path(word).suffix for word in words):
+        meant = meant or " Several paths need commas or line breaks between them."
     if pattern.startswith("/"):
         relative = " Inside a container the workspace has another path: use a path relative to it."
         return f"{what}.{meant or relative}"

@@ -311,6 +311,7 @@ class _Broken(OSError):
 
 
 _MALFORMED = (InvalidURL, LocationValueError)
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # by an answer in plain HTTP, as OpenSSL names it
 _WORDS: tuple[tuple[Any, str], ...] = (
     (ConnectionRefusedError, "the connection to {peer} was refused"),
     (RemoteDisconnected, "the connection was closed before an answer"),
@@ -352,6 +353,7 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Ex
         return InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted))
     code = "host-not-found" if found(socket.gaierror) else ""
     code = "connection-refused" if found(ConnectionRefusedError) else code
+    code = "no-tls" if getattr(found(ssl.SSLError), "reason", "") in _NO_TLS else code
     if proxy:
         unreachable = found((NewConnectionError, ConnectTimeoutError, *_MALFORMED))
         code = "proxy-unreachable" if unreachable else "proxy-refused" if found(ProxyError) else ""

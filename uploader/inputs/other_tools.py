@@ -65,8 +65,8 @@ def answers() -> Mapping[str, tuple[str, str]]:
         known[squashed(field.name)] = (first + "".join(map(str.capitalize, others)), f"Use `{field.name}`.")
     for row in (row for _, rows in tools().values() for row in rows):
         for name in row.names:
-            if re.fullmatch(r"\w[\w-]*", name):
-                known.setdefault(squashed(name), (name, row.answer))
+            if re.fullmatch(r"(--)?\w[\w-]*", name):
+                known.setdefault(squashed(name), (name.lstrip("-"), row.answer))
     return known
 
 
@@ -101,6 +101,8 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
         return None
     how = ": variables are written in capitals, with underscores" if same and way == "variable" else ""
     ours = field.name if way == "with" else field.option if way == "option" and field.is_option else field.variables[-1]
+    off = field.switch and re.match("no[-_]?", plain, re.IGNORECASE)  # as in `--no-commit`
+    ours += (": false" if way == "with" else "=false") if off else ""
     return Problem(printable(given), f"is not an {noun}{how}. Did you mean `{ours}`?", covers=(field.name,))
 
 

@@ -174,8 +174,12 @@ def folder(value: str) -> Path | None:
 
 def items(value: str) -> tuple[str, ...]:
     """Items separated by newlines or commas, each once, in order."""
-    stripped = (line(item.strip()) for item in re.split(r"[\n,]", text(value)))
-    return tuple(dict.fromkeys(item for item in stripped if item))
+    found = dict.fromkeys(item for each in re.split(r"[\n,]", text(value)) if (item := line(each.strip())))
+    listed = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL)
+    if listed or any(re.fullmatch(r"- .+|([\"']).*\1", item) for item in found):
+        accepted = "items separated by line breaks or commas, without dashes, brackets and quotes"
+        raise InvalidValue("is written as YAML or JSON, or in quotes.", accepted)
+    return tuple(found)
 
 
 # Words and numbers
@@ -425,7 +429,7 @@ def fraction(value: str) -> float:
     if percent is not None and 0 < percent < 1:
         exact = f"{percent:.12f}".rstrip("0")
         raise InvalidValue(f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.", accepted)
-    raise InvalidValue("is not a fraction.", accepted)
+    raise InvalidValue(f"is not a fraction{': its decimal sign must be a point' * (',' in value)}.", accepted)
 
 
 def rollout_steps(value: str) -> tuple[float, ...]:

@@ -121,7 +121,8 @@ def _read(file: BinaryIO) -> Manifest:
     if bundle and _BUNDLE_MANIFEST not in archive.members:
         raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
     if not bundle and _APK_MANIFEST not in archive.members:
-        what, hint = "is a zip, but neither an APK nor an Android App Bundle.", "Check what the pattern matched."
+        what = "is a zip, but neither an APK nor an Android App Bundle."
+        hint = "Name the artifact itself, not an archive that contains it (`.apks`, the download of a CI job)."
         if _BUNDLE_MANIFEST in archive.members:
             what, hint = f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle."
         raise MalformedFile(what, hint)

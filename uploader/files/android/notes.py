@@ -262,6 +262,8 @@ _FIRST_KEY = re.compile(r"\{?\s*([\"']?)([a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}
 
 def inline_notes(text: str, problems: Problems) -> dict[str, str]:
     """Texts by language; a text without a language is under DEFAULT_LANGUAGE. Problems are those of `whats-new`."""
+    if (tag := re.match(r"<([\w-]+)>", text)) and tag[1] in LANGUAGES and f"</{tag[1]}>" in text:
+        problems.add(_INPUT, "it has the language tags of the Play Console.", _ACCEPTED_TEXT)
     first = _FIRST_KEY.match(text)
     is_map = first and ("-" in first[2] or first[2] in LANGUAGES or suggestion(first[2]))
     notes: dict[str, str] = {}

@@ -16,6 +16,7 @@ from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
 REST_OF_WORLD = "rest-of-world"
+_IN_THE_CONSOLE = {"internal testing": "internal", "closed testing": "alpha", "open testing": "beta"}
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
 
 
@@ -135,9 +136,10 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     other = meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
     if other or missing:
         instead = f"Write `{other}`" if other else "Correct the name"
+        how = "the Play Console's name of" if track.lower() in _IN_THE_CONSOLE else "a misspelling of"
         raise ReleaseRefused(
             f"The app has no track {track}.",
-            cause=f"It is probably a misspelling of {other}." if other else f"Google Play lists {', '.join(known)}.",
+            cause=f"It is probably {how} {other}." if other else f"Google Play lists {', '.join(known)}.",
             hint=f"{instead}, or create the closed track {track} in the Play Console.",
             code="track-not-found",
         )
@@ -146,6 +148,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
 def meant(track: str, known: Iterable[str]) -> str:
     """The name that was probably meant, misspelt or cut short. Another number is another track, not a misspelling."""
     number, written = re.sub(r"[^0-9]", "", track), track.lower()
+    written = _IN_THE_CONSOLE.get(written, written)
     names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}
     cut = [name for name in names if name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT]
     return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")
