@@ -108,8 +108,8 @@ def test_a_refusal_is_one_of_google_plays_own(there: list[Any], wanted: list[Any
 @pytest.mark.parametrize(
     ("tracks", "track", "words"),
     [
-        ({"production": [release(50)]}, "internal", "users of internal get 50 from production, not 45"),
-        ({"beta": [release(50)]}, "friends", "users of friends get 50 from beta, not 45"),
+        ({"production": [release(50)]}, "internal", "testers on internal get 50 from production, not 45"),
+        ({"beta": [release(50)]}, "friends", "testers on friends who may get beta, too, get 50 from beta, not 45"),
     ],
 )
 def test_testers_who_get_more_elsewhere_are_told_in_plan_and_log(
@@ -125,10 +125,12 @@ def test_testers_who_get_more_elsewhere_are_told_in_plan_and_log(
 
 
 def test_a_version_that_a_more_open_track_has_is_told(live: Live) -> None:
-    """Who tests on the internal track has it from there."""
+    """The closed track reaches more people than the internal one."""
     promotion = {"target": "play", "package-name": PACKAGE, "promote-from": "alpha", "tracks": "internal"}
     dry = live(alpha=[release(45)]).run({**promotion, **DRY})
-    assert (dry.code, plan(dry)["reach"]) == (0, ["users of internal have 45 from alpha already"]), dry.log
+    assert (dry.code, plan(dry)["reach"]) == (0, ["45 is on alpha already, which reaches more people than internal"]), (
+        dry.log
+    )
 
 
 @pytest.mark.parametrize(

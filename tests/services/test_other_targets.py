@@ -18,7 +18,7 @@ from uploader.errors import ApiError, InputError, ServiceError
 from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact, from_path
 from uploader.services import internal_sharing, ota, play_games
-from uploader.services.base import Batch, Call, Prepared
+from uploader.services.base import Batch, Call, Prepared, Upload
 
 GAMES = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
 OTA = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
@@ -65,7 +65,7 @@ def test_a_removed_image_method_is_explained(tmp_path: Path, status: int) -> Non
     made = games(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
     refusal = ApiError("Not Found.", status=status, reason="notFound", message="Not Found")
     with pytest.raises(ApiError, match=r"Not Found\..*removed the method.*Play Console") as caught:
-        run(made, response=lambda step: refusal if isinstance(step, Batch) else None)
+        run(made, response=lambda step: refusal if isinstance(step, Upload) else None)
     assert (caught.value.status, caught.value.message) == (status, "Not Found")
 
 

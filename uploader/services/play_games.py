@@ -12,8 +12,9 @@ from datetime import timedelta
 from uploader.errors import ApiError, Problems
 from uploader.files.artifacts import Artifact
 from uploader.inputs import Inputs
+from uploader.results import FileResult
 from uploader.services import batch, media_types
-from uploader.services.base import Endpoint, Flow, Prepared, Upload
+from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.catalogue import expand
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
@@ -49,9 +50,22 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     )
     types = endpoint.media_types
     uploads = tuple(Upload(endpoint, file, media_types.choose(file, types), metadata or None) for file in files)
+    for file in files:
+        if file.size is None:
+            what = f"{file.name} is a stream; whether it is an image can't be checked."
+            problems.add("files", what, "an image file")
     sends = batch.prepared(inputs, uploads, problems) if files or problems else None
+    if sends and not inputs.dry_run:
+        sends = replace(sends, flow=lambda _: _send(uploads[0]))
     made = sends or batch.metadata_alone(inputs, endpoint, metadata)
     return replace(made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context)))
+
+
+def _send(upload: Upload) -> Flow:
+    result: FileResult = yield upload
+    url = result.resource.get("url")
+    links = (("Image", url),) if isinstance(url, str) else ()
+    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
 
 
 def _explained(flow: Flow) -> Flow:

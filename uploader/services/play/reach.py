@@ -83,9 +83,10 @@ def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> It
             if not _same_form(track, change.track) or _openness(track) >= rank or theirs < ours:
                 continue
             if theirs > ours:
-                yield f"users of {change.track} get {theirs} from {track}, not {ours}"
+                also = "" if track.endswith("production") else f" who may get {track}, too,"
+                yield f"testers on {change.track}{also} get {theirs} from {track}, not {ours}"
             elif track not in {one.track for one in changes}:
-                yield f"users of {change.track} have {ours} from {track} already"
+                yield f"{ours} is on {track} already, which reaches more people than {change.track}"
 
 
 def _openness(track: str) -> int:
