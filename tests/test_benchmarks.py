@@ -20,4 +20,4 @@ def test_a_quick_run_measures_every_part() -> None:
     page = (ROOT / "build" / "quick.md").read_text(encoding="utf-8")
     for title in ("A large file", "Small files", "Memory", "One fault", "Start", "Image"):
         assert f"## {title}" in page
-    assert "| **this program** | 0 MiB again | 0 MiB again |" in page
+    assert "\n**this program** | 0 MiB again | 0 MiB again\n" in page
