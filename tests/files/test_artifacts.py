@@ -36,6 +36,12 @@ def refusals(*patterns: str, workspace: Path) -> list[str]:
     return [problem.what for problem in caught.value.problems]
 
 
+def test_a_path_that_the_shell_took_apart_is_put_together(tmp_path: Path) -> None:
+    """One mistake names the whole path, where its first part is no file itself."""
+    touch(tmp_path, "my app/a b.aab")
+    assert refusals("my", "app/a", "b.aab", workspace=tmp_path) == ["`my app/a b.aab` came in 3 parts."]
+
+
 def test_files_come_in_the_order_of_the_patterns_sorted_within_one_each_once(tmp_path: Path) -> None:
     """The order is the patterns', then by name; a file that two patterns match counts where it was met first."""
     touch(tmp_path, "b.apk", "a.apk", "z.aab", "dist/c.apk")

@@ -94,6 +94,10 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
     """
     found: dict[str, Artifact] = {}  # by real path
     problems = Problems()
+    whole = " ".join(patterns)  # a shell takes a path with blanks apart
+    apart = len(patterns) > 1 and not os.path.lexists(workspace.root / patterns[0])
+    if apart and os.path.lexists(workspace.root / whole):
+        raise InputError(Problem("files", f"`{printable(whole)}` came in {len(patterns)} parts.", "it in quotes"))
     for pattern in patterns:
         if pattern == STREAM:
             found.setdefault(STREAM, Artifact(STREAM, STREAM, None))
