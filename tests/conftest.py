@@ -11,7 +11,7 @@ pytest_plugins = ["tests.support.fixtures"]
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
-# What `make test` leaves to `make check`: what needs other programs, kills at every moment, walks through every case.
+# What `make test` leaves to `make check`: what needs other programs, kills at every moment, walks, further variations.
 SLOW = (
     "tests/container/",
     "tests/fuzz/",
