@@ -27,6 +27,13 @@ def test_the_form_is_sent_as_it_is(job: Job, text: str) -> None:
     assert "when Google has reviewed it" in ended.log
 
 
+def test_a_rehearsal_claims_nothing_of_google(job: Job) -> None:
+    """The emulator has the form, and nobody reviews it."""
+    (job.workspace / "form.csv").write_text(FORM)
+    ended = job.run({**GIVEN, "api-endpoint": "emulator"})
+    assert (ended.code, "Google Play has taken" in ended.log) == (0, False), ended.log
+
+
 def test_a_dry_run_sends_nothing(job: Job) -> None:
     """The checks alone: no request but the login's."""
     (job.workspace / "form.csv").write_text(FORM)

@@ -39,19 +39,20 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     problems.raise_if_any()
     text, answers = form or ("", 0)
     what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {inputs.package_name}"
-    flow = partial(_flow, inputs.package_name, text, answers)
+    flow = partial(_flow, inputs.package_name, text, answers, inputs.rehearsal)
     sends = batch.rehearsal(f"Would send {what}.") if inputs.dry_run else flow
     return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, package=inputs.package_name)
 
 
-def _flow(package: str, text: str, answers: int, context: Context) -> Flow:
+def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Flow:
     """One request, which may be repeated: the form replaces the one before."""
     path, what = expand(_PATH, {"package": package}), "the data safety form"
     try:
         yield Call("POST", edit_requests.ROOT, path, json={"safetyLabels": text}, what=what)
     except ApiError as refused:
         raise explained(refused) from None
-    context.info(f"Google Play has taken the data safety form of {package}. It goes live when Google has reviewed it.")
+    if not rehearsal:
+        context.info("Google Play has taken the data safety form. It goes live when Google has reviewed it.")
     return Outcome(f"The data safety form of {package} was sent, with {plural(answers, 'answer')}.")
 
 

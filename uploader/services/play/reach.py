@@ -48,8 +48,8 @@ def check_form_factors(artifacts: Iterable[Artifact], tracks: Sequence[str], pro
             for form in forms if not prefix else ():
                 feature, devices = _FORM_FACTORS[form]
                 if feature in manifest.features:
-                    what = f"{artifact.name} is for {devices} only; Google Play has the track {form}:{track} for them"
-                    problems.warn(f"{what}, and takes it on {track} from older apps alone.")
+                    what = f"{artifact.name} is for {devices} only; Google Play has the track {form}:{track} for them."
+                    problems.warn(what)
 
 
 def check_upgrade(change: TrackChange) -> None:
@@ -83,7 +83,7 @@ def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> It
             if not _same_form(track, change.track) or _openness(track) >= rank or theirs < ours:
                 continue
             if theirs > ours:
-                also = "" if track.endswith("production") else f" who may get {track}, too,"
+                also = "" if track.rpartition(":")[2] == STANDARD[0] else f" who may get {track}, too,"
                 yield f"testers on {change.track}{also} get {theirs} from {track}, not {ours}"
             elif track not in {one.track for one in changes}:
                 yield f"{ours} is on {track} already, which reaches more people than {change.track}"
