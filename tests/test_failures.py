@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator, specimens
-from tests.support.job import Ended, Job
+from tests.support.job import Job
 from tests.support.platforms import dotenv_report
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "max-retries": "0"}
@@ -265,33 +265,10 @@ def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, nam
 # --- before the first byte
 
 
-OFFLINE: dict[str, tuple[dict[str, str], str]] = {
-    "countries on another track": ({"countries": "DE", "user-fraction": "0.1"}, "countries: "),
-    "countries for everybody": ({"countries": "DE", "tracks": "production"}, "countries: "),
-    "one mapping for two": ({"files": "app.aab,other.aab", "mapping-file": "mapping.txt"}, "app.aab, other.aab"),
-    "one symbols file for two": ({"files": "app.aab,other.aab", "debug-symbols": "symbols"}, "app.aab, other.aab"),
-}
-
-
-@pytest.mark.parametrize("name", OFFLINE)
-def test_what_can_be_seen_offline_ends_the_run_before_anything_is_sent(job: Job, name: str) -> None:
-    """Exit 2, the input by its name, no request, no edit, and no version code that would not exist."""
-    specimens.make_bundle(job.workspace / "other.aab", PACKAGE, 44, "1.0")
-    (job.workspace / "mapping.txt").write_text("a.b.C -> x.y:\n")
-    (job.workspace / "symbols" / "x86_64").mkdir(parents=True)
-    (job.workspace / "symbols" / "x86_64" / "liba.so").write_bytes(b"\x7fELF symbols")
-    inputs, words = OFFLINE[name]
-    ended = job.run({**PLAY, **inputs})
-    assert ended.code == 2, ended.log
-    assert words in ended.log
-    assert not job.emulator.state()["requests"]
-    assert "version-code" not in ended.outputs
-    assert words.partition(":")[0] in ended.summary
-
-
-def refused_before_the_upload(job: Job, inputs: dict[str, str]) -> Ended:
-    """A run that the server's knowledge ends: exit 4, nothing uploaded, our edit deleted."""
-    ended = job.run({**PLAY, **inputs})
+@pytest.mark.parametrize(("track", "what"), [("prod", "misspelling of production"), ("open testing", "name of beta")])
+def test_a_track_that_is_nearly_another_is_refused_before_the_upload(job: Job, track: str, what: str) -> None:
+    """Whether a closed track of that name exists, only Play knows; the one that was meant is named."""
+    ended = job.run({**PLAY, "tracks": track})
     state = job.emulator.state()
     assert ended.code == 4, ended.log
     assert (state["objects"], state["edits"]["open"], state["edits"]["committed"]) == ([], [], [])
@@ -299,39 +276,8 @@ def refused_before_the_upload(job: Job, inputs: dict[str, str]) -> Ended:
     assert [(result["attempts"], result["error"]) for result in ended.results] == [(0, "Not reached.")]
     assert "version-code" not in ended.outputs
     assert "title=Release not made" in ended.log
-    return ended
-
-
-@pytest.mark.parametrize(("track", "what"), [("prod", "misspelling of production"), ("open testing", "name of beta")])
-def test_a_track_that_is_nearly_another_is_refused_before_the_upload(job: Job, track: str, what: str) -> None:
-    """Whether a closed track of that name exists, only Play knows; the one that was meant is named."""
-    ended = refused_before_the_upload(job, {"tracks": track})
     assert f"{what}. Write `{what.rpartition(' ')[2]}`, or create the closed track {track}" in ended.log
     assert f"The app has no track {track}" in html.unescape(ended.summary)
-
-
-def test_a_track_that_play_answers_with_404_is_refused_before_the_upload(job: Job) -> None:
-    """The tracks that exist are told."""
-    job.emulator.config.any_track = False
-    assert (
-        "Google Play lists production, beta, alpha, internal."
-        in refused_before_the_upload(job, {"tracks": "friends"}).log
-    )
-
-
-def test_an_unknown_version_to_retain_is_refused_before_the_upload(job: Job) -> None:
-    """A number that is neither on the track nor among the app's artifacts is a slip."""
-    ended = refused_before_the_upload(job, {"version-codes-to-retain": "7,8"})
-    assert "Google Play has no version 7, 8 of this app" in ended.log
-
-
-def test_countries_of_a_finished_release_are_refused_before_the_change(job: Job) -> None:
-    """A change without a status is about what is on the track."""
-    assert job.run({**PLAY, "tracks": "production"}).code == 0
-    ended = job.run({**PLAY, "files": "", "package-name": PACKAGE, "tracks": "production", "countries": "DE"})
-    assert ended.code == 4, ended.log
-    assert re.search(r"`countries`: the release .*\(42\) on track production is not a staged rollout", ended.log)
-    assert len(job.emulator.state()["edits"]["deleted"]) == 1
 
 
 def test_a_rollout_for_countries_is_not_completed_as_it_is(job: Job) -> None:

@@ -130,37 +130,6 @@ def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> No
 # --- what users have ------------------------------------------------------------------------------------------------
 
 
-def test_nothing_but_a_halt_takes_a_release_from_users(job: Job) -> None:
-    """A smaller share is refused, and a halted release goes on only where the step writes a status."""
-
-    def refused(failure: str, **given: str) -> None:
-        before = live(job, "beta")
-        ended = job.run({**PLAY, "tracks": "beta", **{name.replace("_", "-"): value for name, value in given.items()}})
-        assert (ended.code, ended.outputs["failure"]) == (4, failure), ended.log
-        assert live(job, "beta") == before
-
-    refused("user-fraction-lower", user_fraction="5%")
-    done(job, {**PLAY, "tracks": "beta", "status": "halted"})
-    refused("release-halted", user_fraction="0.5")
-    refused("release-halted", whats_new="Neu.")
-    refused("user-fraction-lower", status="inProgress", user_fraction="0.05")
-    done(job, {**PLAY, "tracks": "beta", "status": "inProgress", "user-fraction": "0.5"})
-    assert (live(job, "beta")[0]["status"], live(job, "beta")[0]["userFraction"]) == ("inProgress", 0.5)
-
-
-def test_a_promotion_says_why_there_is_nothing_to_promote(job: Job) -> None:
-    """A track whose only release is halted is told apart from an empty one."""
-    halted = release(45, 1045, status="halted", userFraction=0.1)
-    job.emulator.console.add_release(PACKAGE, "alpha", halted)
-    said = {}
-    for track in ("alpha", "internal"):
-        ended = job.run({**PLAY, "promote-from": track, "tracks": "production"})
-        assert (ended.code, ended.outputs["failure"]) == (4, "no-release-on-track"), ended.log
-        (said[track],) = [line for line in ended.log.splitlines() if line.startswith("::error")]
-    assert "halted" in said["alpha"]
-    assert "halted" not in said["internal"]
-
-
 def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> None:
     """What is given replaces the text of its language, and the plan shows it."""
     done(job, {**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."})

@@ -63,12 +63,13 @@ def test_what_follows_from_a_mistake_is_no_mistake(tmp_path: Path, variables: di
 
 def test_options_are_inputs(tmp_path: Path) -> None:
     """A first upload is one line; a list takes the words of a shell's glob, and a mistake names the option."""
-    for name, code in (("a.aab", 7), ("b.aab", 8)):
+    for name, code in (("a.aab", 9), ("b.aab", 10)):
         specimens.make_bundle(tmp_path / name, "com.example.app", code, "1.0")
     words = ["--target", "play", "--files", "a.aab", "b.aab", "--tracks=internal", "--api-endpoint", "emulator"]
     ended = shell(tmp_path, *words)
     assert ended.returncode == 0, ended.stderr
-    assert "version-codes=7,8" in ended.stdout
+    assert "version-code=10\n" in ended.stdout
+    assert "version-codes=9,10\n" in ended.stdout
     wrong = shell(tmp_path, *words, "--status", "done")
     assert wrong.returncode == 2
     assert "ERROR: --status: 'done'" in wrong.stderr

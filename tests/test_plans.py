@@ -5,6 +5,7 @@ The plans of all kinds of releases stand below tests/golden/plans; `python -m te
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,7 @@ def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job
     ended = job.run({**NEW, "files": "app.aab, old.aab"})
     assert ended.code == 4, ended.log
     assert "version code 47 with different contents" in ended.log
+    assert hashlib.sha256((job.workspace / "old.aab").read_bytes()).hexdigest() in ended.log
     assert job.emulator.state()["objects"] == []
 
 
@@ -177,6 +179,7 @@ def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
     assert planned(ended) == {"production": [(["48"], "completed", None)]}
     assert "### Planned changes\n" in ended.summary
     assert "version-code" not in ended.outputs
+    assert job.emulator.state()["edits"]["open"] == []
 
 
 def test_names_and_notes_of_others_stay_on_their_lines(tmp_path: Path) -> None:

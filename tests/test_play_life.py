@@ -196,26 +196,12 @@ def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
         6, "halted", "42 halted 0.05, 41 completed",
     ), ended.log  # fmt: skip
     (error,) = annotated(ended, "error")
-    assert "3 %" in error
-    assert "1.09 %" in error
+    for number in ("3 %", "1.09 %", "5,000", "42"):
+        assert number in error
     assert "### Measurements" in ended.summary
     measure(job, GOOD)
     again = job.run(GATED)
     assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), again.log
-
-
-def test_a_halt_that_google_refuses_is_loud(job: Job) -> None:
-    """Exit 4, and the one annotation begins with what counts: it is not halted, and why it has to be."""
-    rolling(job, 0.05, countryTargeting={"countries": ["DE"]})
-    measure(job, BAD)
-    message = "Country targeting is only allowed for inProgress releases in the production track."
-    job.emulator.add_fault("play.tracks.update", "status", status=400, message=message)
-    ended = job.run(GATED)
-    assert (ended.code, track(job)) == (4, "42 inProgress 0.05, 41 completed"), ended.log
-    (error,) = annotated(ended, "error")
-    assert error.startswith("The rollout of com.example.app on production is NOT halted")
-    assert "1.09 %" in error
-    assert message in error
 
 
 HOLDS: dict[str, dict[str, Any]] = {
@@ -241,24 +227,12 @@ def test_what_is_not_known_holds_the_rollout(job: Job, name: str) -> None:
     assert len(annotated(ended, "warning")) == 1
 
 
-def test_two_runs_at_once_make_one_step(job: Job) -> None:
-    """While one still reads the track, another makes the step: the first one's edit is gone, and it sees why."""
-    rolling(job)
-    job.emulator.add_fault("play.tracks.get", "slow-answer", seconds=4)
-    slow = job.start(ROLLOUT).when(lambda state: bool(state["faults"]["fired"]) or len(state["edits"]["open"]) == 1)
-    quick = Job(job.workspace.parent / "elsewhere", job.emulator)
-    quick.workspace.mkdir()
-    other = quick.run(ROLLOUT)
-    ended = slow.end()
-    assert sorted([other.outputs["decision"], ended.outputs["decision"]]) == ["held", "stepped"], ended.log
-    assert (other.code, ended.code, track(job)) == (0, 0, "42 inProgress 0.05, 41 completed")
-
-
 def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
     """The decision is an output; Google Play is as before."""
     rolling(job)
     ended = job.run({**ROLLOUT, "dry-run": "true"})
     assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "stepped", (0, 0, 1)), ended.log
+    assert "play.tracks.update" not in job.emulator.state()["requests"]
     assert "NOTHING WAS PUBLISHED" in ended.summary
     plan = json.loads(ended.outputs["plan"])
     assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == ("play-rollout", 0.05)

@@ -6,15 +6,13 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from google_emulator import specimens
-from tests.support.job import ENTRYPOINT, Job
+from tests.support.job import Job
 from tests.support.platforms import workflow_commands
 from tests.support.real_artifacts import real_apk
 
@@ -173,42 +171,3 @@ def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
     again = job.run(PLAY)
     assert (again.code, again.outputs["resumed"]) == (0, "true" if same else "false"), again.log
     assert stored(job) == [file(bundle)]
-
-
-MISTAKES: dict[str, tuple[dict[str, str], str]] = {
-    "no such file": ({"files": "gone.aab"}, "files"),
-    "a pattern that matches nothing": ({"files": "build/**/*.apk"}, "files"),
-    "credentials that are no JSON": ({"credentials": "{secret-but-broken"}, "credentials"),
-    "credentials that lack a field": ({"credentials": '{"type": "service_account"}'}, "credentials"),
-    "an unknown target": ({"target": "plya"}, "target"),
-    "an unknown status": ({"status": "done"}, "status"),
-    "user-fraction 0": ({"user-fraction": "0"}, "user-fraction"),
-    "user-fraction 1": ({"user-fraction": "1"}, "user-fraction"),
-    "no tracks while committing": ({"tracks": ""}, "tracks"),
-    "plain http to another host": ({"api-endpoint": "http://example.com"}, "api-endpoint"),
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_before_anything_is_sent(job: Job, name: str) -> None:
-    """A wrong input ends with exit 2 and its name, and no request was made."""
-    inputs, wrong = MISTAKES[name]
-    ended = job.run({**PLAY, **inputs})
-    assert ended.code == 2, ended.log
-    assert f"{wrong}:" in ended.log
-    assert "secret-but-broken" not in ended.log
-    assert not job.emulator.state()["requests"]
-
-
-def test_a_positional_argument_is_refused_with_gitlabs_remedy(job: Job) -> None:
-    """The words that GitLab's runner hands an entrypoint end the run, and the remedy is named."""
-    ended = subprocess.run(
-        [sys.executable, str(ENTRYPOINT), "sh", "-c", "true"],
-        env=job.environment(PLAY),
-        cwd=job.workspace,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert 'entrypoint: [""]' in ended.stdout + ended.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     ApiError,
@@ -244,6 +244,17 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
     )
     assert "Committing edit 1 again with the opposite review setting." in engine.log
     assert "Google Play says: The service" not in engine.log
+
+
+def test_auto_turns_back_where_google_does() -> None:
+    """It asked for the parameter, and then refused it: the same edit is committed without it."""
+    play = Play()
+    play.review = "automatic"
+    play.fail("commit", refused(400, BY_HAND))
+    engine = Engine(play)
+    engine.run(release_job(artifact(2)))
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true", None]
+    assert play.uploads == ["app-2.aab"]
 
 
 @pytest.mark.parametrize(("setting", "review"), [("true", "automatic"), ("false", "by hand")])

@@ -47,6 +47,7 @@ def test_calls_and_uploads_go_where_the_documents_say() -> None:
     assert (bundle.media_type, bundle.endpoint.max_size) == ("application/octet-stream", 50 * 2**30)
     assert apk.endpoint.upload_path == f"/upload{edit}/apks"
     assert (apk.media_type, apk.endpoint.max_size) == ("application/vnd.android.package-archive", 10 * 2**30)
+    assert (bundle.endpoint.resumable, bundle.endpoint.session_lifetime.days) == (True, 7)
     assert bundle.endpoint.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
 
 
@@ -225,16 +226,6 @@ def test_a_dry_run_uploads_validates_and_deletes() -> None:
     assert play.edits == {}
     assert engine.outputs["committed"] == "false"
     assert "nothing was published" in outcome.headline
-
-
-def test_a_dry_run_that_is_refused_deletes_its_edit_and_fails() -> None:
-    """What a rehearsal is for: the refusal is reported, with its cure."""
-    play = Play()
-    play.fail("validate", refused(400, "Only releases with status draft may be created on draft app."))
-    with pytest.raises(ApiError) as caught:
-        Engine(play).run(release_job(artifact(2), dry_run=True))
-    assert "status: draft" in caught.value.hint
-    assert play.edits == {}
 
 
 def test_a_dry_run_of_an_app_that_is_reviewed_by_hand_passes() -> None:

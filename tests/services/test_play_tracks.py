@@ -138,7 +138,7 @@ def test_nothing_to_promote_is_said(source: list[dict[str, Any]], cause: str) ->
     """An empty track, a halted release, or a draft beside one is exit code 4 with the track's name and the cause."""
     with pytest.raises(ServiceError, match="Track beta has no release to promote") as caught:
         Engine(Play(beta=source)).run(release_job(promote_from="beta", tracks=("production",)))
-    assert caught.value.cause.startswith(cause)
+    assert (caught.value.code, caught.value.cause.startswith(cause)) == ("no-release-on-track", True)
 
 
 def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> None:
@@ -184,7 +184,7 @@ def test_a_halted_release_stays_halted_unless_a_status_is_written(options: Relea
     play.live.bundles[5] = sha256(artifact(5))
     with pytest.raises(ServiceError, match="is halted, and stays so") as caught:
         Engine(play).run(release_job(*([artifact(5)] if again else []), tracks=("production",), options=options))
-    assert "`status: inProgress`" in caught.value.hint
+    assert (caught.value.code, "`status: inProgress`" in caught.value.hint) == ("release-halted", True)
     assert play.live.tracks["production"] == [HALTED, release(4)]
     for status in ("inProgress", "completed"):
         fraction = options.fraction if status == "inProgress" else None
