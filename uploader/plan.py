@@ -6,8 +6,9 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from uploader.auth import credential_source
 from uploader.auth.credential_source import CredentialSource
@@ -15,6 +16,7 @@ from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, find, part
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
+from uploader.inputs.table import ReleaseInputs, StatusInputs
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Prepared, Section
 from uploader.services.batch import explain_refusals, rehearsal
@@ -26,19 +28,21 @@ MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
 # In the place of files that were not found: a service that is given none would miss more than the files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
 
-# Play knows its own refusals, and which of them are about permissions.
-_ON_PLAY = {
-    "play": play.prepare,
-    "play-status": status.prepare,
-    "play-rollout": rollout.prepare,
-    "play-listing-pull": listing.prepare,
-    "play-data-safety": data_safety.prepare,
+_Prepare: TypeAlias = Callable[[Inputs, tuple[Artifact, ...], Workspace], Prepared]
+
+# Each service is given the few inputs that it reads. Play knows its own refusals, and which are about permissions.
+_ON_PLAY: Mapping[str, _Prepare] = {
+    "play": lambda given, files, workspace: play.prepare(given.part(ReleaseInputs), files, workspace),
+    "play-status": lambda given, files, workspace: status.prepare(given.part(StatusInputs), files, workspace),
+    "play-rollout": lambda given, files, _: rollout.prepare(given, files),
+    "play-listing-pull": lambda given, files, _: listing.prepare(given, files),
+    "play-data-safety": lambda given, files, _: data_safety.prepare(given, files),
 }
-_ELSEWHERE = {
-    "play-internal-sharing": internal_sharing.prepare,
-    "gmail": gmail.prepare,
-    "play-games": play_games.prepare,
-    "ota": ota.prepare,
+_ELSEWHERE: Mapping[str, _Prepare] = {
+    "play-internal-sharing": lambda given, files, _: internal_sharing.prepare(given, files),
+    "gmail": lambda given, files, _: gmail.prepare(given, files),
+    "play-games": lambda given, files, _: play_games.prepare(given, files),
+    "ota": lambda given, files, _: ota.prepare(given, files),
 }
 
 
@@ -80,18 +84,20 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     files = part(everything, *inputs.shard) if inputs.shard else everything
     if everything and files == everything:  # the other jobs have nothing: this one is no part of a split
         inputs = replace(inputs, shard=None)
-    known_files = files or ((_NOT_FOUND,) if "files" in found.names else ())
-    prepared = found.collect(lambda: _prepare(inputs, known_files), skip_known=True) if inputs.target else None
+    known = files or ((_NOT_FOUND,) if "files" in found.names else ())
+    prepared = found.collect(lambda: prepare(inputs, known, workspace), skip_known=True) if inputs.target else None
     if found or prepared is None:
         raise InputError(*found)
     return Plan(inputs, files, prepared, source)
 
 
-def _prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: Inputs, files: tuple[Artifact, ...], workspace: Workspace) -> Prepared:
+    """What the target makes of its inputs and files. Raises InputError with every problem."""
     if inputs.shard and inputs.files and not files:  # a matrix may have more jobs than there are files
         nothing = f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job."
         return Prepared((nothing,), (), rehearsal(nothing, outcome=nothing))
     if on_play := _ON_PLAY.get(inputs.target):
-        return on_play(inputs, files)
-    prepared = _ELSEWHERE.get(inputs.target, any_method.prepare)(inputs, files)
+        return on_play(inputs, files, workspace)
+    elsewhere = _ELSEWHERE.get(inputs.target)
+    prepared = elsewhere(inputs, files, workspace) if elsewhere else any_method.prepare(inputs, files)
     return replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))

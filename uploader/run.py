@@ -20,6 +20,7 @@ from uploader.errors import Problem, UploaderError, missing_module
 from uploader.hosts import is_google
 from uploader.http.client import HttpClient, named, proxy_for
 from uploader.inputs import Inputs
+from uploader.inputs.table import ReleaseInputs
 from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
@@ -101,7 +102,7 @@ class Run:
         """The inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
         from google_emulator import Emulator  # a package of its own, which nothing else of the program needs
 
-        config, begins_with = live_app(plan.inputs, plan.prepared)
+        config, begins_with = live_app(plan.inputs.part(ReleaseInputs), plan.inputs.gate_min_users, plan.prepared)
         emulator = stack.enter_context(Emulator(config=config))
         self._reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
         if begins_with:

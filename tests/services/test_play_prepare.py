@@ -13,6 +13,7 @@ import pytest
 
 from google_emulator.specimens import Build, make_apk, make_bundle
 from google_emulator.specimens.signature_writer import certificate
+from tests.support import factory
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play
 from tests.support.play_driver import Engine
@@ -20,7 +21,6 @@ from uploader.errors import InputError
 from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import read
-from uploader.services import play
 from uploader.services.base import Prepared
 
 PACKAGE = "com.example.app"
@@ -43,7 +43,7 @@ def apk(workspace: Path, code: int = 7) -> Artifact:
 
 def prepare(workspace: Path, *files: Artifact, **given: str) -> Prepared:
     """The job that the inputs ask for."""
-    return play.prepare(make_inputs(workspace, target="play", **given), files)
+    return factory.prepare(make_inputs(workspace, target="play", **given), *files)
 
 
 def complaints(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:
@@ -174,7 +174,7 @@ def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) ->
     environ = {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(tmp_path), "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "3"}
     inputs, _ = read({**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, [])
     with pytest.raises(InputError, match="each of the 3 jobs"):
-        play.prepare(inputs, (bundle(tmp_path),))
+        factory.prepare(inputs, bundle(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> 
     environ = {"GITHUB_ACTIONS": "true", "GITHUB_REF_TYPE": "tag", "GITHUB_REF_NAME": "release/" + "x" * 60}
     given = {"GITHUB_WORKSPACE": str(tmp_path), "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}
     inputs, _ = read({**environ, **given}, [])
-    prepared = play.prepare(inputs, (bundle(tmp_path),))
+    prepared = factory.prepare(inputs, bundle(tmp_path))
     store = Play()
     Engine(store).drive(prepared.flow)
     assert store.live.tracks["beta"][0]["name"] == "release/" + "x" * 42

@@ -12,12 +12,11 @@ import yaml
 
 from google_emulator.specimens import Build, make_bundle
 from tests.services.test_play_prepare import full_workspace
-from tests.support.factory import make_inputs
+from tests.support.factory import make_inputs, prepare
 from tests.support.fake_play import Play, release
 from tests.support.play_driver import Engine
 from uploader.files.artifacts import find
 from uploader.files.workspace import Workspace
-from uploader.services import play as target
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "RECIPES.md"
 ACTION = "OWNER/google-release-uploader@v1"
@@ -77,7 +76,7 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     inputs = make_inputs(folder, **given)
     files = find(inputs.files, Workspace.of(inputs))
     engine = Engine(play)
-    engine.drive(target.prepare(inputs, files).flow)
+    engine.drive(prepare(inputs, *files).flow)
     return engine
 
 

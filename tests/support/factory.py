@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.recording_context import RecordingContext
+from uploader import plan
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
+from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
 from uploader.services.base import Batch, Call, Download, Outcome, Prepared, Sleep, Step, Upload
@@ -22,6 +24,11 @@ def make_inputs(workspace: Path, **given: str) -> Inputs:
     inputs, problems = read({**environ, "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace)}, [])
     assert not problems, problems
     return inputs
+
+
+def prepare(inputs: Inputs, *files: Artifact) -> Prepared:
+    """What the inputs' target makes of them, as in a run."""
+    return plan.prepare(inputs, files, Workspace.of(inputs))
 
 
 def make_file(workspace: Path, name: str, content: bytes = b"content", *, size: int | None = None) -> Artifact:

@@ -44,13 +44,15 @@ class NotOpened(Exception):
 class Workspace:
     """The folder of the run, what may be opened in it and outside it, and the credentials that are never opened.
 
-    `credentials` are paths that may exist; both what is there now and the places themselves are protected.
+    `credentials` are paths that may exist; both what is there now and the places themselves are protected. `temp` is
+    the CI system's folder for temporary files.
     """
 
     root: Path
     allow_outside: bool = False
     allow_symlinks: bool = False
     credentials: Sequence[Path] = ()
+    temp: Path | None = None
 
     @classmethod
     def of(cls, inputs: Inputs) -> Workspace:
@@ -60,7 +62,7 @@ class Workspace:
         for text in (inputs.credentials, inputs.platform.google_application_credentials, GCLOUD):
             with suppress(RuntimeError):  # a container's user may have no home
                 credentials.append(root / Path(text).expanduser())  # the text of a key leads to nothing that exists
-        return cls(root, inputs.allow_outside_workspace, inputs.allow_symlinks, credentials)
+        return cls(root, inputs.allow_outside_workspace, inputs.allow_symlinks, credentials, inputs.platform.temp)
 
     def access(self, input_name: str = "files", folder: str | None = None) -> Access:
         """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound."""

@@ -74,6 +74,7 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     found = Inputs(
         **values,
         platform=platform,
+        tag=platform.tag,
         names=_names(given, argv) if platform.kind != "github" else {},  # GitHub has our names
         texts=(*texts.values(), key),
         credential_files=(Path(path),) if path else (),

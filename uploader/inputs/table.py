@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from uploader.inputs import parsers
 from uploader.inputs.platform import Platform
 
 T = TypeVar("T")
+Record = TypeVar("Record", bound="CommonInputs")
 Show = Literal["", "usage", "help", "version"]
 UploadProtocol = Literal["auto", "resumable", "multipart", "simple"]
 Status = Literal["", "completed", "inProgress", "halted", "draft"]
@@ -47,11 +48,9 @@ ALL = Group("Every target")
 TRANSFER = Group("The transfer")
 FILES = Group("Files and machines")
 PLAY = Group("Google Play", ("play",))
-PLAY_SIGNED = replace(
-    PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull", "play-internal-sharing")
-)
-PLAY_APP = replace(PLAY, targets=(*PLAY_SIGNED.targets, "play-data-safety"))
 PLAY_TRACKS = replace(PLAY, targets=("play", "play-status", "play-rollout", "play-listing-pull"))
+PLAY_SIGNED = replace(PLAY, targets=(*PLAY_TRACKS.targets, "play-internal-sharing"))
+PLAY_APP = replace(PLAY, targets=(*PLAY_SIGNED.targets, "play-data-safety"))
 PLAY_LISTING = replace(PLAY, targets=("play", "play-listing-pull"))
 PLAY_OR_STATUS = replace(PLAY, targets=("play", "play-status"))
 PLAY_COMMIT = replace(PLAY, targets=("play", "play-rollout"))
@@ -62,6 +61,7 @@ OTA = replace(GAMES, targets=("ota",))
 ANY_METHOD = replace(GAMES, targets=(METHOD,))
 METADATA = replace(GAMES, targets=("gmail", "play-games", METHOD))
 METHOD_FILES = replace(FILES, targets=(METHOD,))
+HEADINGS = tuple(group.heading for group in (ALL, TRANSFER, FILES, PLAY, GMAIL, GAMES))
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class Field:
     """One row of the table.
 
     `default` is in writing; `otherwise` says what counts without a value where no default can be written. A `secret` is
-    never shown, not even when it is wrong, and is no option: the list of processes would show it to other users.
+    never shown, not even when it is wrong, and is no option: the list of processes would show it to other users. People
+    find the row `after` another one where its own record has another place for it.
     """
 
     attribute: str
@@ -80,6 +81,7 @@ class Field:
     otherwise: str = ""
     secret: bool = False
     many: bool = False
+    after: str = ""
 
     @property
     def name(self) -> str:
@@ -113,38 +115,63 @@ class Field:
         return self.meaning.split(". ", maxsplit=1)[0].rstrip(".").replace("`", "") + "."
 
 
-def _given(group: Group, parse: Callable[[str], T], default: str, meaning: str) -> T:
+def _given(group: Group, parse: Callable[[str], T], default: str, meaning: str, **more: Any) -> T:
     """An input whose default is a value that people could write themselves."""
-    row = partial(Field, group=group, parse=parse, default=default, meaning=meaning)
+    row = partial(Field, group=group, parse=parse, default=default, meaning=meaning, **more)
     return field(default=parse(default), metadata={"row": row})
 
 
-def _optional(
-    group: Group, parse: Callable[[str], T], empty: T, meaning: str, *, otherwise: str = "", secret: bool = False
-) -> T:
+def _optional(group: Group, parse: Callable[[str], T], empty: T, meaning: str, **more: Any) -> T:
     """An input that may stay empty."""
-    row = partial(Field, group=group, parse=parse, default="", meaning=meaning, otherwise=otherwise, secret=secret)
-    return field(default=empty, metadata={"row": partial(row, many=empty == ())})
+    row = partial(Field, group=group, parse=parse, default="", meaning=meaning, many=empty == (), **more)
+    return field(default=empty, metadata={"row": row})
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
+# One record for each reader: `Inputs.part` makes it, and it holds nothing else.
+# A row is read as one: the type, the parser and the default, and below them the meaning.
+# fmt: off
+@dataclass(frozen=True, repr=False)
+class CommonInputs:
+    """What every target reads."""
 
-    `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and filled in where they are used. `lasting_state` says that
-    somebody chose the state folder, and so keeps it from release to release. `credential_files` hold secrets beside
-    those that inputs name; `names` say how inputs are called where the run was started, if differently; `warnings` are
-    sentences about what was given and does not count, `texts` whatever was given: a key may stand where none belongs.
-    """
-
-    # A row is read as one: the type, the parser and the default, and below them the meaning.
-    # fmt: off
     target: str = _optional(ALL, parsers.target(TARGETS), "",
         "`play`, `play-internal-sharing`, `play-data-safety`, `gmail`, `play-games`, `ota`, or any Google upload "
         "method. Such a method is named by its id: `drive.files.create`, `storage.objects.insert`. Without files: "
         "`play-status` reports what is on Google Play, `play-rollout` takes a staged rollout one step further, "
         "`play-listing-pull` writes the live store listing to files.")
+    files: tuple[str, ...] = _optional(ALL, parsers.items, (),
+        "Paths and globs (including `**`) relative to the workspace, one per line or separated by commas. Use `?` for "
+        "a comma in a name. Files are sent in the order of the patterns, sorted within each pattern, and each file "
+        "once; folders are skipped. A pattern that matches nothing is an error. `gha-creds-*.json` is never uploaded. "
+        "`-` or a named pipe is a stream of unknown size.", after="impersonate_user")
+    dry_run: bool = _given(ALL, parsers.boolean, "false",
+        "Do everything except the final, irreversible step. It runs the offline checks; for Play it then uploads to a "
+        "temporary edit, validates it and deletes it, and for other targets it only obtains a token.", after="files")
+    upload_protocol: UploadProtocol = _given(TRANSFER, parsers.choice(UploadProtocol), "auto",
+        "`auto`, `resumable`, `multipart` or `simple`. `auto` means resumable, except where the method does not "
+        "support it, or where the file has at most 1 MiB and repeating the upload would replace it instead of adding "
+        "another. A mail is always resumable.")
+    api_endpoint: str = _optional(TRANSFER, parsers.endpoint, "",
+        "Another root URL for the API: https, or http on loopback. On loopback the token exchange of a keyless login "
+        "goes there too. `emulator` starts the embedded emulator inside this run, and nothing is published.",
+        otherwise="the API's own", after="state_key")
+    shard: tuple[int, int] | None = _optional(FILES, parsers.shard, None,
+        "Upload only this part of the files, such as `2/5` for the second of five. The split is the same in every job "
+        "of a matrix.", otherwise="GitLab's `CI_NODE_INDEX/CI_NODE_TOTAL`, else all")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"  # its values may hold credentials, also where none belong
+
+    @property
+    def rehearsal(self) -> bool:
+        """Whether all of it happens inside this process, against the embedded emulator."""
+        return self.api_endpoint == parsers.EMULATOR
+
+
+@dataclass(frozen=True, repr=False)
+class LoginInputs(CommonInputs):
+    """What a login reads. No target is given any of it."""
+
     credentials: str = _optional(ALL, parsers.text, "",
         "A service-account key or any other google-auth credential configuration: JSON, its base64, or a path.",
         otherwise="`GOOGLE_APPLICATION_CREDENTIALS`, else application default credentials", secret=True)
@@ -155,58 +182,12 @@ class Inputs:
         "Keyless login: the e-mail address of the service account to act as.")
     impersonate_user: str = _optional(ALL, parsers.address, "",
         "The e-mail address of the user to act as, through domain-wide delegation (Gmail).")
-    files: tuple[str, ...] = _optional(ALL, parsers.items, (),
-        "Paths and globs (including `**`) relative to the workspace, one per line or separated by commas. Use `?` for "
-        "a comma in a name. Files are sent in the order of the patterns, sorted within each pattern, and each file "
-        "once; folders are skipped. A pattern that matches nothing is an error. `gha-creds-*.json` is never uploaded. "
-        "`-` or a named pipe is a stream of unknown size.")
-    dry_run: bool = _given(ALL, parsers.boolean, "false",
-        "Do everything except the final, irreversible step. It runs the offline checks; for Play it then uploads to a "
-        "temporary edit, validates it and deletes it, and for other targets it only obtains a token.")
-    job_summary: bool = _given(ALL, parsers.boolean, "true", "Write the job summary.")
-    upload_protocol: UploadProtocol = _given(TRANSFER, parsers.choice(UploadProtocol), "auto",
-        "`auto`, `resumable`, `multipart` or `simple`. `auto` means resumable, except where the method does not "
-        "support it, or where the file has at most 1 MiB and repeating the upload would replace it instead of adding "
-        "another. A mail is always resumable.")
-    chunk_size: int | None = _given(TRANSFER, parsers.size, "auto",
-        "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole file goes in "
-        "one request, after an interruption the rest in chunks of growing size (OTA: first in one again).")
-    concurrency: int | None = _given(TRANSFER, parsers.files_at_once, "auto",
-        "How many files to upload at once, 1 to 64, if the service allows it. `auto` is 16 for files of at most 8 MiB, "
-        "and 4 for larger ones and for what changes one Play edit.")
-    max_retries: int = _given(TRANSFER, parsers.integer(0, 100), "5",
-        "How many retries without progress before giving up, 0 to 100.")
-    retry_deadline: float = _given(TRANSFER, parsers.duration(0, 7 * DAY), "30m",
-        "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. Where the next wait "
-        "would pass it, the file has failed, and no further file is begun; the run ends with 75. As long as nothing "
-        "fails, a run may take longer.")
-    stall_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "60s",
-        "Treat a connection as broken after this long without any data.")
-    finalize_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "10m",
-        "How long to wait for the response after the last byte.")
-    state_dir: Path | None = _optional(TRANSFER, parsers.folder, None,
-        "The folder in which unfinished uploads are recorded, encrypted, for the next run.",
-        otherwise="`$RUNNER_TEMP/uploader`, else the user's state folder")
-    state_key: str = _optional(TRANSFER, parsers.state_key, "",
-        "A secret of at least 16 characters that encrypts the contents of `state-dir`. Needed where the credential "
-        "contains no lasting secret, as with a keyless login; without either nothing is kept, and the log says so.",
-        otherwise="derived from the service-account key", secret=True)
-    api_endpoint: str = _optional(TRANSFER, parsers.endpoint, "",
-        "Another root URL for the API: https, or http on loopback. On loopback the token exchange of a keyless login "
-        "goes there too. `emulator` starts the embedded emulator inside this run, and nothing is published.",
-        otherwise="the API's own")
+    platform: Platform = Platform()
 
-    shard: tuple[int, int] | None = _optional(FILES, parsers.shard, None,
-        "Upload only this part of the files, such as `2/5` for the second of five. The split is the same in every job "
-        "of a matrix.", otherwise="GitLab's `CI_NODE_INDEX/CI_NODE_TOTAL`, else all")
-    allow_outside_workspace: bool = _given(FILES, parsers.boolean, "false",
-        "Accept files that are outside the workspace, for example behind a symbolic link.")
-    allow_symlinks: bool = _given(FILES, parsers.boolean, "false",
-        "Follow symbolic links out of the folder that an input for texts, notes, images, symbols or mails names. Links "
-        "within that folder are always followed; links to a credential, or into `.git`, `.ssh` or `.env*`, never are.")
-    media_type: str = _optional(METHOD_FILES, parsers.media_type, "",
-        "Any method: the media type of the files, such as `text/html`. If it is not given, a type in `metadata` is "
-        "used; if both are given, they must be the same.", otherwise="by `metadata`, else by the file")
+
+@dataclass(frozen=True, repr=False)
+class TrackInputs(CommonInputs):
+    """What is read by all that look at an app's tracks, if only to refuse it."""
 
     package_name: str = _optional(PLAY_APP, parsers.package_name, "",
         "The app's package name; required where no artifact is sent.", otherwise="read from the artifact")
@@ -217,8 +198,46 @@ class Inputs:
     status: Status = _optional(PLAY, parsers.choice(Status), "",
         "The release's status: `completed`, `inProgress`, `halted` or `draft`.",
         otherwise="`completed`, or `inProgress` with `user-fraction`")
+    existing_edit_id: str = _optional(PLAY_TRACKS, parsers.word, "", "Use this open edit instead of a new one.",
+        after="on_version_conflict")
+    wait_for: WaitFor = _optional(PLAY_OR_STATUS, parsers.choice(WaitFor), "",
+        "Wait for the review, after the commit or with `play-status` alone: `approved` or `published`. A rejected "
+        "release ends with exit code 6, an elapsed `wait-deadline` with 75.", after="expected_certificate")
+
+
+@dataclass(frozen=True, repr=False)
+class StatusInputs(TrackInputs):
+    """What `play-status` reads."""
+
+    wait_deadline: float = _given(PLAY_OR_STATUS, parsers.duration(0, 7 * DAY), "30m",
+        "How long to wait for the review, or for the universal APK; `0s` checks once.", after="wait_for")
+    universal_apk: str = _optional(PLAY_OR_STATUS, parsers.version_path, "",
+        "Where to write the universal APK that Google Play generates from the bundle and signs. With several bundles "
+        "the path needs `{version-code}`. With `play-status` it is the one of the newest release.",
+        after="wait_deadline")
+
+
+@dataclass(frozen=True, repr=False)
+class CommitInputs(TrackInputs):
+    """What is read by both that change a release."""
+
     user_fraction: float | None = _optional(PLAY, parsers.fraction, None,
         "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %.")
+    commit: bool = _given(PLAY_COMMIT, parsers.boolean, "true",
+        "Commit the edit. With `false` it is left open, and its id is the output `edit-id`.", after="existing_edit_id")
+    changes_not_sent_for_review: NotSentForReview = _given(PLAY_COMMIT, parsers.choice(NotSentForReview), "auto",
+        "`auto` (as Google requires), `true` or `false`.", after="commit")
+    changes_in_review: ChangesInReview = _given(PLAY_COMMIT, parsers.choice(ChangesInReview), "error",
+        "When changes are in review: `error` leaves them alone, `cancel` withdraws them.",
+        after="changes_not_sent_for_review")
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseInputs(CommitInputs, StatusInputs):
+    """What `play` reads, for one app. `lasting_state` says that somebody chose the state folder, and so keeps it from
+    release to release; `tag` is the one that the CI system builds.
+    """
+
     release_name: str = _optional(PLAY, parsers.line, "", "The name of the release.", otherwise="the tag")
     whats_new: str = _optional(PLAY, parsers.text, "",
         "Release notes instead of a directory: a text in the app's default language, or `locale: text` as YAML.")
@@ -264,24 +283,17 @@ class Inputs:
     on_version_conflict: OnVersionConflict = _given(PLAY, parsers.choice(OnVersionConflict), "reuse",
         "What to do if the version code was uploaded before: `reuse` or `fail`. Only an artifact with the same SHA-256 "
         "is reused.")
-    existing_edit_id: str = _optional(PLAY_TRACKS, parsers.word, "", "Use this open edit instead of a new one.")
-    commit: bool = _given(PLAY_COMMIT, parsers.boolean, "true",
-        "Commit the edit. With `false` it is left open, and its id is the output `edit-id`.")
-    changes_not_sent_for_review: NotSentForReview = _given(PLAY_COMMIT, parsers.choice(NotSentForReview), "auto",
-        "`auto` (as Google requires), `true` or `false`.")
-    changes_in_review: ChangesInReview = _given(PLAY_COMMIT, parsers.choice(ChangesInReview), "error",
-        "When changes are in review: `error` leaves them alone, `cancel` withdraws them.")
     expected_certificate: str = _optional(PLAY_SIGNED, parsers.certificate, "",
         "SHA-256 of the certificate that must have signed the artifacts, with or without colons. `keytool` and the "
         "Play Console show it.")
-    wait_for: WaitFor = _optional(PLAY_OR_STATUS, parsers.choice(WaitFor), "",
-        "Wait for the review, after the commit or with `play-status` alone: `approved` or `published`. A rejected "
-        "release ends with exit code 6, an elapsed `wait-deadline` with 75.")
-    wait_deadline: float = _given(PLAY_OR_STATUS, parsers.duration(0, 7 * DAY), "30m",
-        "How long to wait for the review, or for the universal APK; `0s` checks once.")
-    universal_apk: str = _optional(PLAY_OR_STATUS, parsers.version_path, "",
-        "Where to write the universal APK that Google Play generates from the bundle and signs. With several bundles "
-        "the path needs `{version-code}`. With `play-status` it is the one of the newest release.")
+    lasting_state: bool = False
+    tag: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class RolloutInputs(CommitInputs):
+    """What `play-rollout` reads."""
+
     rollout_steps: tuple[float, ...] = _optional(ROLLOUT, parsers.rollout_steps, (),
         "`play-rollout`: ascending shares of the users, such as `1%, 5%, 20%, 50%, 100%` or `0.01, 0.05`. Each run "
         "goes at most one step further; `100%` completes the release.")
@@ -296,6 +308,11 @@ class Inputs:
         "`play-rollout`: how many days of measurements to use, counted back from the newest.")
     gate_max_age: float = _given(ROLLOUT, parsers.duration(3600, 28 * DAY), "72h",
         "`play-rollout`: how old the newest day of measurements may be. If it is older, the rollout is held.")
+
+
+@dataclass(frozen=True, repr=False)
+class MailInputs(CommonInputs):
+    """What `gmail` reads."""
 
     gmail_action: GmailAction = _given(GMAIL, parsers.choice(GmailAction), "send",
         "`send`, `draft`, `draft-update`, `draft-send`, `insert` or `import`. `files` are the attachments.")
@@ -313,7 +330,55 @@ class Inputs:
     mail_html_file: str = _optional(GMAIL, parsers.line, "", "A file with the HTML body, instead of `mail-html`.")
     draft_id: str = _optional(GMAIL, parsers.word, "", "The draft to update or to send.")
     user_id: str = _given(GMAIL, parsers.word, "me", "The mailbox; `me` is the user who is logged in or impersonated.")
+    metadata: str = _optional(METADATA, parsers.text, "",
+        "JSON that is sent along with the file. For any method it is the metadata part, for Play Games the image's "
+        'resource, for Gmail `{"threadId": …, "labelIds": […]}`, or for a draft `{"message": {…}}` containing these. '
+        "For Gmail it can also hold the whole mail as `raw`, in base64url, instead of an upload.", after="params")
 
+
+@dataclass(frozen=True, repr=False)
+class Inputs(MailInputs, RolloutInputs, ReleaseInputs, LoginInputs):
+    """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
+
+    `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `lasting_state` says that
+    somebody chose the state folder, and so keeps it from release to release. `credential_files` hold secrets beside
+    those that inputs name; `names` say how inputs are called where the run was started, if differently; `warnings` are
+    sentences about what was given and does not count, `texts` whatever was given: a key may stand where none belongs.
+    """
+
+    job_summary: bool = _given(ALL, parsers.boolean, "true", "Write the job summary.")
+    chunk_size: int | None = _given(TRANSFER, parsers.size, "auto",
+        "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole file goes in "
+        "one request, after an interruption the rest in chunks of growing size (OTA: first in one again).")
+    concurrency: int | None = _given(TRANSFER, parsers.files_at_once, "auto",
+        "How many files to upload at once, 1 to 64, if the service allows it. `auto` is 16 for files of at most 8 MiB, "
+        "and 4 for larger ones and for what changes one Play edit.")
+    max_retries: int = _given(TRANSFER, parsers.integer(0, 100), "5",
+        "How many retries without progress before giving up, 0 to 100.")
+    retry_deadline: float = _given(TRANSFER, parsers.duration(0, 7 * DAY), "30m",
+        "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. Where the next wait "
+        "would pass it, the file has failed, and no further file is begun; the run ends with 75. As long as nothing "
+        "fails, a run may take longer.")
+    stall_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "60s",
+        "Treat a connection as broken after this long without any data.")
+    finalize_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "10m",
+        "How long to wait for the response after the last byte.")
+    state_dir: Path | None = _optional(TRANSFER, parsers.folder, None,
+        "The folder in which unfinished uploads are recorded, encrypted, for the next run.",
+        otherwise="`$RUNNER_TEMP/uploader`, else the user's state folder")
+    state_key: str = _optional(TRANSFER, parsers.state_key, "",
+        "A secret of at least 16 characters that encrypts the contents of `state-dir`. Needed where the credential "
+        "contains no lasting secret, as with a keyless login; without either nothing is kept, and the log says so.",
+        otherwise="derived from the service-account key", secret=True)
+    allow_outside_workspace: bool = _given(FILES, parsers.boolean, "false",
+        "Accept files that are outside the workspace, for example behind a symbolic link.")
+    allow_symlinks: bool = _given(FILES, parsers.boolean, "false",
+        "Follow symbolic links out of the folder that an input for texts, notes, images, symbols or mails names. Links "
+        "within that folder are always followed; links to a credential, or into `.git`, `.ssh` or `.env*`, never are.")
+    media_type: str = _optional(METHOD_FILES, parsers.media_type, "",
+        "Any method: the media type of the files, such as `text/html`. If it is not given, a type in `metadata` is "
+        "used; if both are given, they must be the same.", otherwise="by `metadata`, else by the file")
     resource_id: str = _optional(GAMES, parsers.word, "", "Play Games: the id of the achievement or leaderboard.")
     image_type: ImageType = _optional(GAMES, parsers.choice(ImageType), "",
         "Play Games: `ACHIEVEMENT_ICON` or `LEADERBOARD_ICON`.")
@@ -321,27 +386,16 @@ class Inputs:
     package_title: str = _optional(OTA, parsers.line, "", "OTA: the title of the package.")
     params: str = _optional(ANY_METHOD, parsers.text, "",
         "Any method: a YAML or JSON map of its path and query parameters.")
-    metadata: str = _optional(METADATA, parsers.text, "",
-        "JSON that is sent along with the file. For any method it is the metadata part, for Play Games the image's "
-        'resource, for Gmail `{"threadId": …, "labelIds": […]}`, or for a draft `{"message": {…}}` containing these. '
-        "For Gmail it can also hold the whole mail as `raw`, in base64url, instead of an upload.")
     # fmt: on
-
-    lasting_state: bool = False
-    platform: Platform = Platform()
     names: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     credential_files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     show: Show = ""
 
-    def __repr__(self) -> str:
-        return "Inputs(…)"  # its values hold the credentials
-
-    @property
-    def rehearsal(self) -> bool:
-        """Whether all of it happens inside this process, against the embedded emulator."""
-        return self.api_endpoint == parsers.EMULATOR
+    def part(self, record: type[Record]) -> Record:
+        """What one reader is given: these inputs and no others."""
+        return record(**{each.name: getattr(self, each.name) for each in dataclasses.fields(record)})
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -352,5 +406,10 @@ class Inputs:
 
 @cache
 def fields() -> tuple[Field, ...]:
-    """Every input of the contract, as the help and the reference lay them out."""
-    return tuple(each.metadata["row"](each.name) for each in dataclasses.fields(Inputs) if each.metadata)
+    """Every input of the contract, as the help and the reference lay them out: by heading, then as the records do."""
+    rows: list[Field] = [each.metadata["row"](each.name) for each in dataclasses.fields(Inputs) if each.metadata]
+    rows.sort(key=lambda row: HEADINGS.index(row.group.heading))
+    for row in [row for row in rows if row.after]:
+        rows.remove(row)
+        rows.insert([one.attribute for one in rows].index(row.after) + 1, row)
+    return tuple(rows)

@@ -12,8 +12,8 @@ from uploader.files.android.listing import store_listing
 from uploader.files.android.notes import inline_notes, release_names, release_notes
 from uploader.files.artifacts import Artifact, inspect
 from uploader.files.workspace import Workspace
-from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
+from uploader.inputs.table import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
 from uploader.services.play.release import flow
@@ -24,15 +24,14 @@ from uploader.services.play.tracks import in_words, named
 from uploader.text import format_size, plural
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: ReleaseInputs, files: tuple[Artifact, ...], workspace: Workspace) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
-    supplementary = tuple(supplementary_files(inputs, files, artifacts, problems))
-    notes, names = _notes(inputs, artifacts, problems)
-    folder = inputs.images_directory
-    listing = store_listing(folder, Workspace.of(inputs), problems) if folder else None
+    supplementary = tuple(supplementary_files(inputs, files, artifacts, workspace, problems))
+    notes, names = _notes(inputs, artifacts, workspace, problems)
+    listing = store_listing(inputs.images_directory, workspace, problems) if inputs.images_directory else None
     package = _package(inputs, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
@@ -52,7 +51,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         artifacts=artifacts,
         tracks=tracks,
         options=options,
-        default_name=inputs.platform.tag[:MAX_RELEASE_NAME],
+        default_name=inputs.tag[:MAX_RELEASE_NAME],
         notes=notes,
         names=names,
         copy_notes=LAST_RELEASE in (inputs.whats_new, inputs.whats_new_directory),
@@ -75,7 +74,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
         review=review.goal_of(inputs, tracks, problems) if inputs.wait_for else None,
-        universal_apk=universal_apk.goal_of(inputs, artifacts, problems) if inputs.universal_apk else None,
+        universal_apk=universal_apk.goal_of(inputs, artifacts, workspace, problems) if inputs.universal_apk else None,
     )
     problems.raise_if_any()
     return Prepared(
@@ -89,10 +88,10 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
 
 
 def _notes(
-    inputs: Inputs, artifacts: Sequence[Artifact], problems: Problems
+    inputs: ReleaseInputs, artifacts: Sequence[Artifact], workspace: Workspace, problems: Problems
 ) -> tuple[Mapping[str | None, Notes], Mapping[str | None, str]]:
     """Release notes by track, and names of releases, under None those of every other track."""
-    name, text, workspace = inputs.whats_new_directory, inputs.whats_new, Workspace.of(inputs)
+    name, text = inputs.whats_new_directory, inputs.whats_new
     if name and text:
         problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
     if text and text != LAST_RELEASE:
@@ -106,7 +105,7 @@ def _notes(
     return {track: tuple(texts.items()) for track, texts in notes.items()}, names
 
 
-def _package(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> str:
+def _package(inputs: ReleaseInputs, artifacts: tuple[Artifact, ...], problems: Problems) -> str:
     packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
     given = inputs.package_name
     if len(packages) > 1:
@@ -134,7 +133,7 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
             problems.add("files", what, "each version once")
 
 
-def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
+def _check_release(inputs: ReleaseInputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Whether it is clear what goes where."""
     releasing = _releases(inputs, files)
     if files and inputs.promote_from:
@@ -163,7 +162,7 @@ def _check_release(inputs: Inputs, files: tuple[Artifact, ...], problems: Proble
         problems.add("shard", what, accepted)
 
 
-def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problems) -> None:
+def _check_status(inputs: ReleaseInputs, files: tuple[Artifact, ...], problems: Problems) -> None:
     """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
     new, status, fraction = _makes_release(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
@@ -184,31 +183,31 @@ def _check_status(inputs: Inputs, files: tuple[Artifact, ...], problems: Problem
             problems.add("countries", what, accepted, code="countries-not-allowed")
 
 
-def _releases(inputs: Inputs, files: Sequence[Artifact]) -> bool:
+def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
     """Whether the tracks get a release, or the one that is there is changed."""
     said = (inputs.status, inputs.release_name, inputs.whats_new, inputs.whats_new_directory, inputs.countries)
     numbers = (inputs.user_fraction, inputs.in_app_update_priority)
     return any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
 
 
-def _makes_release(inputs: Inputs, files: Sequence[Artifact]) -> bool:
+def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
     """Whether a release comes to the track, rather than a change to the one that is there."""
     return bool(files or inputs.promote_from or _retained(inputs))
 
 
-def _retained(inputs: Inputs) -> tuple[str, ...]:
+def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
     """The version codes to retain that are named."""
     return tuple(code for code in inputs.version_codes_to_retain if code != LAST_RELEASE)
 
 
-def _warnings(inputs: Inputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
+def _warnings(inputs: ReleaseInputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
     if inputs.dry_run and inputs.existing_edit_id:
         yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
     if inputs.images_prune and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
     if len(inputs.release_name) > MAX_RELEASE_NAME:
         yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows {MAX_RELEASE_NAME}."
-    elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.platform.tag) > MAX_RELEASE_NAME:
+    elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.tag) > MAX_RELEASE_NAME:
         yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
     if (artifacts or inputs.promote_from) and inputs.status == "halted":
         yield "`status: halted`: Google Play halts only a release that is on the track already."

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
+from uploader.inputs.table import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play.tracks import STANDARD, describe, meant
 
 SHARE = 0.1  # of users who have the release in progress
 
 
-def live_app(inputs: Inputs, prepared: Prepared) -> tuple[dict[str, Any], str]:
-    """The emulator's configuration, and the line that tells of it; both empty where there is no app, or none before."""
+def live_app(inputs: ReleaseInputs, min_users: int, prepared: Prepared) -> tuple[dict[str, Any], str]:
+    """The emulator's configuration, and the line that tells of it; both empty where there is no app, or none before.
+
+    `inputs` may be those of any target; `min_users` is `gate-min-users`.
+    """
     retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
     ours = [*prepared.version_codes, *map(int, inputs.promote_version_codes), *retained]
     latest = min(ours, default=2) - 1
@@ -40,7 +43,7 @@ def live_app(inputs: Inputs, prepared: Prepared) -> tuple[dict[str, Any], str]:
         "apps": {prepared.package: {"tracks": found, "artifacts": [{"versionCode": code} for code in retained]}}
     }
     if inputs.target == "play-rollout":
-        users = 1000 + 100 * inputs.gate_min_users
+        users = 1000 + 100 * min_users
         healthy = {"users": users, "userPerceivedCrashRate": 0.0001, "userPerceivedAnrRate": 0.0001}
         config["vitals"] = {prepared.package: {"versions": {str(code): healthy for code in (latest, latest + 1)}}}
         told += ", with measurements of healthy days"

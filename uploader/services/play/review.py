@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from uploader.errors import ApiError, Problems, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
-from uploader.inputs import Inputs
+from uploader.inputs.table import ReleaseInputs, StatusInputs
 from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_requests import CONSOLE, ROOT, entries
@@ -51,12 +51,12 @@ class ReviewGoal:
     rehearsal: bool = False
 
 
-def goal_of(inputs: Inputs, tracks: Sequence[str], problems: Problems) -> ReviewGoal:
+def goal_of(inputs: StatusInputs, tracks: Sequence[str], problems: Problems) -> ReviewGoal:
     """What the inputs say is waited for; `tracks` are those that get a release."""
-    if inputs.target == "play" and not (inputs.commit and tracks):
+    if isinstance(inputs, ReleaseInputs) and not (inputs.commit and tracks):
         what = "no release is committed, so there is nothing to wait for."
         problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")
-    if inputs.target == "play" and inputs.changes_not_sent_for_review == "true":
+    if isinstance(inputs, ReleaseInputs) and inputs.changes_not_sent_for_review == "true":
         what = "what is not sent for review is not reviewed."
         problems.add("wait-for", what, "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`")
     if inputs.status == "draft":

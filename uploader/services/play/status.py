@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 from uploader.errors import ApiError, Problems, ReleaseRefused
 from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.workspace import Workspace
+from uploader.inputs.table import StatusInputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps
 from uploader.services.play import edit_requests, review, tracks, universal_apk
@@ -46,7 +47,7 @@ class StatusJob:
     rehearsal: bool = False
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: StatusInputs, files: tuple[Artifact, ...], workspace: Workspace) -> Prepared:
     """Checks the inputs. Raises InputError with every problem."""
     problems = Problems()
     if files:
@@ -54,7 +55,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     batch.require(problems, package_name=inputs.package_name)
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
-    apk = universal_apk.goal_of(inputs, (), problems) if inputs.universal_apk else None
+    apk = universal_apk.goal_of(inputs, (), workspace, problems) if inputs.universal_apk else None
     problems.raise_if_any()
     apk = None if inputs.dry_run else apk
     job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk, inputs.rehearsal)

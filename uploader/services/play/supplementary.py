@@ -21,24 +21,25 @@ from uploader.files.android.limits import expansion_file
 from uploader.files.android.map_ids import ids_of_artifact, ids_of_mapping, mapping_file, same_build
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace, path_hint, printable
-from uploader.inputs import Inputs
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
+from uploader.inputs.table import ReleaseInputs
 from uploader.services.play.release_job import SupplementaryFile, version_code
 
 DebugFile: TypeAlias = Literal["mapping", "symbols"]
+_Artifacts: TypeAlias = tuple[Artifact, ...]
 _INPUTS: Mapping[DebugFile, str] = {"mapping": "mapping-file", "symbols": "debug-symbols"}
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
 _HEAD = 64 << 10  # bytes of a mapping; what R8 writes before the first class has some four hundred
 
 
 def supplementary_files(
-    inputs: Inputs, files: tuple[Artifact, ...], readable: tuple[Artifact, ...], problems: Problems
+    inputs: ReleaseInputs, files: _Artifacts, readable: _Artifacts, workspace: Workspace, problems: Problems
 ) -> Iterator[SupplementaryFile]:
     """All that goes with the artifacts: what bundles carry, and what the inputs name.
 
     `readable` are those of `files` that could be read, with their manifests.
     """
-    matching = _Matching(inputs, files, readable, problems)
+    matching = _Matching(inputs, files, readable, workspace, problems)
     yield from matching.debug_files("mapping")
     yield from matching.debug_files("symbols")
     yield from matching.expansion_files("main", inputs.expansion_file_main)
@@ -49,7 +50,7 @@ class _Matching:
     """The files of a run, and the artifacts that they are matched with."""
 
     def __init__(
-        self, inputs: Inputs, files: tuple[Artifact, ...], readable: tuple[Artifact, ...], problems: Problems
+        self, inputs: ReleaseInputs, files: _Artifacts, readable: _Artifacts, workspace: Workspace, problems: Problems
     ) -> None:
         self._paths: Mapping[DebugFile, FilesByVersion] = {
             "mapping": inputs.mapping_file,
@@ -58,7 +59,7 @@ class _Matching:
         self._files, self._readable = files, readable
         self._split = inputs.shard is not None and inputs.shard[1] > 1  # other jobs have other files of the release
         self._complete = len(readable) == len(files) and not self._split  # every artifact of the release is known
-        self._workspace, self._temp, self._problems = Workspace.of(inputs), inputs.platform.temp, problems
+        self._workspace, self._problems = workspace, problems
 
     def debug_files(self, kind: DebugFile) -> Iterator[SupplementaryFile]:
         """What the bundles carry, and what the input names; a file that is named twice is read once."""
@@ -141,8 +142,8 @@ class _Matching:
 
     def _symbols(self, name: str) -> Artifact:
         """Native symbols, packed where they are a folder: each in one of its own, which goes when the process ends."""
-        folder = self._temp if self._temp and self._temp.is_dir() else None
-        temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder))
+        folder = self._workspace.temp
+        temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder if folder and folder.is_dir() else None))
         atexit.register(shutil.rmtree, temp, ignore_errors=True)
         return native.debug_symbols(name, self._workspace, temp, self._problems)
 
@@ -151,5 +152,5 @@ def _carries(artifact: Artifact, kind: str) -> bool:
     return artifact.manifest is not None and kind in artifact.manifest.carries
 
 
-def _names(artifacts: tuple[Artifact, ...] | list[Artifact]) -> str:
+def _names(artifacts: _Artifacts | list[Artifact]) -> str:
     return ", ".join(artifact.name for artifact in artifacts)

@@ -31,7 +31,7 @@ from uploader.files.android.signatures import signers_by_any_scheme
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
-from uploader.inputs import Inputs
+from uploader.inputs.table import ReleaseInputs, StatusInputs
 from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context, Download, Downloaded, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
@@ -57,14 +57,16 @@ class UniversalApkGoal:
         return replace(self.destination, path=self.destination.path.replace(PLACE, code))
 
 
-def goal_of(inputs: Inputs, artifacts: tuple[Artifact, ...], problems: Problems) -> UniversalApkGoal:
+def goal_of(
+    inputs: StatusInputs, artifacts: tuple[Artifact, ...], workspace: Workspace, problems: Problems
+) -> UniversalApkGoal:
     """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the problems."""
-    goal = UniversalApkGoal(Destination(Workspace.of(inputs), NAME, inputs.universal_apk), inputs.wait_deadline)
+    goal = UniversalApkGoal(Destination(workspace, NAME, inputs.universal_apk), inputs.wait_deadline)
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
     for name in (name for name, one in manifests.items() if one.kind == "apk"):
         what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only from a bundle."
         problems.add(NAME, what, "together with bundles (.aab)")
-    if inputs.target == "play" and not (inputs.files and inputs.commit):
+    if isinstance(inputs, ReleaseInputs) and not (inputs.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
         problems.add(NAME, what, "with `files` and `commit: true`, or with `target: play-status`")
     taken = {os.path.realpath(artifact.location) for artifact in artifacts}
