@@ -154,7 +154,10 @@ def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
 
 @pytest.mark.parametrize(
     "emulator",
-    [{"rotated": "Newer"}, {"rotated": "Newer", "certificate": hashlib.sha256(certificate("Newer")).hexdigest()}],
+    [
+        {"rotated": "Newer", "keys": 2, **more}
+        for more in ({}, {"certificate": hashlib.sha256(certificate("Newer")).hexdigest()})
+    ],
     indirect=True,
     ids=["older", "newer"],
 )
@@ -162,6 +165,7 @@ def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
     """The newer one signs in v3.1 for new devices, the older one in v3 for the others; both have signed the APK."""
     ended = job.run(PLAY)
     assert ended.code == 0, ended.log
+    assert "Google Play signs version 42 with 2 keys; the APK of the first is fetched." in ended.log
     assert ended.outputs["universal-apk"] == "dist/app.apk"
 
 

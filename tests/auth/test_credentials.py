@@ -223,6 +223,7 @@ def short_key() -> str:
         ({"project_info": {}, "client": []}, "this is google-services.json, not a credential"),
         ({"type": "service_account"}, "fields `client_email`, `private_key`, `token_uri`"),
         (service_account(client_email=5), "field `client_email`"),
+        (service_account(client_email="uploader"), "`client_email` is not an e-mail address"),
         (service_account(private_key="secret-part"), "BEGIN line"),
         (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
         (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is cut off or damaged"),

@@ -82,3 +82,4 @@ def test_a_language_without_a_text_is_a_warning() -> None:
     """There are no notes for it then."""
     (warning,) = inline_notes("en-US: a\nde-DE: ''")[1]
     assert "the text for `de-DE` is empty" in warning
+    assert "the text has 251 characters but 502 in UTF-16" in inline_notes("😀" * 251)[1][0]

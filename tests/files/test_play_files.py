@@ -163,6 +163,8 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
     write(tmp_path, {"whatsnew-en-US": "ü" * 500 + "\n", "whatsnew-de-DE": "日" * 501})
     (problem,) = note_problems(tmp_path)
     assert problem.endswith("whatsnew-de-DE has 501 characters; Play accepts at most 500.")
+    (tmp_path / "whatsnew-de-DE").write_text("😀" * 500)
+    assert "has 500 characters but 1000 in UTF-16" in checked(release_notes, *named(tmp_path), (), ())[1][0]
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,13 @@ def test_images_of_a_wrong_size_are_refused(tmp_path: Path, name: str, width: in
     found, _ = image_result(tmp_path, name, png(width, height))
     assert len(found) == 1
     assert sentence in found[0]
+
+
+def test_images_against_googles_advice_are_a_warning(tmp_path: Path) -> None:
+    """Documented in the console, not enforced by the API: people decide."""
+    assert "asks for square wear" in image_result(tmp_path / "1", "wearScreenshots/1.png", png(384, 400))[1][0]
+    assert "more than twice the other" in image_result(tmp_path / "2", "tvScreenshots/1.png", png(400, 801))[1][0]
+    assert "asks for 1080 or more" in image_result(tmp_path / "3", "tenInchScreenshots/1.png", png(1079, 1920))[1][0]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any
@@ -339,20 +340,36 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_told(at_once: bool) -> None:
-    """Other jobs' part of the edit can't be made again: the run opens no edit, and says that nobody knows.
+@pytest.mark.parametrize(
+    ("asked", "failure", "committed"),
+    [
+        ({"retained": ("2",)}, "", "true"),
+        ({"promote_from": "beta"}, "what this run put into it is not live", "false"),
+        ({"retained": ("2",)}, "it is not known whether it was committed", ""),
+        ({"tracks": ()}, "it is not known whether it was committed", ""),
+    ],
+)
+def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_looked_up(
+    at_once: bool, asked: dict[str, Any], failure: str, committed: str
+) -> None:
+    """Other jobs' part of it can't be made again: the release is seen to be live, or the run says what it knows.
 
     So it is where the edit was still open when it was looked up, and is gone when it is committed again.
     """
-    play = Play()
+    play = Play(beta=[release(1)])
     Engine(play).run(release_job(artifact(2), commit=False, tracks=()))
     if not at_once:
         play.fail("commit", LOST)
-    play.fail("commit", LOST if at_once else refused(404, DELETED), effect=lambda: play.close_edits("Edit not found."))
+
+    def vanish() -> None:
+        play.live = play.live if failure else play.edits["1"]
+        play.close_edits("Edit not found.")
+
+    play.fail("commit", LOST if at_once else refused(404, DELETED), effect=vanish)
     engine = Engine(play)
-    with pytest.raises(ServiceError, match="not known whether it was committed") as caught:
-        engine.run(release_job(retained=("2",), existing_edit="1"))
-    assert (caught.value.code, play.count("insert"), engine.outputs["committed"]) == ("edit-gone", 1, "")
+    with pytest.raises(ServiceError, match=failure) if failure else contextlib.nullcontext():
+        engine.run(release_job(existing_edit="1", **asked))
+    assert (engine.outputs["committed"], engine.outputs["edit-id"], play.edits) == (committed, "", {})
 
 
 def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:

@@ -40,6 +40,7 @@ SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 MAX_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."
 PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
+ADDRESS = re.compile(r"[^\s@/?#]+@[^\s@/?#]+")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
 # A text that is surely a path and no secret: it ends as such files do, or names folders without a capital.
 PATH = re.compile(r"[\w @+.:~/\\-]{1,200}\.(?:json|txt|key|b64|base64)|(?:~|\.\.?)?(?:/[a-z0-9._-]{1,64}){2,}")
@@ -191,6 +192,8 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
         key, complaint = _repaired(info["private_key"])
         info = {**info, "private_key": key}
         problems += [complaint] if complaint else []
+    if kind == SERVICE_ACCOUNT and "`client_email`" not in absent and not ADDRESS.fullmatch(info["client_email"]):
+        problems.append("`client_email` is not an e-mail address.")
     name = {EXTERNAL: "credential_source", IMPERSONATED: "source_credentials"}.get(kind, "")
     source: Any = info.get(name)
     if name and not (isinstance(source, dict) and source):

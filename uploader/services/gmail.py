@@ -123,6 +123,10 @@ def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
             accepted = '{"message": {"threadId": "…"}} for a draft, {"threadId": "…"} for a message'
             problems.add("metadata", f"has `{name}` in the wrong place.", accepted)
     told = _message_of(resource) if draft else resource
+    if not isinstance(thread := told.get("threadId", "-"), str) or not thread:
+        problems.add("metadata", "`threadId` is not the id of a thread.", "text")
+    if not isinstance(labels := told.get("labelIds", []), list) or not all(isinstance(one, str) for one in labels):
+        problems.add("metadata", "`labelIds` is not a list of labels.", '["INBOX", "Label_1"]')
     if "raw" in told and mail:
         what = "holds a message in `raw`, and the other inputs describe one as well."
         problems.add("metadata", what, "one of the two")

@@ -40,12 +40,13 @@ MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to
 class ImageRule:
     """What one image type accepts, in pixels: exactly `exact`, or each side from the least to the largest.
 
-    `square` is only asked for.
+    `square`, and `advised` pixels a side, are only asked for.
     """
 
     exact: tuple[int, int] | None = None
     min_side: int = 320
     max_side: int = 3840
+    advised: int = 0
     square: bool = False
 
 
@@ -55,7 +56,7 @@ IMAGE_RULES: Mapping[str, ImageRule] = {
     "tvBanner": ImageRule(exact=(1280, 720)),
     "phoneScreenshots": ImageRule(),
     "sevenInchScreenshots": ImageRule(),
-    "tenInchScreenshots": ImageRule(max_side=7680),
+    "tenInchScreenshots": ImageRule(max_side=7680, advised=1080),
     "tvScreenshots": ImageRule(),
     "wearScreenshots": ImageRule(min_side=384, square=True),
 }

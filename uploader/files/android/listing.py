@@ -133,6 +133,8 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
         folder.warn(path, f"has {size}; Play asks for square {kind}.")
     elif long > 2 * short:
         folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
+    elif short < rule.advised:
+        folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
     return image
 
 

@@ -140,6 +140,8 @@ class LocalizedFolder:
             return ""
         if fault := _fault(text, max_length):
             self.wrong(path, fault)
+        elif odd := _oddity(text, max_length):
+            self.warn(path, odd)
         return "" if fault else text
 
 
@@ -149,6 +151,13 @@ def _fault(text: str, max_length: int | None) -> str:
         return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
     too_long = max_length is not None and len(text) > max_length
     return f"has {len(text)} characters; Play accepts at most {max_length}." if too_long else ""
+
+
+def _oddity(text: str, max_length: int | None) -> str:
+    """What Play may not take, as the rest of a sentence: too long where an emoji counts twice; else empty."""
+    units = len(text) + sum(character > "\uffff" for character in text)
+    too_long = max_length is not None and units > max_length
+    return f"has {len(text)} characters but {units} in UTF-16; Play's limit is {max_length}." if too_long else ""
 
 
 _ACCEPTED_FOLDER = (
@@ -277,6 +286,8 @@ def inline_notes(text: str, problems: Problems) -> dict[str, str]:
             problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
         if fault := _fault(value, MAX_RELEASE_NOTES):
             problems.add(_INPUT, f"{name} {fault}")
+        elif odd := _oddity(value, MAX_RELEASE_NOTES):
+            problems.warn(f"{_INPUT}: {name} {odd}")
         elif not value:
             problems.warn(f"{_INPUT}: {name} is empty: no notes.")
         notes[language] = value

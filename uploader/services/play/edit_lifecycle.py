@@ -18,7 +18,8 @@ Weak spots. Nobody knows the id of an edit whose opening was never answered; ope
 lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit
 happened: they are sent and committed once more, with the same content. If somebody else puts another release on the
 track between a commit whose edit is gone and the look at its effect, the job's release comes to the track again. A
-shared edit is in no journal: if its run is killed during the commit, the next can only say that the edit is closed.
+shared edit is in no journal: if its run is killed during the commit, the next can only say that the edit is closed. A
+fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the commit happened.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
 From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes in it can be deleted.
 """
 
-NEVER_SHARED = frozenset({Event.DELETE, Event.RECALL, Event.REPLACE, Event.SEEN_LIVE, Event.NOT_SEEN})
+NEVER_SHARED = frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN})
 """What never happens to an edit that `existing-edit-id` names: others work in it, and only they can do it again."""
 
 
@@ -176,7 +177,7 @@ class EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to {self}")
-        return EditState(self.own, *TRANSITIONS[(self.stage, self.commit), event])
+        return EditState(self.own or event is Event.REPLACE, *TRANSITIONS[(self.stage, self.commit), event])
 
 
 @dataclass
@@ -186,7 +187,8 @@ class ReleaseEdit:
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
     of what Google Play accepted, empty while that is not known. While a commit is in doubt they are those of the edit
     that this one replaced. `before` are the tracks that were changed, as they were before; `seen` the tracks as they
-    were last read or written; `language` is the app's default one.
+    were last read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose
+    place this one was opened to see whether its commit happened.
     """
 
     job: ReleaseJob
@@ -197,6 +199,7 @@ class ReleaseEdit:
     before: dict[str, Releases] = field(default_factory=dict)
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
+    replaces: str = ""
 
     @property
     def id(self) -> str:
@@ -212,10 +215,19 @@ class ReleaseEdit:
         """Takes the machine one step further. Raises `LookupError` for an event that can't come now."""
         self.state = self.state.after(event)
 
-    def found_live(self, live: bool) -> None:
-        """Takes down whether what the edit before this one changed is live; what is not was lost with it."""
-        self.apply(Event.SEEN_LIVE if live else Event.NOT_SEEN)
-        if not live:
+    def found_live(self, settled: bool) -> None:
+        """Takes down whether what the edit before this one changed is live; what is not was lost with it.
+
+        Only artifacts and tracks show it, by being `settled`. Raises ReleaseRefused where a shared edit may be lost,
+        since other jobs would have to make their part of it again.
+        """
+        shows = any(purpose.startswith(("artifact:", "track:")) for purpose in self.changes)
+        if self.replaces and not shows:
+            raise gone(self.replaces)
+        self.apply(Event.SEEN_LIVE if settled and shows else Event.NOT_SEEN)
+        if self.state.commit is CommitKnowledge.NONE:
+            if self.replaces:
+                raise gone(self.replaces, "what this run put into it is not live")
             self.changes.clear()
 
     def changing(self, purpose: str) -> None:
@@ -235,14 +247,14 @@ class ReleaseEdit:
 
     def remember(self) -> None:
         """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
-        if self.state.own:
+        if self.state.own and not self.replaces:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
             record = {"edit": self.id, **state, "changes": self.changes, "before": self.before}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
         """Tells the journal that nothing is left to go on with. In a shared edit that stays open, other jobs go on."""
-        if self.state.own:
+        if self.state.own and not self.replaces:
             self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
             self.context.forget_uploads(edit_requests.uploads(self.job.package))
@@ -280,7 +292,7 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
         return edit
     kept = recalled(job, context)
     if kept is None:
-        return (yield from _inserted(job, context, EditState(), {}))
+        return (yield from inserted(job, context))
     if kept.state.open:
         # Before anything can go wrong: it is ours, and it may be open.
         context.publish({"edit-id": kept.id, "committed": "false"})
@@ -295,7 +307,7 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
     else:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
         context.publish({"edit-id": ""})
-    return (yield from (replaced(kept) if serves else _inserted(job, context, EditState(), {})))
+    return (yield from inserted(job, context, kept if serves else None))
 
 
 def blame_the_input(refused: ApiError) -> None:
@@ -304,14 +316,13 @@ def blame_the_input(refused: ApiError) -> None:
     refused.hint = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
-def replaced(lost: ReleaseEdit) -> Steps[ReleaseEdit]:
-    """A fresh edit in place of one that is gone. What was changed is remembered only while a commit is in doubt."""
-    state = lost.state.after(Event.REPLACE)
-    return (yield from _inserted(lost.job, lost.context, state, lost.changes if state.in_doubt else {}))
-
-
-def _inserted(job: ReleaseJob, context: Context, state: EditState, changes: dict[str, str]) -> Steps[ReleaseEdit]:
-    edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)), state, dict(changes))
+def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> Steps[ReleaseEdit]:
+    """A fresh edit, perhaps in place of a lost one, whose changes are remembered only while a commit is in doubt."""
+    edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)))
+    if lost:
+        edit.state = lost.state.after(Event.REPLACE)
+        edit.changes = dict(lost.changes) if edit.state.in_doubt else {}
+        edit.replaces = lost.replaces if lost.state.own else lost.id
     edit.remember()
     context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
     context.info(f"Opened edit {edit.id} for {job.package}.")
@@ -375,7 +386,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
             yield from discard(edit)
     if not edit.state.open and edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
         edit.remember()  # that there was a commit, so that the next run does not send it again
-        context.publish({"committed": ""} if edit.state.in_doubt else {})
+    context.publish({"committed": ""} if edit.state.in_doubt else {})
 
 
 def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
@@ -390,8 +401,9 @@ def _why_kept(edit: ReleaseEdit) -> str:
     """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
     # The record under the job's name is that of an edit of its own, never that of a shared one.
     resumes = edit.state.own and edit.context.recall(edit.job.memory) is not None
+    if edit.replaces:
+        return f"Edit {edit.id} holds no changes."
     if edit.state.stage is Stage.COMMITTING:
-        edit.context.publish({"committed": ""})  # neither is known
         how = "the next run checks" if resumes else "check in the Play Console"
         return f"The commit of edit {edit.id} may have happened: {how}."
     if edit.job.rollout and not resumes:
@@ -446,7 +458,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             if edit.state.stage is Stage.COMMITTED:
                 return by_hand
             if edit.state.stage is Stage.GONE:
-                raise _unknown(edit) from lost
+                raise gone(edit.id) from lost
         except (ApiError, CredentialsError) as refused:
             turns += 1
             known = find(refused) if isinstance(refused, ApiError) else None
@@ -456,7 +468,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
                 _closed(edit, refused)
                 if edit.state.stage is Stage.COMMITTED:
                     return by_hand
-                raise _unknown(edit) from None
+                raise gone(edit.id) from None
             if known is EDIT_GONE:
                 if edit.state.own:
                     # Nobody but this program works in it, so it may be gone because of this commit.
@@ -479,9 +491,10 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             return by_hand
 
 
-def _unknown(edit: ReleaseEdit) -> ReleaseRefused:
+def gone(name: str, known: str = "it is not known whether it was committed") -> ReleaseRefused:
+    """The end of a job whose edit is gone after a commit that was not answered, with what is `known` of that."""
     return ReleaseRefused(
-        f"Edit {edit.id} is gone, and it is not known whether it was committed.",
+        f"Edit {name} is gone, and {known}.",
         cause="The answer to its commit was lost, and the edit is not to be found.",
         hint="Check in the Play Console, or run again: every job that shares the edit, where it is shared.",
         code="edit-gone",

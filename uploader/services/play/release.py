@@ -54,12 +54,15 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
         except Exception as error:
             if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
-            if replay == MAX_REPLAYS or not edit.state.own or edit.state.stage is not Stage.GONE:
+            replaceable = edit.state.stage is Stage.GONE and (edit.state.own or edit.state.in_doubt)
+            if replay == MAX_REPLAYS or not replaceable:
                 yield from edit_lifecycle.settle(edit, error)
+                if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
+                    raise edit_lifecycle.gone(edit.replaces) from None
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
             edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-        edit = yield from edit_lifecycle.replaced(edit)
+        edit = yield from edit_lifecycle.inserted(edit.job, edit.context, edit)
     raise AssertionError  # the loop has no other end
 
 
@@ -88,8 +91,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     by_code = {version_code(artifact): artifact for artifact in job.artifacts}
     there = {code: _same(edit, artifact, known[code]) for code, artifact in by_code.items() if code in known}
     if edit.state.commit is CommitKnowledge.UNKNOWN:  # this edit took the place of one whose commit may have happened
-        shows = any(purpose.startswith(("artifact:", "track:")) for purpose in edit.changes)
-        edit.found_live(shows and there.keys() == by_code.keys() and all(one.settled for one in updates))
+        edit.found_live(there.keys() == by_code.keys() and all(one.settled for one in updates))
     listing = (yield from store_listing.compare(edit, job.listing)) if job.listing else ListingDifference({}, (), ())
     changes = Changes(
         job,

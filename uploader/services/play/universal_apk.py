@@ -96,7 +96,7 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            certificate, path = yield from _generated(package, code, goal.seconds)
+            certificate, path = yield from _generated(package, code, goal.seconds, context)
             what, destination = f"the universal APK of version {code}", goal.of(code)
             check = partial(_check, package, int(code), certificate)
             file: Downloaded = yield Download(ROOT, f"{path}?alt=media", destination, MAX_BYTES["apk"], what, check)
@@ -113,11 +113,14 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
     return replace(outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
 
 
-def _generated(package: str, code: str, seconds: float) -> Steps[tuple[str, str]]:
+def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[tuple[str, str]]:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
     for number in count(1):
         if found := (yield from _listed(package, code)):
-            return found
+            if len(found) > 1:
+                what = f"Google Play signs version {code} with {len(found)} keys"
+                context.info(f"{what}; the APK of the first is fetched.")
+            return found[0]
         if not (yield Sleep(number, f"the universal APK of version {code} is not generated yet", seconds)):
             break
     raise TemporaryError(
@@ -129,8 +132,8 @@ def _generated(package: str, code: str, seconds: float) -> Steps[tuple[str, str]
     )
 
 
-def _listed(package: str, code: str) -> Steps[tuple[str, str] | None]:
-    """The universal APK of the first key: the SHA-256 of the certificate that signed it, and the path where it is.
+def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
+    """The universal APK of each key: the SHA-256 of the certificate that signed it, and the path where it is.
 
     A version of which nothing is generated may be answered with 404.
     """
@@ -140,7 +143,8 @@ def _listed(package: str, code: str) -> Steps[tuple[str, str] | None]:
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
-        return None
+        return []
+    found = []
     for entry in entries(response, "generatedApks"):
         universal = entry.get("generatedUniversalApk")
         if not (download := universal.get("downloadId") if isinstance(universal, Mapping) else None):
@@ -148,8 +152,8 @@ def _listed(package: str, code: str) -> Steps[tuple[str, str] | None]:
         certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
         if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
             raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
-        return certificate, expand(_DOWNLOAD, {**place, "download": download})
-    return None
+        found.append((certificate, expand(_DOWNLOAD, {**place, "download": download})))
+    return found
 
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
