@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from google_emulator import specimens
 from scripts.make_reference import FILES, LEFT_OUT, OUTPUTS
-from tests.support.job import Job
 from uploader import inputs
 from uploader.inputs import reader
 
@@ -83,13 +81,6 @@ def test_what_people_read_of_inputs_is_made_from_the_table(name: str) -> None:
     """What people read of an input or an output is what the code reads and writes: one source, nothing stale."""
     written = (ROOT / name).read_text(encoding="utf-8")
     assert written == FILES[name](written), "run python -m scripts.make_reference"
-
-
-@pytest.mark.parametrize("field", inputs.fields(), ids=lambda field: field.name)
-def test_a_default_means_in_writing_what_it_means_in_code(field: inputs.Field) -> None:
-    """A default that can be written is the value that counts when nothing is given."""
-    if field.default:
-        assert field.parse(field.default) == getattr(inputs.Inputs(), field.attribute)
 
 
 # Outputs
@@ -175,19 +166,6 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
         }
         read, problems = inputs.read({"GITLAB_CI": "true", **ours}, ())
         assert (problems, read.warnings) == ((), ())
-
-
-def test_the_rehearsal_runs_as_it_stands(job: Job) -> None:
-    """Whoever copies it sees a release without owning a key."""
-    (step,) = steps(list(examples("examples/github/rehearsal.yml")))
-    folder = job.workspace / "app" / "build" / "outputs" / "bundle" / "release"
-    folder.mkdir(parents=True)
-    specimens.make_bundle(folder / "app-release.aab", "com.example.app", 7, "1.4.2")
-    given = {name: filled(value) for name, value in step["with"].items()}
-    ended = job.run({"credentials": "", **given})
-    assert (ended.code, ended.outputs["version-code"]) == (0, "7"), ended.log
-    assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("false", "true")
-    assert "NOTHING WAS PUBLISHED" in ended.summary
 
 
 def test_the_demo_ends_well() -> None:

@@ -118,6 +118,18 @@ def test_a_change_while_it_is_sent(
     assert bench.count(STEPS[dialect]["query"]) == 0
 
 
+@pytest.mark.parametrize("change", CHANGES[:6], ids=lambda change: change.__name__)
+def test_a_file_that_changed_before_its_upload_is_not_sent(
+    tmp_path: Path, emulator: Emulator, change: Callable[[Path], None]
+) -> None:
+    """What was found and checked is what is sent; another file is not."""
+    artifact = on_disk(tmp_path, data_of(SIZE))
+    change(artifact.path)
+    bench = Bench(emulator)
+    assert isinstance(bench.send(job(artifact)).failure, IntegrityError)
+    assert (bench.stored(), bench.state()["bytes_received"]) == ([], 0)
+
+
 def rewrite_same(path: Path) -> None:
     before = path.stat()
     path.open("r+b").close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -157,24 +156,3 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
     ended = job.run({name: value for name, value in ROLLOUT.items() if name != "halt-above"})
     assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), ended.log
     assert ended.log.splitlines()[-1].endswith(f"goes to 20 %; {TO_SEND}.")
-
-
-# Languages of release notes
-
-
-def test_notes_in_a_language_that_google_does_not_know_end_the_run_before_the_upload(job: Job) -> None:
-    """The likeliest language comes first, with the file to rename."""
-    notes = job.workspace / "whatsnew"
-    notes.mkdir()
-    (notes / "whatsnew-en").write_text("Fixed")
-    ended = job.run({**PLAY, "whats-new-directory": "whatsnew"})
-    assert (ended.code, job.emulator.state()["requests"]) == (2, {}), ended.log
-    assert "whatsnew/whatsnew-en is for `en`" in ended.log
-    assert "Did you mean en-US or en-AU or en-CA? Rename it to `whatsnew-en-US`." in ended.log
-
-
-def test_the_text_of_an_unknown_language_ends_the_run_before_the_upload(job: Job) -> None:
-    """In the input itself there is no file to rename."""
-    ended = job.run({**PLAY, "whats-new": json.dumps({"en": "Fixed"})})
-    assert (ended.code, job.emulator.state()["requests"]) == (2, {}), ended.log
-    assert "`en` is not in Google's list of languages. Did you mean en-US or" in ended.log

@@ -85,12 +85,6 @@ def test_no_wait_passes_the_deadline(now: float, asked: float | None, seconds: f
     assert next_wait(0, 5, time_left=100.0 - now, fraction=0.0, asked=asked) == seconds
 
 
-def test_the_servers_wish_replaces_the_schedule_and_counts() -> None:
-    """What the server asks for is waited instead of the own delay, and is a wait like any other."""
-    assert next_wait(0, 1, time_left=1000.0, fraction=0.0, asked=120.0) == 120.0
-    assert next_wait(1, 1, time_left=1000.0, fraction=0.0, asked=120.0) is None
-
-
 @given(
     st.text(max_size=60)
     | st.builds("{}, {} {} {} {}:{}:{} {}".format, *[st.text(max_size=4) | st.integers(-5, 99999)] * 8)
@@ -131,36 +125,6 @@ def test_the_waits_follow_the_schedule_and_are_counted(operation: Operation) -> 
         operation.retrier.wait("the server answered 503", BUSY)
     assert caught.value.what == "Gave up after 5 retries without progress; last error: the server answered 503."
     assert len(operation.time.naps) == 5
-
-
-def test_the_server_says_how_long(operation: Operation) -> None:
-    """`Retry-After` replaces the schedule for that wait, which counts all the same."""
-    operation.retrier.wait("busy", Response(429, Headers({"Retry-After": "7"})))
-    operation.retrier.wait("busy", TransportError("reset", sent_whole=False))
-    assert operation.time.naps == [7.0, 2.0]
-
-
-def test_progress_gives_every_wait_back(operation: Operation) -> None:
-    """The schedule begins anew, and so does the right to renew the token; the totals go on."""
-    assert [operation.retrier.may_renew(), operation.retrier.may_renew()] == [True, False]
-    operation.retrier.wait("busy")
-    operation.retrier.progressed()
-    operation.retrier.wait("busy")
-    assert operation.time.naps == [1.0, 1.0]
-    assert operation.retrier.may_renew()
-    assert operation.retrier.retries == 2
-
-
-def test_no_wait_passes_the_runs_deadline() -> None:
-    """The deadline counts from the run's first operation, for every operation; the refused wait is not begun."""
-    operation = Operation(retry_deadline=10.0)
-    operation.time.now += 4.0
-    later = operation.policy.retrier(operation.reported.append)
-    for _ in range(2):
-        later.wait("busy")
-    with pytest.raises(TemporaryError, match=r"past the retry deadline \(10 s\); last error: busy\."):
-        later.wait("busy")
-    assert operation.time.naps == [1.0, 2.0]
 
 
 def test_at_once_skips_the_first_sleep_alone(operation: Operation) -> None:

@@ -117,17 +117,6 @@ def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> No
 # The summary
 
 
-def test_waits_and_losses_are_told_apart(job: Job) -> None:
-    """Each wait is a plain task, and a session that is lost a critical one; what was sent again is told in words."""
-    job.emulator.add_fault(PUT, "status", status=503, nth=2)
-    job.emulator.add_fault(PUT, "session-lost", nth=4)
-    ended = job.run(CHUNKS)
-    assert re.fullmatch(r"sent after \d retr(y|ies), \d\.\d MiB of it sent again", tables(ended.summary)[0][1][-1])
-    assert re.search(r"^    waited \d\.\d s, the server answered 503 :\d+, \d+$", ended.summary, re.MULTILINE)
-    assert re.search(r"^    starting over, [^:]* :crit, milestone, \d+, \d+$", ended.summary, re.MULTILINE)
-    assert "    section app.aab\n" in ended.summary
-
-
 # Colours
 
 

@@ -592,24 +592,6 @@ def keyless(server: TokenServer, **wanted: str) -> inputs.Inputs:
     return read_inputs("", environ, **{**KEYLESS, "api-endpoint": server.url, **wanted})
 
 
-def test_github_is_asked_for_a_token_that_google_exchanges(server: TokenServer) -> None:
-    """The job's OIDC token for the provider's audience, Google's exchange, then the service account's token."""
-    made = login(keyless(server))
-    assert (made.account, seal_key(keyless(server))) == (ACCOUNT, None)
-    assert made.token() == "ya29.impersonated-2-secret"
-    assert server.paths() == ["/oidc", "/v1/token", IMPERSONATION]
-    assert server.seen[0].query == {"api-version": "2.0", "audience": f"https://iam.googleapis.com/{PROVIDER}"}
-    assert server.seen[2].fields["scope"] == [PLAY]
-
-
-def test_gitlab_brings_its_token_in_the_environment(server: TokenServer) -> None:
-    """UPLOADER_ID_TOKEN is exchanged as it is."""
-    token = signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"})
-    environ = {"GITLAB_CI": "true", "UPLOADER_ID_TOKEN": token}
-    login(read_inputs("", environ, **{**KEYLESS, "api-endpoint": server.url})).token()
-    assert server.seen[0].fields["subject_token"] == token
-
-
 def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
     """Without `service-account` the federated token is the token, with the scopes asked for."""
     made = login(keyless(server, target="storage.objects.insert", **{"service-account": ""}))
@@ -622,7 +604,6 @@ def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
     [
         ({"GITHUB_ACTIONS": "true"}, "The job has no permission `id-token: write`."),
         ({"GITLAB_CI": "true"}, "UPLOADER_ID_TOKEN is not set"),
-        ({}, "this is neither a GitHub nor a GitLab job"),
         ({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "http://evil.example/"}, "neither https nor on loopback"),
     ],
 )

@@ -120,14 +120,6 @@ def test_acting_for_a_user_signs_through_iam(job: Job) -> None:
     assert google.state()["tokens"][-1]["subject"] == "release@example.com"
 
 
-def test_a_job_without_the_permission_is_told_what_to_write(job: Job) -> None:
-    """Without `id-token: write` there is no token to exchange: exit 3, and the line to add to the workflow."""
-    ended = job.run(given(job.emulator))
-    assert ended.code == 3
-    assert "`permissions: id-token: write`" in ended.log
-    assert job.emulator.state()["requests"] == {}
-
-
 def external_account(google: Emulator) -> dict[str, Any]:
     """The file that google-github-actions/auth writes for a direct or an impersonating login."""
     return {

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.destinations.conftest import Begin
 from tests.support.destination_runs import visit
 from tests.support.destinations import PLACES
 from tests.support.job import Job
@@ -25,14 +24,6 @@ def test_a_dry_run_fetches_a_token_and_sends_nothing_else(name: str, tmp_path: P
     assert "Would " in seen.ended.log
     assert "nothing was sent" in seen.ended.log
     assert "dry run" in seen.ended.summary.lower()
-
-
-def test_a_dry_run_finds_a_login_that_is_not_permitted(begin: Begin) -> None:
-    """A user for whom the account may not act is found out by the rehearsal, not by the release: exit code 3."""
-    job = begin(delegation=False)
-    ended = job.run({**PLACES["gmail-send"].inputs, "dry-run": "true"})
-    assert ended.code == 3, ended.log
-    assert "Domain-wide delegation" in ended.log
 
 
 def test_a_dry_run_of_an_empty_shard_has_nothing_to_prove(job: Job) -> None:

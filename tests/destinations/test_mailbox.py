@@ -33,10 +33,11 @@ def test_without_a_user_the_error_names_the_remedy(job: Job) -> None:
     assert job.emulator.state()["messages"] == []
 
 
-def test_without_delegation_no_request_reaches_gmail(begin: Begin) -> None:
+@pytest.mark.parametrize("dry_run", ["true", "false"])
+def test_without_delegation_no_request_reaches_gmail(begin: Begin, dry_run: str) -> None:
     """An account that may not act for the user gets no token, and the error says where an administrator allows it."""
     job = begin(delegation=False)
-    ended = job.run(FOR_USER)
+    ended = job.run({**FOR_USER, "dry-run": dry_run})
     assert ended.code == 3
     assert "Admin console" in ended.log
     assert job.emulator.state()["requests"] == {"any": 1, "api": 1, "oauth.token": 1}

@@ -78,7 +78,6 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "sharing stream": ({**SHARING, "files": "-"}, BIN, "files", "is a stream"),
     # Gmail
     "mail header in subject": ({**GMAIL, "mail-subject": "a\nBcc: x@example.com"}, BIN, "mail-subject", ""),
-    "mail no address": ({**GMAIL, "mail-cc": "nobody"}, BIN, "mail-cc", "not an e-mail address"),
     "mail no recipient": ({**GMAIL, "mail-to": ""}, BIN, "mail-to", "no recipient"),
     "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail would be empty"),
     "mail no sender": ({**GMAIL, "gmail-action": "insert"}, BIN, "mail-from", "needs a sender"),
@@ -92,13 +91,6 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "mail stream": ({**GMAIL, "files": "-"}, BIN, "files", "is a stream"),
     "mail update without draft": ({**GMAIL, "gmail-action": "draft-update"}, BIN, "draft-id", "required"),
     "mail draft elsewhere": ({**GMAIL, "gmail-action": "draft-update", "draft-id": ".."}, BIN, "draft-id", "segment"),
-    "mail eml and inputs": ({**GMAIL, "message-file": "a.eml"}, holding("a.eml", EML), "mail-to", "message-file"),
-    "mail eml smuggles": (
-        {**LETTER, "message-file": "a.eml"},
-        holding("a.eml", EML.replace(b"Subject: s", b"Subject: s\rBcc: x@example.com")),
-        "message-file",
-        "carriage return",
-    ),
     # Play Games
     "games resource elsewhere": ({**GAMES, "resource-id": ".."}, holding("a.png", PNG), "resource-id", "segment"),
     "games unknown type": ({**GAMES, "image-type": "ICON"}, holding("a.png", PNG), "image-type", "LEADERBOARD_ICON"),
@@ -106,7 +98,6 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "games too large": (GAMES, holding("a.png", PNG, 15 * MIB + 1), "files", "at most 15,728,640"),
     "games stream": (GAMES, pipe("a.png"), "files", "is a stream"),
     # OTA
-    "ota no zip": (OTA, holding("ota.zip", noise(100)), "files", "not a zip file"),
     "ota torn zip": (OTA, torn, "files", "its end is missing"),
     "ota deployment elsewhere": ({**OTA, "deployment": "../x"}, torn, "deployment", "segment"),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
@@ -114,14 +105,6 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "ota stream": ({**OTA, "files": "-", "upload-protocol": "multipart"}, BIN, "upload-protocol", "stream"),
     # any method
     "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
-    "method parameter missing": ({**STORAGE, "params": ""}, BIN, "params", "'bucket' is missing"),
-    "method path elsewhere": (
-        {**CHROME, "params": "name: publishers/../items/i"},
-        holding("a.zip", b"PK\3\4"),
-        "params",
-        "segment",
-    ),
-    "method metadata no JSON": ({**DRIVE, "metadata": "{name: x}"}, BIN, "metadata", "not JSON"),
     "method media type": (IMAGE, holding("a.png", b"%PDF-1.7"), "files", "application/pdf"),
     "method too large": (CHROME, holding("a.zip", b"PK\3\4", 2048 * MIB + 1), "files", "at most 2,147,483,648"),
     "method not resumable": (
@@ -148,12 +131,6 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         two,
         "metadata",
         "the same `name`",
-    ),
-    "method two to one place": (
-        {**STORAGE, "files": "*/*", "params": "{bucket: b, name: x}"},
-        two,
-        "files",
-        "would replace",
     ),
     "method no files": ({**DRIVE, "files": ""}, BIN, "files", "no file was given"),
 }

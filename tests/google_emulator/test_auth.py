@@ -113,16 +113,6 @@ def impersonate(client: EmulatorClient, email: str, body: dict[str, Any]) -> Rep
     return client.request("POST", f"/v1/projects/-/serviceAccounts/{email}:generateAccessToken", json=body)
 
 
-def test_the_way_in_without_a_key(client: EmulatorClient) -> None:
-    """An identity token is exchanged for a federated one, and that for one of the service account."""
-    client.token = federate(client).json["access_token"]
-    assert client.request("POST", f"{APP}/edits", json={}).status == 401
-    reply = impersonate(client, client.emulator.service_account, {"scope": [SCOPE], "lifetime": "600s"})
-    assert reply.json["expireTime"].endswith("Z")
-    client.token = reply.json["accessToken"]
-    assert client.request("POST", f"{APP}/edits", json={}).status == 200
-
-
 @pytest.mark.parametrize(
     "changed",
     [

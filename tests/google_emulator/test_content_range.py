@@ -22,53 +22,6 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def test_a_whole_file_in_one_request(client: EmulatorClient) -> None:
-    """A session takes the whole file in one PUT, answers with the resource, and the bytes are the same."""
-    uri = client.start_session(size=len(DATA))
-    assert "upload_id=" in uri
-    reply = client.put(uri, DATA)
-    assert (reply.status, reply.json["size"]) == (200, str(len(DATA)))
-    assert stored(client) == [(len(DATA), sha256(DATA))]
-
-
-def test_chunks_are_answered_with_308_and_the_stored_range(client: EmulatorClient) -> None:
-    """Every chunk but the last gets 308 with the range stored so far; the last one the resource."""
-    uri = client.start_session(size=len(DATA))
-    first = client.put(uri, DATA[:GRANULE], f"bytes 0-{GRANULE - 1}/{len(DATA)}")
-    second = client.put(uri, DATA[GRANULE : 2 * GRANULE], f"bytes {GRANULE}-{2 * GRANULE - 1}/{len(DATA)}")
-    last = client.put(uri, DATA[2 * GRANULE :], f"bytes {2 * GRANULE}-{len(DATA) - 1}/{len(DATA)}")
-    assert (first.status, first.header("Range")) == (308, f"bytes=0-{GRANULE - 1}")
-    assert (second.status, second.header("Range")) == (308, f"bytes=0-{2 * GRANULE - 1}")
-    assert last.status == 200
-    assert stored(client) == [(len(DATA), sha256(DATA))]
-
-
-def test_the_offset_query_finds_a_finished_upload(client: EmulatorClient) -> None:
-    """Asked after the last byte, the answer is the resource again, and nothing is stored twice."""
-    uri = client.start_session(size=3)
-    done = client.put(uri, b"abc")
-    assert client.offset(uri, 3).json == done.json
-    assert client.offset(uri, "*").json == done.json
-    assert client.put(uri, b"abc").json == done.json
-    assert len(stored(client)) == 1
-
-
-def test_an_unknown_size_ends_with_the_last_chunk(client: EmulatorClient) -> None:
-    """Chunks of a stream say `/*` until the last one names the total."""
-    uri = client.start_session()
-    assert client.put(uri, DATA[: 2 * GRANULE], f"bytes 0-{2 * GRANULE - 1}/*").status == 308
-    assert client.offset(uri, "*").header("Range") == f"bytes=0-{2 * GRANULE - 1}"
-    assert client.put(uri, DATA[2 * GRANULE :], f"bytes {2 * GRANULE}-{len(DATA) - 1}/{len(DATA)}").status == 200
-    assert stored(client) == [(len(DATA), sha256(DATA))]
-
-
-@pytest.mark.parametrize("size", [None, 0])
-def test_an_empty_file_is_finalised_without_a_byte(client: EmulatorClient, size: int | None) -> None:
-    """`bytes */0` makes the empty object, whether its size was announced or not."""
-    assert client.offset(client.start_session(size=size), 0).status == 200
-    assert stored(client) == [(0, sha256(b""))]
-
-
 def test_a_gap_is_refused(client: EmulatorClient) -> None:
     """A chunk past the stored offset is a 503 in Google's words, as plain text, and stores nothing."""
     uri = client.start_session(size=len(DATA))

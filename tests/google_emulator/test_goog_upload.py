@@ -30,34 +30,6 @@ def ota_begin(client: EmulatorClient, size: int) -> Reply:
     return client.request("POST", OTA, PACKAGE, headers)
 
 
-def test_a_package_in_one_request(client: EmulatorClient) -> None:
-    """start, then `upload, finalize`: 200, final, and no body, as the OTA page shows."""
-    data = b"PK\3\4" + DATA
-    start = ota_begin(client, len(data))
-    assert status(start)[:2] == (200, "active")
-    assert start.header("X-Goog-Upload-Chunk-Granularity") == "262144"
-    done = client.goog(start.header("X-Goog-Upload-URL"), "upload, finalize", data, Offset="0")
-    assert (status(done), done.body) == ((200, "final", ""), b"")
-    [package] = client.emulator.state()["packages"]
-    assert (package["deployment"], package["package_title"], package["size"]) == ("d1", "Title", len(data))
-
-
-def test_a_package_as_multipart(client: EmulatorClient) -> None:
-    """Metadata and media in one multipart/related body."""
-    parts = [
-        b"Content-Type: application/json; charset=UTF-8\r\n\r\n" + PACKAGE,
-        b"Content-Type: application/zip\r\n\r\nPK",
-    ]
-    body = b"".join(b"--b\r\n" + part + b"\r\n" for part in parts) + b"--b--"
-    headers = {"X-Goog-Upload-Protocol": "multipart", "Content-Type": "multipart/related; boundary=b"}
-    reply = client.request("POST", OTA, body, headers)
-    assert (reply.status, reply.header("X-Goog-Upload-Status")) == (200, "final")
-    [package] = client.emulator.state()["packages"]
-    listed = {"packages": [{"name": package["name"], "title": "Title"}]}
-    assert client.request("GET", "/v1/deployments/d1/packages").json == listed
-    assert client.request("GET", "/v1/deployments/d2/packages").json == {}
-
-
 @pytest.mark.parametrize("error", ["", "No payload."])
 def test_what_became_of_a_package_is_in_the_detailed_view(start_emulator: StartEmulator, error: str) -> None:
     """Its size and the state of its upload, with an error where that failed; another view does not exist."""
@@ -77,17 +49,6 @@ def test_a_refused_start_is_final(client: EmulatorClient) -> None:
     reply = client.goog(OTA, "start", Protocol="resumable", Header_Content_Type="application/zip")
     assert status(reply)[:2] == (400, "final")
     assert "deployment" in reply.message
-
-
-def test_chunks_queries_and_the_end(client: EmulatorClient) -> None:
-    """`upload` for each chunk, `query` in between tells the count, `upload, finalize` for the last."""
-    url = client.start_goog_session(size=len(DATA))
-    assert status(client.goog(url, "query")) == (200, "active", "0")
-    assert status(client.goog(url, "upload", DATA[:GRANULE], Offset="0")) == (200, "active", str(GRANULE))
-    assert status(client.goog(url, "query")) == (200, "active", str(GRANULE))
-    done = client.goog(url, "upload, finalize", DATA[GRANULE:], Offset=str(GRANULE))
-    assert (done.status, done.header("X-Goog-Upload-Status"), done.json["size"]) == (200, "final", str(len(DATA)))
-    assert client.goog(url, "query").json == done.json
 
 
 def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:

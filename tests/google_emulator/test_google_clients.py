@@ -77,6 +77,7 @@ def test_google_api_python_client_prepares_a_closed_test(client: EmulatorClient)
         assert edits.tracks().create(**edit, body=closed).execute() == {"track": "friends"}
         groups = {"googleGroups": ["qa@googlegroups.com"]}
         assert edits.testers().update(**edit, track="friends", body=groups).execute() == groups
+        assert edits.testers().patch(**edit, track="friends", body={}).execute() == groups
         assert edits.testers().get(**edit, track="friends").execute() == groups
         assert edits.countryavailability().get(**edit, track="friends").execute()["syncWithProduction"]
         texts = {"title": "T", "shortDescription": "S", "fullDescription": "F"}

@@ -219,14 +219,6 @@ def test_an_answer_whose_tls_ends_too_early_is_none(context: ssl.SSLContext) -> 
         HttpClient().send(put(url), (), "", QUICK)
 
 
-def test_an_untrusted_certificate_is_refused_at_once(certificate: Path) -> None:
-    """A certificate that the system does not know is no reason to try again, and the remedy is named."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
-    with serving(lambda _: None, tls=context) as url, pytest.raises(ServiceError, match="REQUESTS_CA_BUNDLE"):
-        HttpClient().send(put(url), (), "", QUICK)
-
-
 @pytest.mark.parametrize("content", [None, "no certificate\n"], ids=["missing", "damaged"])
 def test_a_useless_file_of_authorities_is_an_input_that_is_wrong(
     content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -97,11 +97,6 @@ def test_an_id_with_dots_or_escapes_may_be_plain(value: str) -> None:
     assert value_of("draft-id", value) == value
 
 
-def test_values_are_trimmed() -> None:
-    """A YAML block ends with a newline, which belongs to nobody's value."""
-    assert value_of("package-name", "  com.example.app\n") == "com.example.app"
-
-
 def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(tmp_path: Path) -> None:
     """Secrets hold dollar signs; `UPLOADER_ENV_FILE` works like the option."""
     env_file = tmp_path / "x.env"
@@ -135,6 +130,7 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
+        ("package-name", "  com.example.app\n", "com.example.app"),  # a YAML block ends with a newline
         ("dry-run", "true", True),
         ("dry-run", "TRUE", True),
         ("commit", "False", False),
@@ -254,17 +250,13 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
         ("user-fraction", "0%", "What keeps it back is `status: draft`, or `halted`"),
         ("user-fraction", "5", "For 5 % of users write `0.05`."),
         ("user-fraction", "100%", "set `status: completed`"),
+        ("tracks", "internalsharing", "`target: play-internal-sharing`"),
+        ("tracks", "beta,rollout", "`user-fraction`"),
     ],
 )
 def test_what_was_meant_is_said(name: str, text: str, words: str) -> None:
     """A word of another tool, a slip, and a number whose meaning has another place."""
     assert words in problem_of(name, text).what
-
-
-def test_the_old_names_of_internal_sharing_and_staged_rollouts_are_explained() -> None:
-    """Two words that other tools take as tracks have a place of their own here."""
-    assert "`target: play-internal-sharing`" in problem_of("tracks", "internalsharing").what
-    assert "`user-fraction`" in problem_of("tracks", "beta,rollout").what
 
 
 def test_all_mistakes_of_a_run_come_together() -> None:
@@ -346,24 +338,8 @@ def test_no_environment_whatsoever_leaks_a_secret(
 @pytest.mark.parametrize(
     ("variable", "theirs", "ours"),
     [
-        ("INPUT_PACKAGENAME", "packageName", "package-name"),
-        ("INPUT_SERVICEACCOUNTJSON", "serviceAccountJson", "credentials"),
         ("INPUT_SERVICEACCOUNTJSONPLAINTEXT", "serviceAccountJsonPlainText", "credentials"),
-        ("INPUT_RELEASEFILES", "releaseFiles", "files"),
-        ("INPUT_RELEASEFILE", "releaseFile", "files"),
-        ("INPUT_RELEASENAME", "releaseName", "release-name"),
-        ("INPUT_TRACK", "track", "tracks"),
-        ("INPUT_INAPPUPDATEPRIORITY", "inAppUpdatePriority", "in-app-update-priority"),
-        ("INPUT_USERFRACTION", "userFraction", "user-fraction"),
-        ("INPUT_WHATSNEWDIRECTORY", "whatsNewDirectory", "whats-new-directory"),
-        ("INPUT_MAPPINGFILE", "mappingFile", "mapping-file"),
-        ("INPUT_DEBUGSYMBOLS", "debugSymbols", "debug-symbols"),
-        ("INPUT_CHANGESNOTSENTFORREVIEW", "changesNotSentForReview", "changes-not-sent-for-review"),
-        ("INPUT_EXISTINGEDITID", "existingEditId", "existing-edit-id"),
-        ("INPUT_VERSIONCODESTORETAIN", "versionCodesToRetain", "version-codes-to-retain"),
         ("INPUT_JSON_KEY_DATA", "json_key_data", "credentials"),
-        ("INPUT_TRACK_PROMOTE_TO", "track_promote_to", "promote-from"),
-        ("INPUT_VALIDATE_ONLY", "validate_only", "dry-run"),
         ("UPLOADER_RELEASEFILES", "UPLOADER_RELEASEFILES", "files"),
     ],
 )
@@ -509,16 +485,8 @@ def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(tmp
     assert (found.platform.kind, found.platform.tag, found.shard, problems) == ("gitlab", "v2", (2, 5), ())
     assert found.platform.dotenv_file == tmp_path / "uploader.env"
     assert found.platform.id_token == "jwt"
-
-
-def test_a_shard_that_was_asked_for_goes_before_gitlabs() -> None:
-    """The input is the user's word."""
+    assert read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0].shard is None  # as in every job that is not parallel
     assert read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")[0].shard == (1, 3)
-
-
-def test_a_gitlab_job_that_is_not_parallel_has_no_shard() -> None:
-    """GitLab sets the total to 1 and leaves the index out."""
-    assert read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0].shard is None
 
 
 def test_the_workspace_of_the_host_is_not_believed_inside_a_container() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, uploads
-from tests.support.real_artifacts import real_apk
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ServiceError
 from uploader.files.android.manifest import Kind, Manifest
@@ -105,15 +104,6 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
         "certificate-fingerprint": "AB:CD",
         "sha256": "00ff",
     }
-
-
-def test_real_apk_goes_where_apks_belong(tmp_path: Path) -> None:
-    """A real APK, whatever its name, is recognised by what is in it, and its package is read from it."""
-    file = from_path(real_apk(), "artifact")
-    (upload,) = uploads(shared(tmp_path, file))
-    path = "/androidpublisher/v3/applications/internalappsharing/io.appium.uiautomator2.server/artifacts/apk"
-    assert upload.endpoint.path == path
-    assert upload.artifact.manifest is not None
 
 
 # --- over the air -------------------------------------------------------------------------------------------------

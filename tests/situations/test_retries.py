@@ -131,7 +131,7 @@ def test_the_budget_is_full_again_after_progress(dialect: Dialect) -> None:
     with Emulator(faults) as emulator:
         bench = Bench(emulator, chunk=2 * GRANULE, max_retries=1)
         result = bench.send(job(data_of(12 * GRANULE), dialect))
-        assert (result.error, bench.naps) == ("", [1.0] * 8)
+        assert (result.error, bench.naps, result.retries) == ("", [1.0] * 8, 8)
         assert bench.fired() == ["reset"] * 8
 
 

@@ -10,8 +10,7 @@ import pytest
 from google_emulator import Emulator
 from tests.support.scripted_transport import says, scripted
 from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError
-from uploader.transfer.engine import SMALL, protocol_for
+from uploader.errors import ApiError, OutcomeUnknown, ProtocolError
 
 DATA = data_of(2 * GRANULE)
 ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])
@@ -69,25 +68,6 @@ def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> No
         assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == ("", True, ["status"], [1.0])
 
 
-@pytest.mark.parametrize("idempotent", [False, True])
-@pytest.mark.parametrize("size", [None, 0, SMALL, SMALL + 1])
-@pytest.mark.parametrize("metadata", [False, True])
-def test_auto_saves_the_round_trip_only_where_it_is_safe(idempotent: bool, size: int | None, metadata: bool) -> None:
-    """One request up to 1 MiB where a repeat replaces; resumable everywhere else; a stream always."""
-    endpoint = job(b"", idempotent=idempotent).endpoint
-    expected = "resumable"
-    if idempotent and size is not None and size <= SMALL:
-        expected = "multipart" if metadata else "simple"
-    assert protocol_for(endpoint, size, "auto", has_metadata=metadata) == expected
-
-
-def test_a_method_without_resumable_is_sent_in_one_request() -> None:
-    """Some methods have no sessions."""
-    endpoint = job(b"", resumable=False).endpoint
-    assert protocol_for(endpoint, 1 << 30, "auto", has_metadata=False) == "simple"
-    assert protocol_for(endpoint, 1 << 30, "auto", has_metadata=True) == "multipart"
-
-
 @ONE_REQUEST
 def test_an_expired_token_is_renewed_once(protocol: str) -> None:
     """A 401 was turned away, so the request may be sent again with a fresh token."""
@@ -107,15 +87,6 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
         assert isinstance(result.failure, ApiError)
         assert "Too much." in result.error
         assert bench.count("upload") == 1
-
-
-@ONE_REQUEST
-def test_a_wrong_digest_is_found(protocol: str) -> None:
-    """The check of what arrived is the same for every protocol."""
-    with Emulator([fault(protocol, "wrong-digest")]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
-        assert isinstance(bench.send(job(DATA)).failure, IntegrityError)
-        assert bench.fired() == ["wrong-digest"]
 
 
 @ONE_REQUEST

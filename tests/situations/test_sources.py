@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,8 +12,8 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, scripted, silent, started, stored
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job, on_disk
-from uploader.errors import IntegrityError, TemporaryError
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
+from uploader.errors import TemporaryError
 from uploader.files.artifacts import Artifact, identity
 from uploader.services.base import Dialect
 
@@ -95,79 +95,3 @@ def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(dialec
         assert isinstance(result.failure, TemporaryError)
         assert "second time" in result.error
         assert bench.stored() == []
-
-
-def _shrink(path: Path) -> None:
-    os.truncate(path, 3 * GRANULE)
-
-
-def _grow(path: Path) -> None:
-    with path.open("ab") as file:
-        file.write(b"more")
-
-
-def _rewrite(path: Path) -> None:
-    with path.open("r+b") as file:
-        file.seek(3 * GRANULE)
-        file.write(b"other bytes")
-    later = path.stat().st_mtime_ns + 10_000_000
-    os.utime(path, ns=(later, later))
-
-
-def _replace(path: Path) -> None:
-    other = path.with_suffix(".new")
-    other.write_bytes(data_of(len(DATA), seed=9))
-    other.replace(path)
-
-
-def _delete(path: Path) -> None:
-    path.unlink()
-
-
-CHANGES = [_shrink, _grow, _rewrite, _replace, _delete]
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
-@pytest.mark.parametrize("chunk", [None, GRANULE])
-def test_a_file_that_changes_is_never_finished(
-    dialect: Dialect, change: Callable[[Path], None], chunk: int | None, tmp_path: Path
-) -> None:
-    """Shorter, longer, rewritten, replaced or gone in mid-upload: exit code 5, no object, the session cancelled."""
-    artifact = on_disk(tmp_path, DATA)
-    changes = [lambda: change(artifact.path)]
-    with Emulator() as emulator:
-        bench = Bench(emulator, chunk=chunk)
-        bench.reporter.hook = lambda _: changes.pop()() if changes else None
-        result = bench.send(job(artifact, dialect))
-        assert isinstance(result.failure, IntegrityError)
-        assert (result.failure.exit_code, bench.stored(), bench.naps) == (5, [], [])
-        assert bench.state()["sessions"][0]["state"] == "cancelled"
-        assert "app.bin changed during the upload" in result.error
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
-def test_a_file_that_changed_before_its_upload_is_not_sent(
-    dialect: Dialect, change: Callable[[Path], None], tmp_path: Path
-) -> None:
-    """What was found and checked is what is sent; another file is not."""
-    artifact = on_disk(tmp_path, DATA)
-    change(artifact.path)
-    with Emulator() as emulator:
-        bench = Bench(emulator)
-        assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
-        assert (bench.stored(), bench.state()["bytes_received"]) == ([], 0)
-
-
-def test_a_file_that_shrinks_during_a_wait_is_noticed(dialect: Dialect, tmp_path: Path) -> None:
-    """Between two attempts nothing is read; the first look afterwards sees the change."""
-    artifact = on_disk(tmp_path, DATA)
-    with Emulator([fault(STEPS[dialect]["put"], "status", status=503, nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
-
-        def sleep(seconds: float) -> None:
-            bench.time.sleep(seconds)
-            _shrink(artifact.path)
-
-        bench.client.policy.clock.sleep = sleep
-        assert isinstance(bench.send(job(artifact, dialect)).failure, IntegrityError)
-        assert (bench.naps, bench.stored()) == ([1.0], [])
