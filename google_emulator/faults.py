@@ -382,16 +382,6 @@ class FaultContext:
         self.fire()
         self.response.body = str(self.options["body"]).encode()
 
-    @_after("huge-answer", "appends `bytes` of filler to an answer", bytes=1 << 30)
-    def _huge_answer(self) -> None:
-        self.fire()
-        self.response.filler = int(self.options["bytes"])
-
-    @_after("huge-header", "adds a header of `bytes` to an answer", bytes=1 << 20)
-    def _huge_header(self) -> None:
-        self.fire()
-        self.response.set_header("X-Filler", "x" * int(self.options["bytes"]))
-
     @_after("drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status")
     def _drop_header(self) -> None:
         if self.response.header(self.options["name"]):

@@ -27,7 +27,6 @@ from google_emulator.http.wire import BLOCK, Body, Source, decompressed, framed,
 from google_emulator.traffic import Traffic
 
 LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
-_FILLER = b"x" * BLOCK
 _LINE_BREAK = re.compile("[\r\n\0]+")  # in what a client has stored, and gets back in a header
 
 
@@ -210,15 +209,13 @@ class Connection(socketserver.StreamRequestHandler):
                 self.server.sleep(response.drip)
         else:
             self.connection.sendall(data)
-        for start in range(0, response.filler, BLOCK):
-            self.connection.sendall(_FILLER[: min(BLOCK, response.filler - start)])
 
 
 def _head(response: Response, *, close: bool) -> bytes:
     lines = [f"HTTP/1.1 {response.status} {reason_phrase(response.status)}"]
     lines += [f"{name}: {_LINE_BREAK.sub(' ', value)}" for name, value in response.headers]
     if response.status != 204 and not response.header("Content-Length"):
-        lines.append(f"Content-Length: {len(response.body) + response.filler}")
+        lines.append(f"Content-Length: {len(response.body)}")
     if close:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -17,7 +17,7 @@ Headers: TypeAlias = "list[tuple[str, str]]"
 
 @dataclass
 class Response:
-    """One HTTP response. `filler` is a number of bytes sent after `body`; `drip` seconds pass after each byte sent.
+    """One HTTP response. `drip` seconds pass after each byte sent.
 
     `cut` is how many bytes of the body are sent before the connection ends, `pause` how many seconds pass before that.
     """
@@ -25,7 +25,6 @@ class Response:
     status: int = 200
     body: bytes = b""
     headers: Headers = field(default_factory=list)
-    filler: int = 0
     drip: float = 0.0
     cut: int | None = None
     pause: float = 0.0

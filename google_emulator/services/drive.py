@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from google_emulator.clock import timestamp
 from google_emulator.http.partial_response import media_response
@@ -18,8 +19,10 @@ from google_emulator.http.response import ApiError, Json, Response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import Blob
 from google_emulator.protocol.uploads import Media, Service, UploadMethod
-from google_emulator.services.filters import Condition, FilterParser
 
+Condition: TypeAlias = Callable[[Mapping[str, Json]], bool]
+MAX_DEPTH = 20  # parentheses and negations within each other
+_TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")  # with the blanks before it
 WRITE = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
 READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
 DEFAULT_FIELDS = "kind,id,name,mimeType"
@@ -40,33 +43,75 @@ _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
 }
 
 
-class DriveQuery(FilterParser):
+class DriveQuery:
     """The search language of files.list, as far as clients use it: comparisons, `in`, `and`, `or`, `not`.
 
-    Reference: developers.google.com/drive/api/guides/ref-search-terms.
+    A parser by recursive descent. Reference: developers.google.com/drive/api/guides/ref-search-terms.
     """
 
-    token = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")
-    negations = ("not",)
-    loose = ("or", any)
-    tight = ("and", all)
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = []
+        at, text = 0, text.strip()
+        while at < len(text):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                raise _invalid()
+            self._tokens.append(found[1])
+            at = found.end()
 
-    def comparison(self) -> Condition:
+    def parse(self) -> Condition:
+        """What the query asks; an empty one asks nothing. Raises `ApiError` 400 for what is none."""
+        whole = self._joined(MAX_DEPTH, "or") if self._tokens else lambda _: True
+        if self._tokens:
+            raise _invalid()
+        return whole
+
+    def _take(self) -> str:
+        if not self._tokens:
+            raise _invalid()
+        return self._tokens.pop(0)
+
+    def _joined(self, depth: int, word: str) -> Condition:
+        """Parts that are joined by this word, of which `and` binds tighter."""
+        parts: list[Condition] = []
+        while not parts or self._tokens[:1] == [word]:
+            if parts:
+                self._take()
+            parts.append(self._joined(depth, "and") if word == "or" else self._one(depth))
+        join = any if word == "or" else all
+        return lambda file: join(part(file) for part in parts)
+
+    def _one(self, depth: int) -> Condition:
+        if not depth:
+            raise _invalid()
+        if self._tokens[:1] == ["not"]:
+            self._take()
+            negated = self._one(depth - 1)
+            return lambda file: not negated(file)
+        if self._tokens[:1] != ["("]:
+            return self._comparison()
+        self._take()
+        inside = self._joined(depth - 1, "or")
+        if self._take() != ")":
+            raise _invalid()
+        return inside
+
+    def _comparison(self) -> Condition:
         """A field, an operator and a value; or a value that is `in` a field."""
-        left, sign, right = self.take(), self.take(), self.take()
+        left, sign, right = self._take(), self._take(), self._take()
         if sign == "in" and left.startswith("'"):
             wanted = _unquoted(left)
             return lambda file: wanted in file.get(right, ())
         compare = _COMPARISONS.get(sign)
         if compare is None or not (right.startswith("'") or right in ("true", "false")):
-            raise self.error("no comparison")
+            raise _invalid()
         value = _unquoted(right)
         return lambda file: compare(_as_text(file.get(left, "")), value)
 
-    def error(self, why: str) -> ApiError:
-        """Drive does not say why."""
-        del why
-        return ApiError(400, "Invalid Value", "invalid")
+
+def _invalid() -> ApiError:
+    """Drive does not say why."""
+    return ApiError(400, "Invalid Value", "invalid")
 
 
 def _unquoted(token: str) -> str:

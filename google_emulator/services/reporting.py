@@ -8,8 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -21,7 +19,6 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, invalid_argument, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
-from google_emulator.services.filters import Condition, FilterParser
 from google_emulator.services.payload_rules import EnumRule, Rule, duration, int32, read_message, text
 from google_emulator.services.vitals import (
     COHORTS,
@@ -58,35 +55,6 @@ _REQUEST: Mapping[str, Rule] = {
 }
 
 
-class AipFilter(FilterParser):
-    """A filter as AIP-160 writes it, as far as the Reporting API supports it: dimensions compared for equality.
-
-    `versionCode = 42 OR versionCode = 43`, `(versionCode = 42) AND countryCode = "DE"`, `NOT …`. As in AIP-160, OR
-    binds tighter than AND, and AND may be left out. Reference: google.aip.dev/160.
-    """
-
-    token = re.compile(r"""\s*("[^"\\]*"|'[^'\\]*'|!=|<=|>=|[()=<>:,-]|[^\s()=<>:,!"']+)""")
-    negations = ("NOT", "-")
-    loose = ("AND", all)
-    tight = ("OR", any)
-    loose_word_optional = True
-
-    def comparison(self) -> Condition:
-        """A dimension, `=` or `!=`, and a value."""
-        name, sign, value = self.take(), self.take(), self.take().strip("\"'")
-        if name not in DIMENSIONS:
-            raise self.error(f"{name!r} is no dimension")
-        if sign not in ("=", "!="):
-            raise self.error(f"{sign!r} is not supported, only equality is")
-        if DIMENSIONS[name] == "int64Value" and not value.isdecimal():
-            raise self.error(f"{value!r} is no int64")
-        return lambda slice_: (slice_[name] == value) is (sign == "=")
-
-    def error(self, why: str) -> ApiError:
-        """The filter, and what is wrong with it."""
-        return invalid_argument(f"Invalid filter {self.text!r}: {why}.", "filter")
-
-
 @dataclass(frozen=True)
 class MetricsQuery:
     """What is asked: points from `start` to before `end`, for which slices, how many rows at once from where on."""
@@ -96,7 +64,6 @@ class MetricsQuery:
     end: int
     metrics: tuple[str, ...]
     dimensions: tuple[str, ...]
-    wanted: Condition
     cohort: str
     page_size: int
     page_token: str
@@ -122,10 +89,11 @@ def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
     size = given.get("pageSize", 0)
     if size < 0:
         raise invalid_argument("page_size must not be negative.", "page_size")
-    wanted = AipFilter(given.get("filter", "")).parse()
+    if given.get("filter"):
+        raise invalid_argument("The emulator supports no filter.", "filter")
     page_size = min(size or DEFAULT_PAGE, MAX_PAGE)
     page_token = given.get("pageToken", "")
-    return MetricsQuery(period, start, end, metrics, dimensions, wanted, cohort, page_size, page_token)
+    return MetricsQuery(period, start, end, metrics, dimensions, cohort, page_size, page_token)
 
 
 def _names(given: Mapping[str, Json], field: str) -> tuple[str, ...]:
@@ -170,7 +138,6 @@ REPORTING_SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
 PARAMETERS = {"alt", "prettyPrint", "fields", "key", "quotaUser", "$.xgafv"}  # of every method
 # Only versions are scripted, so every other dimension has a single value.
 ONLY_VALUES = {"stringValue": "UNKNOWN", "int64Value": "0"}
-_NORMAL = 1.959963984540054  # of the standard normal distribution, for 95 %
 
 
 DISABLED = (
@@ -267,8 +234,7 @@ def _page(rows: list[dict[str, Json]], query: MetricsQuery, vitals: AppVitals, r
 def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list[dict[str, Json]]:
     """Every MetricsRow of the response, by time and then by version, without those that have too few users."""
     cohort = {code: one for code, one in sorted(vitals.versions.items()) if one.cohort == query.cohort}
-    codes = [code for code in cohort if query.wanted(_dimension_values(code))]
-    slices = [[code] for code in codes] if VERSION_CODE in query.dimensions else [codes] if codes else []
+    slices = [[code] for code in cohort] if VERSION_CODE in query.dimensions else [list(cohort)] if cohort else []
     rows: list[dict[str, Json]] = []
     for point in range(query.start, query.end):
         for part in slices:
@@ -278,7 +244,7 @@ def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list
                 continue
             values = _dimension_values(part[0])
             names = [name for name in query.metrics if name not in vitals.missing]
-            metrics = [_metric(name, metric_set, versions, point, query, interval=vitals.interval) for name in names]
+            metrics = [_metric(name, metric_set, versions, point, query) for name in names]
             rows.append(
                 {
                     "aggregationPeriod": query.period.name,
@@ -304,43 +270,20 @@ def _measured(versions: Sequence[VersionSeries], points: Sequence[int], query: M
 
 
 def _metric(
-    name: str,
-    metric_set: MetricSet,
-    versions: Sequence[VersionSeries],
-    point: int,
-    query: MetricsQuery,
-    *,
-    interval: bool,
+    name: str, metric_set: MetricSet, versions: Sequence[VersionSeries], point: int, query: MetricsQuery
 ) -> dict[str, Json]:
     """The MetricValue of a metric that the set is known to have, at a point with data."""
     rate, days = metric_set.metrics[name]
     measured = _measured(versions, range(point - days + 1, point + 1), query) or {PEOPLE: 0.0}
-    users = measured[PEOPLE]
     if rate == USERS:
-        return {"metric": name, "decimalValue": {"value": str(rounded_users(users))}}
-    value: dict[str, Json] = {"metric": name, "decimalValue": _decimal(measured[rate])}
-    if interval:
-        scripted = versions[0].intervals.get(rate) if len(versions) == 1 else None
-        low, high = scripted or wilson(measured[rate], users)
-        value["decimalValueConfidenceInterval"] = {"lowerBound": _decimal(low), "upperBound": _decimal(high)}
-    return value
+        return {"metric": name, "decimalValue": {"value": str(rounded_users(measured[PEOPLE]))}}
+    return {"metric": name, "decimalValue": _decimal(measured[rate])}
 
 
 def rounded_users(users: float) -> int:
     """Users to the nearest multiple of 10, 100, 1,000 or 1,000,000: coarser, the more there are."""
     step = 10 if users < 1000 else 100 if users < 10_000 else 1000 if users < 10_000_000 else 1_000_000
     return int(users / step + 0.5) * step
-
-
-def wilson(rate: float, users: float) -> tuple[float, float]:
-    """Wilson's interval of a share at 95 %."""
-    if not users:
-        return 0.0, 1.0
-    square = _NORMAL * _NORMAL
-    middle = rate + square / (2 * users)
-    spread = _NORMAL * math.sqrt(rate * (1 - rate) / users + square / (4 * users * users))
-    scale = 1 + square / users
-    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
 def _decimal(value: float) -> dict[str, Json]:

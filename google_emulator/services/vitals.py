@@ -7,7 +7,7 @@ Reference: developers.google.com/play/developer/reporting/reference/rest/v1beta1
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -32,12 +32,12 @@ DIMENSIONS: Mapping[str, str] = {
     **dict.fromkeys(_STRINGS, "stringValue"),
 }
 PEOPLE = "users"  # beside the rates, in what is scripted
-FOREGROUND_SHARE = 10  # of a day's users one in so many is there in a given hour, where nothing else is scripted
+FOREGROUND_SHARE = 10  # of a day's users one in so many is there in a given hour
 OUTAGES = ("", "unavailable", "disabled", "forbidden")
 EVERY_APP = "*"
 HOUR = 3600  # seconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_SINCE = {"DAILY": 28, "HOURLY": 72}  # points before now at which a series begins unless it says so
+_SINCE = 28  # days before now at which a series begins unless it says so
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ METRIC_SETS = (
     MetricSet("anrRateMetricSet", "anrrate", ("userPerceivedAnrRate", "anrRate")),
 )
 RATES = tuple(rate for metric_set in METRIC_SETS for rate in metric_set.rates)
-_SERIES_KEYS = {"since", PEOPLE, *RATES}
 
 
 @dataclass(frozen=True)
@@ -96,39 +95,29 @@ Measurement: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Series:
-    """Measurements from the point `start` on.
-
-    `values` are lists by metric, the last value of each holds on; `points` are values of single points, None a hole.
-    """
+    """Measurements from the point `start` on: `values` are lists by metric, the last value of each holds on."""
 
     start: int
     values: Mapping[str, Sequence[float]]
-    points: Mapping[int, Measurement | None] = field(default_factory=dict)
 
     def at(self, point: int) -> Measurement | None:
-        """The measurement at a point; None where there is none."""
-        single = self.points.get(point, {})
-        if single is None or (point < self.start and not single):
+        """The measurement at a point; None before the first."""
+        if point < self.start:
             return None
-        index = max(point - self.start, 0)
-        return {name: many[min(index, len(many) - 1)] for name, many in self.values.items()} | dict(single)
+        return {name: many[min(point - self.start, len(many) - 1)] for name, many in self.values.items()}
 
 
 @dataclass(frozen=True)
 class VersionSeries:
-    """A version's days and, if they are scripted, hours; `intervals` are bounds by rate, `cohort` is who was asked."""
+    """A version's days; `cohort` is who was asked."""
 
     days: Series
-    hours: Series | None = None
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     cohort: str = COHORTS[0]
 
     def at(self, point: int, period: AggregationPeriod) -> Measurement | None:
-        """The measurement at a point; an hour that is not scripted has its share of the day in which it lies."""
+        """The measurement at a point; an hour has its share of the day in which it lies."""
         if period.daily:
             return self.days.at(point)
-        if self.hours is not None:
-            return self.hours.at(point)
         whole = self.days.at(DAILY.point_at(point * HOUR))
         return whole and {**whole, PEOPLE: whole[PEOPLE] // FOREGROUND_SHARE}
 
@@ -152,7 +141,6 @@ class AppVitals:
     )
     freshness_hours: int | None = setting(3, "the same in hours, for HOURLY; null: none is told")
     min_users: int = setting(10, "slices with fewer users are left out")
-    interval: bool = setting(False, "rates have a confidence interval (Wilson's at 95 %, unless scripted)")
     page_size: int = setting(10_000, "the most rows of a page, whatever was asked for")
     missing: tuple[str, ...] = setting((), "metrics that no row has")
     down: str = setting(
@@ -160,7 +148,9 @@ class AppVitals:
         "`unavailable` (503), `disabled` (403, the API is not enabled in the project) or `forbidden` (403, the account "
         "may not see the app)",
     )
-    versions: Mapping[int, VersionSeries] = setting(dict, "the series of each version code; see below")
+    versions: Mapping[int, VersionSeries] = setting(
+        dict, "by version code: `since` (a date, or days before now), `users` and rates, each a value or a list by day"
+    )
 
     def changed(self, script: Mapping[str, Json], now: float) -> AppVitals:
         """The same with these keys set anew, versions one by one. Raises `ValueError` for what can't be read."""
@@ -208,34 +198,19 @@ class VitalsStore:
 
 
 def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
-    _check_keys(script, _SERIES_KEYS | {"days", "hours", "intervals", "cohort"}, "of a version")
-    hours = script.get("hours")
-    if hours is not None:
-        _check_keys(hours, _SERIES_KEYS | {"points"}, "of a version")
-        hours = _series(hours, hours.get("points", {}), HOURLY, now)
+    _check_keys(script, {"since", PEOPLE, *RATES, "cohort"}, "of a version")
     cohort = script.get("cohort", COHORTS[0])
     if cohort not in COHORTS:
         raise ValueError(f"cohort is one of {', '.join(COHORTS)}")
-    intervals = {rate: (low, high) for rate, (low, high) in script.get("intervals", {}).items()}
-    if any(rate not in RATES or not 0 <= low <= high <= 1 for rate, (low, high) in intervals.items()):
-        raise ValueError("intervals are pairs of shares, by rate")
-    return VersionSeries(_series(script, script.get("days", {}), DAILY, now), hours, intervals, cohort)
-
-
-def _series(script: Mapping[str, Json], points: Mapping[str, Json], period: AggregationPeriod, now: float) -> Series:
-    single = {_point(text, period, now): one and _numbers(one) for text, one in points.items()}
     values = {name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script}
     # What is not scripted follows from what is: every user-perceived event is an event; without any, none.
     for perceived, every in (metric_set.rates for metric_set in METRIC_SETS):
         values.setdefault(perceived, [0.0])
         values.setdefault(every, values[perceived])
     values.setdefault(PEOPLE, [1000])
-    return Series(_point(script.get("since", _SINCE[period.name]), period, now), values, single)
-
-
-def _numbers(values: Mapping[str, Json]) -> dict[str, float]:
-    _check_keys(values, {PEOPLE, *RATES}, "of a version")
-    return {name: _list(name, value)[0] for name, value in values.items()}
+    since = script.get("since", _SINCE)  # a date, or a number of days before now
+    start = DAILY.point_at(now) - since if isinstance(since, int) else date.fromisoformat(since).toordinal()
+    return VersionSeries(Series(start, values), cohort)
 
 
 def _list(name: str, value: Json) -> list[float]:
@@ -247,15 +222,6 @@ def _list(name: str, value: Json) -> list[float]:
         expected = "a number of users" if name == PEOPLE else "a share from 0 to 1"
         raise ValueError(f"{name} is {expected}, or a list of such")
     return values
-
-
-def _point(value: Json, period: AggregationPeriod, now: float) -> int:
-    """A point by its date (`2026-11-01`, for hours `2026-11-01T13`) or as a number of points before now."""
-    if isinstance(value, int):
-        return period.point_at(now) - value
-    if period.daily:
-        return date.fromisoformat(value).toordinal()
-    return period.point_of(datetime.strptime(value, "%Y-%m-%dT%H").replace(tzinfo=timezone.utc))
 
 
 def _check_keys(values: Mapping[str, Json], known: Sequence[str] | set[str], where: str) -> None:

@@ -29,8 +29,6 @@ SPOILT: dict[str, tuple[dict[str, Any], Callable[[Reply], object], object]] = {
     "invalid-json": ({}, lambda it: is_json(it.body), False),
     "empty-body": ({}, lambda it: it.body, b""),
     "html": ({"status": 502}, lambda it: (it.status, b"<html>" in it.body), (502, True)),
-    "huge-answer": ({"bytes": 1_000_000}, lambda it: len(it.body) > 1_000_000, True),
-    "huge-header": ({"bytes": 10_000}, lambda it: len(it.header("X-Filler")), 10_000),
     "damage-body": ({"at": 0}, lambda it: it.body[:1], bytes([ord("{") ^ 1])),
 }
 RANGES = {

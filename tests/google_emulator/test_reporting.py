@@ -1,4 +1,4 @@
-"""The Reporting API over scripted series: freshness, timelines, slices, filters, pages and refusals."""
+"""The Reporting API over scripted series: freshness, timelines, slices and refusals."""
 
 from __future__ import annotations
 
