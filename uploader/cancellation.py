@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
@@ -70,26 +71,23 @@ def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_perio
     stays behind.
     """
     woken: queue.SimpleQueue[None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
-    results: list[T] = []
-    errors: list[BaseException] = []
+    future: Future[T] = Future()
 
     def carry_out() -> None:
         try:
-            results.append(work())
+            future.set_result(work())
         except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
-            errors.append(error)
+            future.set_exception(error)
         woken.put(None)
 
     cancellation.on_cancel(lambda: woken.put(None))
     thread = threading.Thread(target=carry_out, name=RUN_THREAD, daemon=True)
     thread.start()
     woken.get()
-    if not (results or errors):
+    if not future.done():
         with suppress(queue.Empty):
             woken.get(timeout=grace_period)
-    if not (results or errors):
+    if not future.done():
         cancellation.check()
     thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    return future.result()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from uploader import inputs
 from uploader.cancellation import RUN_THREAD, Cancellation
@@ -37,12 +37,16 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
     for early in received:
         cancellation.cancel(early)
     _open_streams()
-    _close_memory()
+    with suppress(OSError, AttributeError):  # no other process of this user reads memory or environment, on Linux
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     code = run(os.environ, sys.argv[1:], cancellation)
     for number in signals:
         signal.signal(number, signal.SIG_IGN)
-    _flush(sys.stdout)
-    _flush(sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # noqa: PERF203  # its reader may have gone away: no reason for another exit code
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if any(thread.name == RUN_THREAD for thread in threading.enumerate()):
         # A system call (a name that is resolved, a pipe that nobody opens) holds the run, or a worker that it waits
         # for; at its end the interpreter would wait for workers, too.
@@ -84,17 +88,3 @@ def _open_streams() -> None:
         elif number:
             with suppress(OSError):
                 os.set_blocking(number, True)
-
-
-def _close_memory() -> None:
-    """Lets no other process of the same user read the memory and the environment of this one, where Linux can."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def _flush(stream: TextIO) -> None:
-    """Flushes an output, whose reader may have gone away: that is no reason for another exit code."""
-    try:
-        stream.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

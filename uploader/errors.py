@@ -48,6 +48,9 @@ class UploaderError(Exception):
         self.hint = hint
         self.code = code or self.code
 
+    def __init_subclass__(cls, *, exit_code: int = 0, title: str = "", code: str = "") -> None:
+        cls.exit_code, cls.title, cls.code = exit_code or cls.exit_code, title or cls.title, code or cls.code
+
     @property
     def details(self) -> tuple[str, ...]:
         """What happened in particular, where one sentence can't hold it: each a line of its own."""
@@ -75,12 +78,8 @@ class Problem:
         return f"{self.name}: {self.what}" + (f" Accepted: {self.accepted}" if self.accepted else "")
 
 
-class InputError(UploaderError):
+class InputError(UploaderError, exit_code=2, title="Invalid input", code="invalid-input"):
     """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
-
-    exit_code = 2
-    title = "Invalid input"
-    code = "invalid-input"
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -150,27 +149,16 @@ class Problems:
             raise InputError(*self._problems)
 
 
-class CredentialsError(UploaderError):
+class CredentialsError(UploaderError, exit_code=3, title="Access denied", code="access-denied"):
     """There are no credentials, they were not accepted, or they do not permit the action."""
 
-    exit_code = 3
-    title = "Access denied"
-    code = "access-denied"
 
-
-class ServiceError(UploaderError):
+class ServiceError(UploaderError, exit_code=4, title="Service error", code="service-error"):
     """The service refused, broke the protocol, or can't be trusted with the request."""
 
-    exit_code = 4
-    title = "Service error"
-    code = "service-error"
 
-
-class ApiError(ServiceError):
+class ApiError(ServiceError, title="Refused", code="refused"):
     """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
-
-    title = "Refused"
-    code = "refused"
 
     def __init__(
         self,
@@ -190,65 +178,39 @@ class ApiError(ServiceError):
         self.body = body or {}
 
 
-class ReleaseRefused(ServiceError):
+class ReleaseRefused(ServiceError, title="Release not made", code="release-not-made"):
     """What was asked for does not fit what the service holds, so this program did not ask for it."""
 
-    title = "Release not made"
-    code = "release-not-made"
 
-
-class ProtocolError(ServiceError):
+class ProtocolError(ServiceError, code="protocol-error"):
     """The server said something that the protocol does not allow; going on could corrupt the upload."""
 
-    code = "protocol-error"
 
-
-class UntrustedHost(ServiceError):
+class UntrustedHost(ServiceError, title="Host not trusted", code="host-not-trusted"):
     """A host that must not receive the bearer token: not the service's own, or without a trusted certificate."""
 
-    title = "Host not trusted"
-    code = "host-not-trusted"
 
-
-class OutcomeUnknown(ServiceError):
+class OutcomeUnknown(ServiceError, title="Outcome unknown", code="outcome-unknown"):
     """A request with an effect may have been received, its answer did not arrive, and it must not be sent twice."""
 
-    title = "Outcome unknown"
-    code = "outcome-unknown"
 
-
-class IntegrityError(UploaderError):
+class IntegrityError(UploaderError, exit_code=5, title="Integrity error", code="integrity-error"):
     """The file changed during the upload, or the digest of what arrived differs from what was sent."""
 
-    exit_code = 5
-    title = "Integrity error"
-    code = "integrity-error"
 
-
-class ReleaseTrouble(UploaderError):
+class ReleaseTrouble(UploaderError, exit_code=6, title="Release in trouble", code="release-in-trouble"):
     """The release itself is in trouble: rejected by the review, or halted by the gate or by people."""
 
-    exit_code = 6
-    title = "Release in trouble"
-    code = "release-in-trouble"
 
-
-class TemporaryError(UploaderError):
+class TemporaryError(UploaderError, exit_code=75, title="Temporary failure", code="temporary-failure"):
     """The retries are spent; what was stored so far is kept, and running again goes on from there."""
 
-    exit_code = 75
-    title = "Temporary failure"
-    code = "temporary-failure"
 
-
-class Interrupted(UploaderError):
+class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
     """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other.
 
     `unanswered` is true where a request was sent whole and its answer was not waited for.
     """
-
-    title = "Interrupted"
-    code = "interrupted"
 
     def __init__(self, signal_number: int) -> None:
         name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")

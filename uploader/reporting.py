@@ -25,9 +25,6 @@ class Reporter(Protocol):
     def info(self, text: str) -> None:
         """Logs a line."""
 
-    def debug(self, text: str) -> None:
-        """Logs a line for who looks for a fault, where that is asked for."""
-
     def warning(self, text: str) -> None:
         """Logs a line that deserves attention though the run goes on."""
 

@@ -142,8 +142,7 @@ class Run:
             finalize_timeout=inputs.finalize_timeout,
             quota_project=login.quota_project,
         )
-        debug = reporter.debug if inputs.platform.debug else None
-        api = ApiClient(client, login, policy, settings, debug)
+        api = ApiClient(client, login, policy, settings, reporter.debug if inputs.platform.debug else None)
         return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)
 
     def _journal(self, inputs: Inputs, account: str, lasting: bytes | None) -> Journal:
