@@ -16,7 +16,7 @@ from uploader.inputs import parsers
 from uploader.inputs.platform import Platform
 
 T = TypeVar("T")
-Record = TypeVar("Record", bound="StatusInputs")
+Record = TypeVar("Record", bound="CommonInputs")
 Show = Literal["", "usage", "help", "version"]
 UploadProtocol = Literal["auto", "resumable", "multipart", "simple"]
 Status = Literal["", "completed", "inProgress", "halted", "draft"]
@@ -127,12 +127,12 @@ def _optional(group: Group, parse: Callable[[str], T], empty: T, meaning: str, *
     return field(default=empty, metadata={"row": row})
 
 
-# A record holds what its reader is given, and nothing else: `Inputs.part` makes it.
+# One record for each reader: `Inputs.part` makes it, and it holds nothing else.
 # A row is read as one: the type, the parser and the default, and below them the meaning.
 # fmt: off
 @dataclass(frozen=True, repr=False)
-class StatusInputs:
-    """What `play-status` reads: with the rows that are every target's, and those of whatever looks at tracks."""
+class CommonInputs:
+    """What every target reads."""
 
     target: str = _optional(ALL, parsers.target(TARGETS), "",
         "`play`, `play-internal-sharing`, `play-data-safety`, `gmail`, `play-games`, `ota`, or any Google upload "
@@ -158,6 +158,37 @@ class StatusInputs:
     shard: tuple[int, int] | None = _optional(FILES, parsers.shard, None,
         "Upload only this part of the files, such as `2/5` for the second of five. The split is the same in every job "
         "of a matrix.", otherwise="GitLab's `CI_NODE_INDEX/CI_NODE_TOTAL`, else all")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"  # its values may hold credentials, also where none belong
+
+    @property
+    def rehearsal(self) -> bool:
+        """Whether all of it happens inside this process, against the embedded emulator."""
+        return self.api_endpoint == parsers.EMULATOR
+
+
+@dataclass(frozen=True, repr=False)
+class LoginInputs(CommonInputs):
+    """What a login reads. No target is given any of it."""
+
+    credentials: str = _optional(ALL, parsers.text, "",
+        "A service-account key or any other google-auth credential configuration: JSON, its base64, or a path.",
+        otherwise="`GOOGLE_APPLICATION_CREDENTIALS`, else application default credentials", secret=True)
+    workload_identity_provider: str = _optional(ALL, parsers.provider, "",
+        "Keyless login: the resource name of the provider that trusts the CI system's OIDC token. On GitHub the job "
+        "needs `permissions: id-token: write`.", secret=True)
+    service_account: str = _optional(ALL, parsers.address, "",
+        "Keyless login: the e-mail address of the service account to act as.")
+    impersonate_user: str = _optional(ALL, parsers.address, "",
+        "The e-mail address of the user to act as, through domain-wide delegation (Gmail).")
+    platform: Platform = Platform()
+
+
+@dataclass(frozen=True, repr=False)
+class TrackInputs(CommonInputs):
+    """What is read by all that look at an app's tracks, if only to refuse it."""
+
     package_name: str = _optional(PLAY_APP, parsers.package_name, "",
         "The app's package name; required where no artifact is sent.", otherwise="read from the artifact")
     tracks: tuple[str, ...] = _optional(PLAY_TRACKS, parsers.each(parsers.track), (),
@@ -172,6 +203,12 @@ class StatusInputs:
     wait_for: WaitFor = _optional(PLAY_OR_STATUS, parsers.choice(WaitFor), "",
         "Wait for the review, after the commit or with `play-status` alone: `approved` or `published`. A rejected "
         "release ends with exit code 6, an elapsed `wait-deadline` with 75.", after="expected_certificate")
+
+
+@dataclass(frozen=True, repr=False)
+class StatusInputs(TrackInputs):
+    """What `play-status` reads."""
+
     wait_deadline: float = _given(PLAY_OR_STATUS, parsers.duration(0, 7 * DAY), "30m",
         "How long to wait for the review, or for the universal APK; `0s` checks once.", after="wait_for")
     universal_apk: str = _optional(PLAY_OR_STATUS, parsers.version_path, "",
@@ -179,18 +216,10 @@ class StatusInputs:
         "the path needs `{version-code}`. With `play-status` it is the one of the newest release.",
         after="wait_deadline")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(…)"  # its values may hold credentials, also where none belong
-
-    @property
-    def rehearsal(self) -> bool:
-        """Whether all of it happens inside this process, against the embedded emulator."""
-        return self.api_endpoint == parsers.EMULATOR
-
 
 @dataclass(frozen=True, repr=False)
-class ReleaseInputs(StatusInputs):
-    """What `play` reads, for one app; `tag` is the one that the CI system builds, `lasting_state` as in `Inputs`."""
+class CommitInputs(TrackInputs):
+    """What is read by both that change a release."""
 
     user_fraction: float | None = _optional(PLAY, parsers.fraction, None,
         "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %.")
@@ -201,6 +230,14 @@ class ReleaseInputs(StatusInputs):
     changes_in_review: ChangesInReview = _given(PLAY_COMMIT, parsers.choice(ChangesInReview), "error",
         "When changes are in review: `error` leaves them alone, `cancel` withdraws them.",
         after="changes_not_sent_for_review")
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseInputs(CommitInputs, StatusInputs):
+    """What `play` reads, for one app. `lasting_state` says that somebody chose the state folder, and so keeps it from
+    release to release; `tag` is the one that the CI system builds.
+    """
+
     release_name: str = _optional(PLAY, parsers.line, "", "The name of the release.", otherwise="the tag")
     whats_new: str = _optional(PLAY, parsers.text, "",
         "Release notes instead of a directory: a text in the app's default language, or `locale: text` as YAML.")
@@ -254,26 +291,9 @@ class ReleaseInputs(StatusInputs):
 
 
 @dataclass(frozen=True, repr=False)
-class Inputs(ReleaseInputs):
-    """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
+class RolloutInputs(CommitInputs):
+    """What `play-rollout` reads."""
 
-    `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
-    `package_name`, the credentials' source) are empty here and filled in where they are used. `lasting_state` says that
-    somebody chose the state folder, and so keeps it from release to release. `credential_files` hold secrets beside
-    those that inputs name; `names` say how inputs are called where the run was started, if differently; `warnings` are
-    sentences about what was given and does not count, `texts` whatever was given: a key may stand where none belongs.
-    """
-
-    credentials: str = _optional(ALL, parsers.text, "",
-        "A service-account key or any other google-auth credential configuration: JSON, its base64, or a path.",
-        otherwise="`GOOGLE_APPLICATION_CREDENTIALS`, else application default credentials", secret=True)
-    workload_identity_provider: str = _optional(ALL, parsers.provider, "",
-        "Keyless login: the resource name of the provider that trusts the CI system's OIDC token. On GitHub the job "
-        "needs `permissions: id-token: write`.", secret=True)
-    service_account: str = _optional(ALL, parsers.address, "",
-        "Keyless login: the e-mail address of the service account to act as.")
-    impersonate_user: str = _optional(ALL, parsers.address, "",
-        "The e-mail address of the user to act as, through domain-wide delegation (Gmail).")
     rollout_steps: tuple[float, ...] = _optional(ROLLOUT, parsers.rollout_steps, (),
         "`play-rollout`: ascending shares of the users, such as `1%, 5%, 20%, 50%, 100%` or `0.01, 0.05`. Each run "
         "goes at most one step further; `100%` completes the release.")
@@ -288,6 +308,12 @@ class Inputs(ReleaseInputs):
         "`play-rollout`: how many days of measurements to use, counted back from the newest.")
     gate_max_age: float = _given(ROLLOUT, parsers.duration(3600, 28 * DAY), "72h",
         "`play-rollout`: how old the newest day of measurements may be. If it is older, the rollout is held.")
+
+
+@dataclass(frozen=True, repr=False)
+class MailInputs(CommonInputs):
+    """What `gmail` reads."""
+
     gmail_action: GmailAction = _given(GMAIL, parsers.choice(GmailAction), "send",
         "`send`, `draft`, `draft-update`, `draft-send`, `insert` or `import`. `files` are the attachments.")
     message_file: str = _optional(GMAIL, parsers.path, "", "An RFC 822 message (.eml), instead of the `mail-…` inputs.")
@@ -308,6 +334,19 @@ class Inputs(ReleaseInputs):
         "JSON that is sent along with the file. For any method it is the metadata part, for Play Games the image's "
         'resource, for Gmail `{"threadId": …, "labelIds": […]}`, or for a draft `{"message": {…}}` containing these. '
         "For Gmail it can also hold the whole mail as `raw`, in base64url, instead of an upload.", after="params")
+
+
+@dataclass(frozen=True, repr=False)
+class Inputs(MailInputs, RolloutInputs, ReleaseInputs, LoginInputs):
+    """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
+
+    `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
+    `package_name`, the credentials' source) are empty here and filled in where they are used. `lasting_state` says that
+    somebody chose the state folder, and so keeps it from release to release. `credential_files` hold secrets beside
+    those that inputs name; `names` say how inputs are called where the run was started, if differently; `warnings` are
+    sentences about what was given and does not count, `texts` whatever was given: a key may stand where none belongs.
+    """
+
     job_summary: bool = _given(ALL, parsers.boolean, "true", "Write the job summary.")
     chunk_size: int | None = _given(TRANSFER, parsers.size, "auto",
         "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole file goes in "
@@ -348,7 +387,6 @@ class Inputs(ReleaseInputs):
     params: str = _optional(ANY_METHOD, parsers.text, "",
         "Any method: a YAML or JSON map of its path and query parameters.")
     # fmt: on
-    platform: Platform = Platform()
     names: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     credential_files: tuple[Path, ...] = ()
