@@ -172,15 +172,3 @@ def test_a_file_that_changes_under_a_running_job(tmp_path: Path, emulator: Emula
     assert "Let the build finish before this step." in ended.log
     assert not emulator.state()["objects"]
     assert not list((tmp_path / "workspace.private" / "uploader").iterdir())
-
-
-def test_what_arrived_is_held_against_what_was_sent(tmp_path: Path, emulator: Emulator) -> None:
-    """A service that states another digest than that of the bytes that went out is not believed."""
-    emulator.add_fault("resumable.final", "wrong-digest")
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (workspace / "app.bin").write_bytes(data_of(SIZE))
-    inputs = {"target": "storage.objects.insert", "files": "app.bin", "params": "bucket: b", "chunk-size": "1MiB"}
-    ended = Job(workspace, emulator).run(inputs)
-    assert ended.code == 5, ended.log
-    assert "arrived damaged" in ended.log

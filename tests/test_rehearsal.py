@@ -145,7 +145,8 @@ def test_what_went_into_the_review_is_told_by_the_output(job: Job) -> None:
 
 def test_a_draft_waits_for_a_person(job: Job) -> None:
     """Nobody reviews it before it is rolled out."""
-    assert job.run({**PLAY, "status": "draft"}).outputs["sent-for-review"] == "false"
+    ended = job.run({**PLAY, "status": "draft"})
+    assert (ended.outputs["sent-for-review"], "as a draft" in ended.summary) == ("false", True)
 
 
 def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:

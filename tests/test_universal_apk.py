@@ -48,11 +48,6 @@ def left(job: Job) -> list[str]:
     return sorted(str(path) for path in files if path.name != "uploader-results.json")
 
 
-def fired(job: Job) -> list[str]:
-    """The faults that happened."""
-    return [receipt["do"] for receipt in job.emulator.state()["faults"]["fired"]]
-
-
 def requests(job: Job, operation: str = DOWNLOAD) -> int:
     """How many requests the emulator has had for an operation."""
     return int(job.emulator.state()["requests"].get(operation, 0))
@@ -85,19 +80,6 @@ def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
 
 
 # The download
-
-
-@generating(size=3 * MIB)
-def test_a_download_that_breaks_goes_on_where_it_was(job: Job) -> None:
-    """Each answer that breaks off is continued, and a server that has no time is asked again."""
-    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB)
-    job.emulator.add_fault(DOWNLOAD, "status", status=503)
-    job.emulator.add_fault(DOWNLOAD, "cut-answer", after=MIB // 2)
-    ended = job.run(PLAY)
-    assert ended.code == 0, ended.log
-    assert fired(job) == ["cut-answer", "status", "cut-answer"]
-    apk = (job.workspace / "dist/app.apk").read_bytes()
-    assert (len(apk), hashlib.sha256(apk).hexdigest()) == (3 * MIB, ended.outputs["universal-apk-sha256"])
 
 
 @generating(size=MIB)

@@ -14,11 +14,9 @@ from tests.support.job import Job
 Given = Mapping[str, str]
 Make = Callable[[Path], object]
 PNG = b"\x89PNG\r\n\x1a\n"
-EML = b"From: me@example.com\r\nTo: a@example.com\r\nSubject: s\r\n\r\nbody\r\n"
 
 SHARING: Given = {"target": "play-internal-sharing"}
 GMAIL: Given = {"target": "gmail", "impersonate-user": "me@example.com", "mail-to": "a@example.com", "mail-body": "b"}
-LETTER: Given = {"target": "gmail", "impersonate-user": "me@example.com"}
 GAMES: Given = {"target": "play-games", "resource-id": "a", "image-type": "ACHIEVEMENT_ICON", "files": "a.png"}
 OTA: Given = {"target": "ota", "deployment": "d", "package-title": "t", "files": "ota.zip"}
 DRIVE: Given = {"target": "drive.files.create", "files": "a.bin"}

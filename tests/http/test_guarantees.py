@@ -146,17 +146,23 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
 
 
 @pytest.mark.parametrize(
-    "begun", [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"]
+    ("begun", "more"),
+    [
+        (b"", b"H"),
+        (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"x"),
+        (b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
+    ],
 )
-def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes) -> None:
-    """A byte now and then, in the head or in the body, does not hold the run beyond the timeout of the response."""
+def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes, more: bytes) -> None:
+    """A byte or an interim response now and then does not hold the run beyond the timeout of the response."""
 
     def serve(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(begun)
         for _ in range(40):
             time.sleep(0.05)
-            connection.sendall(b"H" if not begun else b"x")
+            connection.sendall(more)
 
     began = time.monotonic()
     with way.serving(serve) as url, pytest.raises(TransportError, match="the answer did not arrive in time") as broke:

@@ -97,15 +97,6 @@ def test_a_folder_that_leads_out_of_the_workspace_is_refused(tmp_path: Path) -> 
     assert not any((tmp_path / "elsewhere").iterdir())
 
 
-def test_read_only_workspace_is_one_warning() -> None:
-    """Where nothing may be written the run goes on, after one line that says what is missing."""
-    log = io.StringIO()
-    speaking = make_reporter(where(Path("/proc"), "github"), stdout=log)
-    speaking.write_results(Path("/proc/uploader-results.json"), [])
-    assert log.getvalue().count("\n") == 1
-    assert log.getvalue().startswith("::warning::uploader-results.json could not be written: ")
-
-
 def test_results_of_an_earlier_run_are_told_from_this_one_s(tmp_path: Path) -> None:
     """They stay where nothing can be written, here beside a name that is too long for another one."""
     log, path = io.StringIO(), tmp_path / ("r" * 250)

@@ -175,13 +175,6 @@ def test_an_answer_is_exactly_this_event(
     assert type(got) is event if isinstance(event, type) else got == event
 
 
-def test_a_service_without_bodies_is_complete_without_one() -> None:
-    """The OTA service documents success without a body."""
-    media = Media("POST", URL, (), "application/zip", 2_000_000, empty_response=True)
-    for move in (LAST, QueryOffset()):
-        assert isinstance(goog_upload.event(move, said(200, "final"), media), Completed)
-
-
 @pytest.mark.parametrize("value", ["", "0", "-262144", "x", "2.5", str(1 << 31), "9" * 30, "\u0661"])
 def test_a_granularity_that_makes_no_sense_is_the_documented_one(value: str) -> None:
     """Zero, nonsense and more than 1 GiB are not believed."""

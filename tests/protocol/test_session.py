@@ -85,13 +85,6 @@ def test_chunks_double_with_each_success() -> None:
     assert lengths == [AUTO_CHUNK, 2 * AUTO_CHUNK, 4 * AUTO_CHUNK]
 
 
-def test_a_partial_store_makes_auto_careful() -> None:
-    """A server that takes a little of the whole rest each time does not get the whole rest each time."""
-    session = sent(begun(200 * MIB)).after(Stored(GRANULE))
-    move = session.next_move()
-    assert move == Send(Span(GRANULE, GRANULE + AUTO_CHUNK), final=False)
-
-
 def test_a_stream_is_sent_in_chunks_that_never_grow() -> None:
     """What is held of a stream stays bounded, and is whole granules even where 8 MiB are not."""
     session = begun(None, granularity=3 * MIB)
@@ -109,15 +102,6 @@ def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
     assert session.next_move() == Send(Span(GRANULE, GRANULE + 5), final=True)
     session = sent(session).after(DOUBT).after(Stored(GRANULE + 5))
     assert session.next_move() == Send(Span(GRANULE + 5, GRANULE + 5), final=True)
-
-
-@pytest.mark.parametrize("event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"])
-def test_after_anything_doubtful_the_offset_is_asked(event: Event) -> None:
-    """Whatever was sent, and however often the answer is in doubt, the next move is the question."""
-    session = sent(begun(10 * GRANULE, GRANULE))
-    for _ in range(3):
-        session = session.after(event)
-        assert session.next_move() == QueryOffset()
 
 
 def test_a_resumed_session_asks_first() -> None:

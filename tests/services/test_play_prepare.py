@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from google_emulator.specimens import Build, make_apk, make_bundle
-from google_emulator.specimens.signature_writer import certificate
+from google_emulator.specimens import make_apk, make_bundle
 from tests.support import factory
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play
 from tests.support.play_driver import Engine
 from uploader.errors import InputError
-from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifact, from_path
 from uploader.inputs import read
 from uploader.services.base import Prepared
 
 PACKAGE = "com.example.app"
-SIGNER = fingerprint(hashlib.sha256(certificate()).hexdigest())
 
 
 def bundle(workspace: Path, code: int = 7, package: str = PACKAGE) -> Artifact:
@@ -224,13 +219,6 @@ def test_a_promotion_needs_two_tracks_and_no_files(tmp_path: Path, tracks: str) 
     assert "promote-from" in complaints(tmp_path, bundle(tmp_path), tracks="production", promote_from="beta")
 
 
-def test_mapping_and_symbols_belong_to_an_artifact(tmp_path: Path) -> None:
-    """Without `files` there is no version that they could be kept for."""
-    (tmp_path / "mapping.txt").write_text("a.b.C -> x.y:\n")
-    found = complaints(tmp_path, package_name=PACKAGE, tracks="beta", status="completed", mapping_file="mapping.txt")
-    assert found.keys() == {"mapping-file"}
-
-
 def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
     """A bundle has asset packs instead."""
     found = complaints(tmp_path, bundle(tmp_path), tracks="beta", expansion_file_main="references:5")
@@ -249,17 +237,6 @@ def test_a_file_larger_than_play_takes_is_not_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "words"), [({"signed": False}, "is not signed"), ({"build": Build(debuggable=True)}, "debuggable")]
-)
-def test_a_build_that_is_not_for_users_is_refused(tmp_path: Path, build: dict[str, Any], words: str) -> None:
-    """Google would refuse it after the upload; where it belongs is told."""
-    make_bundle(tmp_path / "app.aab", PACKAGE, 7, "7.0", **build)
-    found = complaints(tmp_path, from_path(tmp_path / "app.aab", "app.aab"), tracks="beta")
-    assert words in found["files"]
-    assert "play-internal-sharing" in found["files"]
-
-
-@pytest.mark.parametrize(
     "given",
     [
         {"tracks": "production"},
@@ -272,14 +249,6 @@ def test_a_build_that_is_not_for_users_is_refused(tmp_path: Path, build: dict[st
 def test_countries_are_for_a_staged_rollout_on_production(tmp_path: Path, given: dict[str, str]) -> None:
     """Google's rule, held before anything is sent."""
     assert "countries" in complaints(tmp_path, bundle(tmp_path), countries="DE", **given)
-
-
-@pytest.mark.parametrize("companion", ["mapping_file", "debug_symbols"])
-def test_a_file_for_one_artifact_is_not_given_to_several(tmp_path: Path, companion: str) -> None:
-    """The mapping of one build makes the crash reports of another unreadable: both artifacts are named."""
-    given = {companion: full_workspace(tmp_path)[companion]}
-    found = complaints(tmp_path, bundle(tmp_path), bundle(tmp_path, 8), tracks="beta", **given)
-    assert "com.example.app-7.aab, com.example.app-8.aab" in found[companion.replace("_", "-")]
 
 
 # --- what is only odd -----------------------------------------------------------------------------------------------

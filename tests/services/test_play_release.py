@@ -122,24 +122,6 @@ def test_the_headline_says_what_happened(job: dict[str, Any], headline: str) -> 
     assert outcome.headline == f"com.example.app {headline}"
 
 
-@pytest.mark.parametrize(
-    ("review", "status", "state"),
-    [
-        ("automatic", "", "sent for review"),
-        ("by hand", "", "must still be sent for review"),
-        ("either", "draft", "as a draft"),
-    ],
-)
-def test_what_waits_for_whom_stands_in_the_summary(review: str, status: str, state: str) -> None:
-    """Sent for review, waiting to be sent, or a draft that nobody reviews."""
-    play = Play()
-    play.review = review
-    outcome = Engine(play).run(release_job(artifact(2), tracks=("beta",), options=ReleaseOptions(status)))
-    heading, told = outcome.sections[0].rows[-2:]
-    assert heading == ("Review",)
-    assert state in told[0]
-
-
 def test_a_job_that_only_commits_tells_what_the_edit_holds() -> None:
     """Log and summary name the tracks that other jobs filled."""
     play = Play(beta=[release(1)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from pathlib import Path
 
@@ -152,15 +151,6 @@ def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
         assert bench.count(STEPS[dialect]["final"]) == 1
 
 
-@BOTH
-def test_the_finish_of_an_empty_file_says_so(dialect: Dialect) -> None:
-    """`bytes */0` in one dialect, `finalize` in the other, and no bytes in both."""
-    with scripted(started(dialect), finished(dialect)) as server:
-        assert Bench(server.url).send(job(b"", dialect)).error == ""
-    assert server.lines()[1] == ("PUT bytes */0" if dialect == "content-range" else "POST finalize")
-    assert server.requests[1].headers["content-length"] == "0"
-
-
 @pytest.mark.parametrize("status", [400, 403, 500, 503])
 def test_final_with_an_error_is_the_end(status: int) -> None:
     """The session is called over: the first error is reported, and no 200 that would follow is believed."""
@@ -179,18 +169,6 @@ def test_final_at_the_start_is_a_refusal() -> None:
         result = Bench(server.url).send(job(DATA, "goog-upload"))
     assert isinstance(result.failure, ApiError)
     assert "No such deployment." in result.error
-
-
-@BOTH
-def test_a_wrong_digest_fails_loudly_with_both(dialect: Dialect) -> None:
-    """What arrived is not what was sent: exit code 5, the server's digest and ours in the message."""
-    with Emulator([fault(STEPS[dialect]["final"], "wrong-digest")]) as emulator:
-        bench = Bench(emulator)
-        result = bench.send(job(DATA, dialect))
-        assert isinstance(result.failure, IntegrityError)
-        assert (result.failure.exit_code, bench.fired()) == (5, ["wrong-digest"])
-        assert result.resource["sha256"] in result.error
-        assert hashlib.sha256(DATA).hexdigest() in result.error
 
 
 @BOTH

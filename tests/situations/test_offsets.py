@@ -240,16 +240,6 @@ def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None
         assert (result.error, bench.stored(), bench.fired(), result.bytes_resent) == ("", [DATA], ["html"], 0)
 
 
-@BOTH
-@pytest.mark.parametrize(("asked", "length"), [(1, GRANULE), (GRANULE + 1, GRANULE), (3 * GRANULE - 1, 2 * GRANULE)])
-def test_a_chunk_size_is_rounded_to_the_granularity(dialect: Dialect, asked: int, length: int) -> None:
-    """The strict server takes every chunk, and there are as many as the rounded size makes."""
-    with Emulator() as emulator:
-        bench = Bench(emulator, chunk=asked)
-        result = bench.send(job(DATA, dialect))
-        assert (result.error, bench.stored(), result.attempts) == ("", [DATA], -(-len(DATA) // length))
-
-
 @pytest.mark.parametrize("granularity", [1000, 3 * GRANULE, 1 << 20])
 def test_the_servers_granularity_is_kept(granularity: int) -> None:
     """What the start of a session announces is the measure of every chunk, in interruptions too."""

@@ -268,26 +268,6 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     assert books.open().find(upload) == BEGUN
 
 
-def test_what_was_left_behind_is_cleared(books: Books, upload: Upload) -> None:
-    """Entries, locks and half-written files older than any session go; younger ones, and what is no journal's, stay."""
-    kept(books, upload)
-    (entry,) = books.files(".sealed")
-    half = books.folder / f"{entry.stem}.00000000.new"
-    half.touch()
-    strange = books.folder / "keep.me"
-    strange.touch()
-    for path in (entry, strange, half, entry.with_suffix(".lock")):  # an earlier version locked each entry
-        path.touch()
-        os.utime(path, (NOW, NOW))
-    books.now = NOW + 29 * 86400
-    books.open()
-    assert entry.exists()
-    books.now = NOW + 31 * 86400
-    books.open()
-    assert books.files() == [strange]
-    assert books.reporter.infos == ["Removed 1 file from the state folder, older than any upload session."]
-
-
 # --- through the entrypoint -----------------------------------------------------------------------------------------
 
 
@@ -312,18 +292,6 @@ def state_folder(job: Job) -> Path:
 
 def stored(job: Job) -> list[bytes]:
     return [Path(one["file"]).read_bytes() for one in job.emulator.state()["objects"]]
-
-
-def test_the_next_run_sends_the_rest_and_leaves_nothing(job: Job) -> None:
-    """A re-run asks the offset, sends what is missing, and the state folder is empty afterwards."""
-    broken_off(job)
-    assert len(list(state_folder(job).glob("*.sealed"))) == 1
-    ended = job.run(DRIVE)
-    assert (ended.code, ended.outputs["resumed"]) == (0, "true"), ended.log
-    assert ended.outputs["bytes-uploaded"] == str(SIZE - 512 * KIB)
-    assert stored(job) == [data_of(SIZE)]
-    assert ended.results[0]["sha256"] == job.emulator.state()["objects"][0]["sha256"]
-    assert not list(state_folder(job).iterdir())
 
 
 def rewrite(job: Job, seed: int) -> None:

@@ -12,7 +12,7 @@ from tests.support.transfer_harness import RecordingReporter
 from uploader.state.sealed_store import SealedStore
 
 NOW = 1_800_000_000.0  # seconds since the epoch
-MONTHS = 90 * 86400.0  # seconds
+MONTH = 31 * 86400.0  # seconds
 FOREIGN = ("poetry.lock", "Cargo.lock", "a.new", "draft.sealed", f"{'0' * 40}.txt", f"{'g' * 40}.sealed", "0.sealed")
 OURS = (f"{'0' * 40}.sealed", f"{'1' * 40}.lock", f"{'2' * 40}.0123abcd.new")
 
@@ -25,7 +25,7 @@ def store(folder: Path, reporter: RecordingReporter, owners: tuple[int, ...] = (
 def old_files(folder: Path, *names: str) -> None:
     for name in names:
         (folder / name).write_bytes(b"x")
-        os.utime(folder / name, (NOW - MONTHS, NOW - MONTHS))
+        os.utime(folder / name, (NOW - MONTH, NOW - MONTH))
 
 
 def left(folder: Path) -> set[str]:
@@ -36,14 +36,18 @@ def left(folder: Path) -> set[str]:
 
 
 def test_other_programs_files_are_never_removed(tmp_path: Path) -> None:
-    """In a folder of ours only our own names go, however old the others are and whatever they end with."""
+    """In a folder of ours only our own names go, once they are older than any session, whatever the others are."""
     folder = tmp_path / "state"
     first = store(folder, RecordingReporter())
     assert first.write("0" * 40, {"a": 1})
     first.close()
     old_files(folder, *FOREIGN, *OURS)
-    store(folder, RecordingReporter()).close()
-    assert left(folder) == {*FOREIGN, ".uploader"}
+    young, reporter = folder / f"{'3' * 40}.sealed", RecordingReporter()
+    young.touch()
+    os.utime(young, (NOW - 29 * 86400, NOW - 29 * 86400))
+    store(folder, reporter).close()
+    assert left(folder) == {*FOREIGN, ".uploader", young.name}
+    assert reporter.infos == ["Removed 1 file from the state folder, older than any upload session."]
 
 
 def test_nothing_is_removed_from_a_folder_that_is_not_ours(tmp_path: Path) -> None:

@@ -41,8 +41,6 @@ class RecordingContext:
         self.identifications: list[FileResult] = []
         self.why_discarded = ""
         self.recalled: list[str] = []
-        self.remembered: list[tuple[str, str | None]] = []
-        self.forgotten_paths: list[str] = []
         self._forgotten: set[str] = set()
 
     @property
@@ -89,7 +87,6 @@ class RecordingContext:
     def remember(self, name: str, value: str | None) -> None:
         """Changes the journal; what is forgotten stays there until the run has ended."""
         with self.moment():
-            self.remembered.append((name, value))
             if value is None:
                 self._forgotten.add(name)
             else:
@@ -103,9 +100,10 @@ class RecordingContext:
             return None if name in self._forgotten else self.journal.get(name)
 
     def forget_uploads(self, upload_path: str) -> None:
-        """Writes the path down."""
+        """What a journal of uploads would do; here is none."""
+        del upload_path
         with self.moment():
-            self.forgotten_paths.append(upload_path)
+            pass
 
     def reused(self, result: FileResult) -> None:
         """Adds the result."""
