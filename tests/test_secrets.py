@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 import re
 import socket
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -24,7 +29,11 @@ from tests.support.platforms import workflow_commands
 from tests.support.raw_server import response, serving
 from tests.support.tcp_proxy import Middle, Place
 from tests.support.transfer_harness import KIB, data_of
-from uploader import cli
+from uploader import cli, plan
+from uploader.errors import InputError
+from uploader.files.workspace import Workspace
+from uploader.inputs import TARGETS, Inputs, Platform
+from uploader.inputs.table import CommonInputs
 from uploader.transfer.engine import Engine
 
 SIZE = 600 * KIB  # bytes
@@ -68,6 +77,29 @@ def test_the_watch_sees_each_secret_in_each_channel(emulator: Emulator) -> None:
         assert not secret_watch.leaks(emulator, {"the log": f"::add-mask::{secret}\n".encode()})
     assert not secret_watch.leaks(emulator, {"the log": b"upload_id=*** Bearer *** ::add-mask::"})
     assert "access token 0 in the state" in secret_watch.leaks(emulator, {"a": b"", "the state": token.encode()})
+
+
+def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
+    """Each target's service gets a record or single values, never the whole of the inputs, and no part of a login."""
+    platform = Platform(workspace=tmp_path, id_token="SECRET", oidc_request_token="SECRET")
+    whole = Inputs(state_key="SECRET", credentials='{"private_key": "SECRET"}', texts=("SECRET",), platform=platform)
+    given: dict[str, list[object]] = {}
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", "prepare") and "services" in frame.f_code.co_filename:
+            given[target] = [one for one in frame.f_locals.values() if not callable(one)]
+
+    for target in ("drive.files.create", *TARGETS):
+        sys.setprofile(watch)
+        with suppress(InputError):
+            plan.prepare(replace(whole, target=target), (), Workspace.of(whole))
+        sys.setprofile(None)
+    assert given.keys() == {"drive.files.create", *TARGETS}
+    for values in given.values():
+        assert isinstance(values[0], CommonInputs)
+        assert not isinstance(values[0], Inputs)
+        assert b"SECRET" not in pickle.dumps(values)
+    assert b"SECRET" in pickle.dumps(whole)
 
 
 # --- every ending ---------------------------------------------------------------------------------------------------

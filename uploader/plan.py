@@ -6,17 +6,16 @@ Every offline check is run even when an earlier one found mistakes, so that one 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from uploader.auth import credential_source
 from uploader.auth.credential_source import CredentialSource
 from uploader.errors import InputError, Problem, Problems
-from uploader.files.artifacts import Artifact, find, part
+from uploader.files.artifacts import Artifact, Artifacts, find, part
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
-from uploader.inputs.table import ReleaseInputs, StatusInputs
+from uploader.inputs.table import CommonInputs, LoginInputs, MailInputs, ReleaseInputs, RolloutInputs, StatusInputs
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Prepared, Section
 from uploader.services.batch import explain_refusals, rehearsal
@@ -28,30 +27,13 @@ MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
 # In the place of files that were not found: a service that is given none would miss more than the files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
 
-_Prepare: TypeAlias = Callable[[Inputs, tuple[Artifact, ...], Workspace], Prepared]
-
-# Each service is given the few inputs that it reads. Play knows its own refusals, and which are about permissions.
-_ON_PLAY: Mapping[str, _Prepare] = {
-    "play": lambda given, files, workspace: play.prepare(given.part(ReleaseInputs), files, workspace),
-    "play-status": lambda given, files, workspace: status.prepare(given.part(StatusInputs), files, workspace),
-    "play-rollout": lambda given, files, _: rollout.prepare(given, files),
-    "play-listing-pull": lambda given, files, _: listing.prepare(given, files),
-    "play-data-safety": lambda given, files, _: data_safety.prepare(given, files),
-}
-_ELSEWHERE: Mapping[str, _Prepare] = {
-    "play-internal-sharing": lambda given, files, _: internal_sharing.prepare(given, files),
-    "gmail": lambda given, files, _: gmail.prepare(given, files),
-    "play-games": lambda given, files, _: play_games.prepare(given, files),
-    "ota": lambda given, files, _: ota.prepare(given, files),
-}
-
 
 @dataclass(frozen=True)
 class Plan:
     """A run whose every offline check has passed. `source` is None in a rehearsal, which brings its own key."""
 
     inputs: Inputs
-    files: tuple[Artifact, ...]
+    files: Artifacts
     prepared: Prepared
     source: CredentialSource | None
 
@@ -74,7 +56,8 @@ class Plan:
 def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
-    source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(inputs), skip_known=True)
+    login = inputs.part(LoginInputs)
+    source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(login), skip_known=True)
     origin = source.info.get("credential_source") if source else None
     token = origin.get("file") if isinstance(origin, Mapping) else None
     if isinstance(token, str):  # a secret as well as the credentials that name it, and never to be opened
@@ -91,13 +74,32 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     return Plan(inputs, files, prepared, source)
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...], workspace: Workspace) -> Prepared:
-    """What the target makes of its inputs and files. Raises InputError with every problem."""
+def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
+    """What the target makes of the few inputs that it reads and of the files. Raises InputError with every problem."""
     if inputs.shard and inputs.files and not files:  # a matrix may have more jobs than there are files
         nothing = f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job."
         return Prepared((nothing,), (), rehearsal(nothing, outcome=nothing))
-    if on_play := _ON_PLAY.get(inputs.target):
-        return on_play(inputs, files, workspace)
-    elsewhere = _ELSEWHERE.get(inputs.target)
-    prepared = elsewhere(inputs, files, workspace) if elsewhere else any_method.prepare(inputs, files)
+    common = inputs.part(CommonInputs)
+    match inputs.target:  # Play knows its own refusals, and which of them are about permissions
+        case "play":
+            return play.prepare(inputs.part(ReleaseInputs), files, workspace)
+        case "play-status":
+            return status.prepare(inputs.part(StatusInputs), files, workspace)
+        case "play-rollout":
+            return rollout.prepare(inputs.part(RolloutInputs), files)
+        case "play-listing-pull":
+            folders = inputs.images_directory, inputs.whats_new_directory
+            return listing.prepare(inputs.part(StatusInputs), files, workspace, *folders)
+        case "play-data-safety":
+            return data_safety.prepare(common, files, inputs.package_name)
+        case "play-internal-sharing":
+            prepared = internal_sharing.prepare(common, files, inputs.package_name, inputs.expected_certificate)
+        case "gmail":
+            prepared = gmail.prepare(inputs.part(MailInputs), files, workspace)
+        case "play-games":
+            prepared = play_games.prepare(common, files, inputs.resource_id, inputs.image_type, inputs.metadata)
+        case "ota":
+            prepared = ota.prepare(common, files, inputs.deployment, inputs.package_title)
+        case _:
+            prepared = any_method.prepare(common, files, inputs.media_type, inputs.params, inputs.metadata)
     return replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))

@@ -20,7 +20,7 @@ from uploader.errors import Problem, UploaderError, missing_module
 from uploader.hosts import is_google
 from uploader.http.client import HttpClient, named, proxy_for
 from uploader.inputs import Inputs
-from uploader.inputs.table import ReleaseInputs
+from uploader.inputs.table import LoginInputs, ReleaseInputs, TransferInputs
 from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
@@ -29,7 +29,7 @@ from uploader.services.base import Outcome, Section
 from uploader.services.play.rehearsal import live_app
 from uploader.state.journal import Journal
 from uploader.state.sealed_store import make_seal_key
-from uploader.transfer.api_client import ApiClient, TransferSettings
+from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
 
 RESULTS = "uploader-results.json"
@@ -125,23 +125,16 @@ class Run:
             reporter.info(f"Requests go through {named(proxy)}.")
         self._cancellation.on_cancel(client.abort)
         policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
-        source = plan.source or credential_source.parse(inputs)
-        login = Login(inputs, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
+        asked = inputs.part(LoginInputs)
+        source = plan.source or credential_source.parse(asked)
+        login = Login(asked, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
         if scopes and source.kind == credential_source.DEFAULT:
             login.token()  # which tells whether this machine has credentials
         if scopes:  # without any a job has nothing to do
             reporter.info(f"Acting as {login.account}.")
         if scopes and inputs.dry_run:  # which may have nothing else to ask
             login.token()
-        settings = TransferSettings(
-            root=inputs.api_endpoint,
-            protocol=inputs.upload_protocol,
-            chunk_size=inputs.chunk_size,
-            concurrency=inputs.concurrency,
-            stall_timeout=inputs.stall_timeout,
-            finalize_timeout=inputs.finalize_timeout,
-            quota_project=login.quota_project,
-        )
+        settings = inputs.part(TransferInputs)
         api = ApiClient(client, login, policy, settings, reporter.debug if inputs.platform.debug else None)
         return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)
 

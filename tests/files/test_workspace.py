@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.factory import make_inputs
+from tests.support.factory import make_inputs, prepare
 from tests.support.transfer_harness import FakeTime
 from uploader.errors import IntegrityError
 from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import NotOpened, Workspace
 from uploader.http.messages import Span
-from uploader.services import gmail, media_types
+from uploader.services import media_types
 from uploader.transfer.sources import FileSource, StreamSource
 
 SECRET = b"do-not-publish!!"
@@ -149,7 +149,7 @@ def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap:
     inputs = make_inputs(tmp_path / "ws", target="gmail", mail_to="a@example.com", files="x86/a.so")
     swap(found.path, tmp_path / "secret")
     with pytest.raises(IntegrityError, match=r"a\.so changed during the upload"):
-        gmail.prepare(inputs, (found,))
+        prepare(inputs, found)
 
 
 # Pipes

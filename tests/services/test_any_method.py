@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, stream, uploads
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, prepare, problems, stream, uploads
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact
-from uploader.services import any_method, media_types
+from uploader.services import media_types
 from uploader.services.base import Prepared
 
 AUTH = "https://www.googleapis.com/auth/"
@@ -21,7 +21,7 @@ AUTH = "https://www.googleapis.com/auth/"
 def prepared(workspace: Path, *files: Artifact, params: Any = "", metadata: Any = "", **given: str) -> Prepared:
     texts = [value if isinstance(value, str) else json.dumps(value) for value in (params, metadata)]
     inputs = make_inputs(workspace, params=texts[0], metadata=texts[1], **given)
-    return any_method.prepare(inputs, files or (make_file(workspace, "file.bin"),))
+    return prepare(inputs, *(files or (make_file(workspace, "file.bin"),)))
 
 
 def refused(workspace: Path, *files: Artifact, **given: Any) -> dict[str, str]:
@@ -84,7 +84,7 @@ def test_all_mistakes_come_together(tmp_path: Path) -> None:
     """Mistakes in params, metadata and files are told in one error."""
     inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")
     with pytest.raises(InputError) as caught:
-        any_method.prepare(inputs, ())
+        prepare(inputs)
     names = [problem.name for problem in caught.value.problems]
     assert names == ["metadata", "params", "params", "files"]
 
@@ -166,7 +166,7 @@ def test_only_replacing_requests_are_idempotent(
 ) -> None:
     """Updates, and inserts of a named object, leave one effect when they are sent twice."""
     inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
-    upload = only_upload(any_method.prepare(inputs, (make_file(tmp_path, "file.bin"),)))
+    upload = only_upload(prepare(inputs, make_file(tmp_path, "file.bin")))
     assert upload.endpoint.idempotent is idempotent
 
 

@@ -14,9 +14,9 @@ from googleapiclient.discovery import build_from_document
 from googleapiclient.http import HttpMock, MediaInMemoryUpload
 
 from scripts import make_catalogue
-from tests.support.factory import make_file, make_inputs, only_upload
+from tests.support.factory import make_file, make_inputs, only_upload, prepare
 from uploader.files.android.limits import MAX_BYTES
-from uploader.services import any_method, catalogue
+from uploader.services import catalogue
 from uploader.services.catalogue import Method, Parameter
 
 # What an accepted type looks like as a file.
@@ -104,7 +104,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
     inputs = make_inputs(
         tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})
     )
-    prepared = any_method.prepare(replace(inputs, target=target), (make_file(tmp_path, name, content),))
+    prepared = prepare(replace(inputs, target=target), make_file(tmp_path, name, content))
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)

@@ -18,6 +18,8 @@ from tests.support.factory import PNG, make_file, make_inputs, only_upload, prob
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
+from uploader.files.workspace import Workspace
+from uploader.inputs.table import MailInputs
 from uploader.services import gmail, mail_message
 from uploader.services.base import Call, Prepared, Step, Upload
 
@@ -36,7 +38,9 @@ def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
 
 
 def stamped(stamp: mail_message.MessageIdentity, workspace: Path, *files: Artifact, **given: str) -> Prepared:
-    return gmail.prepare(make_inputs(workspace, **given), files, now=lambda: stamp.date, token=lambda: stamp.token)
+    inputs = make_inputs(workspace, **given)
+    record, folder = inputs.part(MailInputs), Workspace.of(inputs)
+    return gmail.prepare(record, files, folder, now=lambda: stamp.date, token=lambda: stamp.token)
 
 
 def composed(workspace: Path, *files: Artifact, **given: str) -> EmailMessage:

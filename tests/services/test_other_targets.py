@@ -11,33 +11,25 @@ from typing import Any
 
 import pytest
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run, uploads
+from tests.support.factory import PNG, make_file, make_inputs, only_upload, prepare, problems, run, uploads
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ServiceError
 from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact, from_path
-from uploader.services import internal_sharing, ota, play_games
 from uploader.services.base import Batch, Call, Prepared, Upload
 
 GAMES = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
+SHARING = {"target": "play-internal-sharing"}
 OTA = {"target": "ota", "deployment": "d1", "package_title": "System 1.2"}
 
 
-def games(workspace: Path, *files: Artifact, **given: str) -> Prepared:
-    return play_games.prepare(make_inputs(workspace, **given), files)
-
-
-def packaged(workspace: Path, *files: Artifact, **given: str) -> Prepared:
-    return ota.prepare(make_inputs(workspace, **given), files)
-
-
-def shared(workspace: Path, *files: Artifact) -> Prepared:
-    return internal_sharing.prepare(make_inputs(workspace, target="play-internal-sharing"), files)
+def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
+    return prepare(make_inputs(workspace, **given), *files)
 
 
 def no_zip(workspace: Path, file: Artifact) -> bool:
     with pytest.raises(InputError) as caught:
-        packaged(workspace, file, **OTA)
+        prepared(workspace, file, **OTA)
     return "not a zip file" in problems(caught.value)["files"]
 
 
@@ -46,7 +38,7 @@ def no_zip(workspace: Path, file: Artifact) -> bool:
 
 def test_an_image_goes_to_the_documented_place(tmp_path: Path) -> None:
     """One image goes to the resource's image URI, with its real type, a session of a day, and a warning."""
-    made = games(tmp_path, make_file(tmp_path, "icon.jpg", PNG), **GAMES)
+    made = prepared(tmp_path, make_file(tmp_path, "icon.jpg", PNG), **GAMES)
     upload = only_upload(made)
     path = "/upload/games/v1configuration/images/CgkI/imageType/ACHIEVEMENT_ICON"
     assert (upload.endpoint.root, upload.endpoint.upload_path) == ("https://www.googleapis.com", path)
@@ -61,7 +53,7 @@ def test_an_image_goes_to_the_documented_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [404, 410, 501])
 def test_a_removed_image_method_is_explained(tmp_path: Path, status: int) -> None:
     """When the service answers as if the method were gone, the error says that it may be, in its own words besides."""
-    made = games(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
+    made = prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
     refusal = ApiError("Not Found.", status=status, reason="notFound", message="Not Found")
     with pytest.raises(ApiError, match=r"Not Found\..*removed the method.*Play Console") as caught:
         run(made, response=lambda step: refusal if isinstance(step, Upload) else None)
@@ -80,7 +72,7 @@ def build(
 
 def test_each_file_goes_where_its_kind_belongs(tmp_path: Path) -> None:
     """Bundles and APKs go to their own methods under the package that the artifact names, with their own limits."""
-    made = shared(tmp_path, build(tmp_path, "a.bin", "bundle"), build(tmp_path, "b.bin", "apk"))
+    made = prepared(tmp_path, build(tmp_path, "a.bin", "bundle"), build(tmp_path, "b.bin", "apk"), **SHARING)
     first, second = uploads(made)
     root = "/upload/androidpublisher/v3/applications/internalappsharing/com.example.app/artifacts/"
     assert (first.endpoint.upload_path, second.endpoint.upload_path) == (f"{root}bundle", f"{root}apk")
@@ -92,7 +84,7 @@ def test_each_file_goes_where_its_kind_belongs(tmp_path: Path) -> None:
 
 def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
     """The outputs are the links in the order of the files, and the first one's fingerprint and digest."""
-    made = shared(tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"))
+    made = prepared(tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"), **SHARING)
     resource = {"downloadUrl": "https://play.google.com/x", "certificateFingerprint": "AB:CD", "sha256": "00ff"}
     context = RecordingContext()
     _, steps = run(made, resource, context=context)
@@ -120,7 +112,7 @@ def archive(comment: bytes = b"") -> bytes:
 @pytest.mark.parametrize("comment", [b"", b"signed", b"PK\x05\x06" * 9, b"c" * 0xFFFF])
 def test_package_goes_as_documented(tmp_path: Path, comment: bytes) -> None:
     """A whole zip, whatever its comment, goes by the second dialect with deployment and title as metadata."""
-    made = packaged(tmp_path, make_file(tmp_path, "ota.zip", archive(comment)), **OTA)
+    made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive(comment)), **OTA)
     upload = only_upload(made)
     assert (
         upload.endpoint.root + upload.endpoint.upload_path == "https://androidovertheair.googleapis.com/upload/package"
@@ -139,7 +131,7 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
     assert no_zip(tmp_path, file)
     with file.path.open("ab") as end:
         end.write(archive()[-22:])
-    assert packaged(tmp_path, from_path(file.path, file.name), **OTA).lines
+    assert prepared(tmp_path, from_path(file.path, file.name), **OTA).lines
 
 
 @pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])
@@ -160,7 +152,7 @@ def test_what_is_no_whole_zip_is_refused(tmp_path: Path, content: bytes) -> None
 )
 def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, response: dict[str, Any], found: str) -> None:
     """Of a list that can't be read, or that has none or several of the title, no id is made."""
-    made = packaged(tmp_path, make_file(tmp_path, "ota.zip", archive()), **OTA)
+    made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **OTA)
     calls = iter([{}, response])
     context = RecordingContext()
     outcome, _ = run(made, {}, lambda step: next(calls) if isinstance(step, Call) else None, context)
@@ -185,7 +177,7 @@ def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, response: dic
 )
 def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: str) -> None:
     """What the service does not call failed is a success, and whatever it says instead of a reason stays short."""
-    made = packaged(tmp_path, make_file(tmp_path, "ota.zip", archive()), **OTA)
+    made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **OTA)
     package = {"name": "a.zip", "title": "System 1.2", "details": details}
     calls = iter([{}, {"packages": [package]}])
 

@@ -24,10 +24,11 @@ from uploader.errors import UploaderError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
+from uploader.inputs.table import TransferInputs
 from uploader.plan import make_plan
 from uploader.retry import RetryPolicy
 from uploader.state.journal import Journal
-from uploader.transfer.api_client import ApiClient, TransferSettings
+from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import Engine
 
 GRANULE = 256 * 1024  # bytes
@@ -81,7 +82,7 @@ class Tokens(Login):
     """A login that is always right."""
 
     def __init__(self, token: str) -> None:
-        self._token = token
+        self._token, self.quota_project = token, ""
 
     def token(self, min_seconds: float = 300) -> str:
         del min_seconds
@@ -168,7 +169,7 @@ class World:
         clock.wall = lambda: BEGAN + self.time.now  # files bear the real time
         reporter, client = RecordingReporter(), FatedClient(fate)
         journal = Journal(self._state, b"k" * 32, "me", clock.wall, reporter, run)
-        settings = TransferSettings(self.emulator.url, chunk_size=GRANULE)
+        settings = TransferInputs(api_endpoint=self.emulator.url, chunk_size=GRANULE)
         api = ApiClient(client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings)
         engine = Engine(api, settings, journal, reporter)
         code: int | None = None

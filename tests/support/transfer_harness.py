@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from google_emulator import Emulator
 from uploader.auth.google import Login
@@ -21,11 +21,12 @@ from uploader.errors import UploaderError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.http.client import HttpClient
 from uploader.inputs import JobRun
+from uploader.inputs.table import TransferInputs, UploadProtocol
 from uploader.results import FileResult
 from uploader.retry import RetryPolicy
 from uploader.services.base import Context, Dialect, Endpoint, Flow, Outcome, Upload
 from uploader.state.journal import Journal, SessionRecord
-from uploader.transfer.api_client import ApiClient, TransferSettings
+from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import Engine
 
 EPOCH = 1_800_000_000.0  # seconds: what the wall clock of a test starts at
@@ -64,7 +65,7 @@ class FakeLogin(Login):
 
     def __init__(self, emulator: Emulator | None = None) -> None:
         self._emulator = emulator
-        self.renewals = 0
+        self.renewals, self.quota_project = 0, ""
         self._token = self._fresh()
 
     def token(self, min_seconds: float = 300) -> str:
@@ -180,7 +181,9 @@ class Bench:
         self.reporter = RecordingReporter()
         self.cancellation = Cancellation()
         root = server.url if isinstance(server, Emulator) else server
-        settings = TransferSettings(root, protocol, chunk, stall_timeout=stall, finalize_timeout=finalize)
+        known = cast("UploadProtocol", protocol)
+        given = TransferInputs(api_endpoint=root, upload_protocol=known, chunk_size=chunk)
+        settings = replace(given, stall_timeout=stall, finalize_timeout=finalize)
         policy = RetryPolicy(self.time.clock(), self.cancellation, max_retries, retry_deadline)
         self.client = ApiClient(transport or HttpClient(), self.login, policy, settings)
         self.engine = Engine(self.client, settings, journal or forgetful_journal(), self.reporter)

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from uploader.errors import InputError, Problem
 from uploader.files.workspace import GCLOUD, path_hint, printable, reason
 from uploader.hosts import is_google, is_metadata_server, is_secure, on_loopback
-from uploader.inputs import Inputs
+from uploader.inputs.table import LoginInputs
 
 SERVICE_ACCOUNT, USER = "service_account", "authorized_user"
 EXTERNAL, EXTERNAL_USER = "external_account", "external_account_authorized_user"
@@ -63,7 +63,7 @@ class CredentialSource:
     lasting: bytes | None = field(default=None, repr=False)
 
 
-def parse(inputs: Inputs) -> CredentialSource:
+def parse(inputs: LoginInputs) -> CredentialSource:
     """What the inputs say about credentials, in the contract's order: given, keyless, the environment's, the machine's.
 
     Reads at most one file. Raises InputError with every mistake found.
@@ -86,7 +86,7 @@ def parse(inputs: Inputs) -> CredentialSource:
     return source
 
 
-def _contradictions(inputs: Inputs) -> Iterator[Problem]:
+def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
     """What can't stand together, or alone."""
     keyless = inputs.workload_identity_provider
     if inputs.credentials and keyless:
@@ -107,7 +107,7 @@ def _machine() -> CredentialSource:
     return CredentialSource(DEFAULT, name, "the machine")
 
 
-def _keyless(inputs: Inputs) -> CredentialSource:
+def _keyless(inputs: LoginInputs) -> CredentialSource:
     """The configuration that google-github-actions/auth would write, without the place that the token comes from."""
     provider, account = inputs.workload_identity_provider, inputs.service_account
     info = {

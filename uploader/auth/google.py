@@ -33,7 +33,7 @@ from uploader.errors import CredentialsError, InputError, Problem, ProtocolError
 from uploader.hosts import is_google, on_loopback
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response, TransportError
-from uploader.inputs import Inputs
+from uploader.inputs.table import LoginInputs
 from uploader.protocol import google_error
 from uploader.protocol.responses import Verdict, verdict
 from uploader.redaction import Redactor
@@ -229,7 +229,7 @@ class Login:
 
     def __init__(
         self,
-        inputs: Inputs,
+        inputs: LoginInputs,
         source: configuration.CredentialSource,
         scopes: Sequence[str],
         client: HttpClient,

@@ -11,8 +11,8 @@ from google.auth.identity_pool import SubjectTokenSupplier
 from uploader.errors import CredentialsError, ProtocolError
 from uploader.hosts import is_secure
 from uploader.http.messages import Response
-from uploader.inputs import Inputs
 from uploader.inputs.platform import ID_TOKEN, Kind
+from uploader.inputs.table import LoginInputs
 
 AUDIENCE = "https://iam.googleapis.com/"  # followed by the provider's name: one that it accepts unless told otherwise
 GITHUB_HINT = "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer granted)."
@@ -42,7 +42,7 @@ class JobToken(SubjectTokenSupplier):
     Raises CredentialsError, before anything is sent, for a job that has neither.
     """
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: LoginInputs) -> None:
         platform = inputs.platform
         self._bearer = platform.oidc_request_token
         self._url = platform.oidc_request_url if self._bearer else ""

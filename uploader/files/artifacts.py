@@ -15,6 +15,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from uploader.errors import InputError, IntegrityError, Problem, Problems
 from uploader.files.android.manifest import Manifest, read_manifest
@@ -84,6 +85,9 @@ class Artifact:
     def reader(self) -> io.BufferedReader:
         """The same, buffered: for whoever takes it apart."""
         return io.BufferedReader(self.open())
+
+
+Artifacts: TypeAlias = tuple[Artifact, ...]
 
 
 def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:

@@ -61,7 +61,8 @@ class Workspace:
         credentials = list(inputs.credential_files)
         for text in (inputs.credentials, inputs.platform.google_application_credentials, GCLOUD):
             with suppress(RuntimeError):  # a container's user may have no home
-                credentials.append(root / Path(text).expanduser())  # the text of a key leads to nothing that exists
+                if os.path.lexists(path := root / Path(text).expanduser()):  # else it may be the key itself
+                    credentials.append(path)
         return cls(root, inputs.allow_outside_workspace, inputs.allow_symlinks, credentials, inputs.platform.temp)
 
     def access(self, input_name: str = "files", folder: str | None = None) -> Access:

@@ -75,6 +75,7 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         **values,
         platform=platform,
         tag=platform.tag,
+        impersonated="impersonate_user" in values,
         names=_names(given, argv) if platform.kind != "github" else {},  # GitHub has our names
         texts=(*texts.values(), key),
         credential_files=(Path(path),) if path else (),

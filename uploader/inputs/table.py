@@ -186,8 +186,30 @@ class LoginInputs(CommonInputs):
 
 
 @dataclass(frozen=True, repr=False)
-class TrackInputs(CommonInputs):
-    """What is read by all that look at an app's tracks, if only to refuse it."""
+class TransferInputs(CommonInputs):
+    """How to transfer."""
+
+    chunk_size: int | None = _given(TRANSFER, parsers.size, "auto",
+        "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole file goes in "
+        "one request, after an interruption the rest in chunks of growing size (OTA: first in one again).")
+    concurrency: int | None = _given(TRANSFER, parsers.files_at_once, "auto",
+        "How many files to upload at once, 1 to 64, if the service allows it. `auto` is 16 for files of at most 8 MiB, "
+        "and 4 for larger ones and for what changes one Play edit.")
+    max_retries: int = _given(TRANSFER, parsers.integer(0, 100), "5",
+        "How many retries without progress before giving up, 0 to 100.")
+    retry_deadline: float = _given(TRANSFER, parsers.duration(0, 7 * DAY), "30m",
+        "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. Where the next wait "
+        "would pass it, the file has failed, and no further file is begun; the run ends with 75. As long as nothing "
+        "fails, a run may take longer.")
+    stall_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "60s",
+        "Treat a connection as broken after this long without any data.")
+    finalize_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "10m",
+        "How long to wait for the response after the last byte.")
+
+
+@dataclass(frozen=True, repr=False)
+class StatusInputs(CommonInputs):
+    """What `play-status` reads, and the others that look at tracks or change them, if only to refuse it."""
 
     package_name: str = _optional(PLAY_APP, parsers.package_name, "",
         "The app's package name; required where no artifact is sent.", otherwise="read from the artifact")
@@ -198,17 +220,20 @@ class TrackInputs(CommonInputs):
     status: Status = _optional(PLAY, parsers.choice(Status), "",
         "The release's status: `completed`, `inProgress`, `halted` or `draft`.",
         otherwise="`completed`, or `inProgress` with `user-fraction`")
+    user_fraction: float | None = _optional(PLAY, parsers.fraction, None,
+        "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %.")
     existing_edit_id: str = _optional(PLAY_TRACKS, parsers.word, "", "Use this open edit instead of a new one.",
         after="on_version_conflict")
+    commit: bool = _given(PLAY_COMMIT, parsers.boolean, "true",
+        "Commit the edit. With `false` it is left open, and its id is the output `edit-id`.", after="existing_edit_id")
+    changes_not_sent_for_review: NotSentForReview = _given(PLAY_COMMIT, parsers.choice(NotSentForReview), "auto",
+        "`auto` (as Google requires), `true` or `false`.", after="commit")
+    changes_in_review: ChangesInReview = _given(PLAY_COMMIT, parsers.choice(ChangesInReview), "error",
+        "When changes are in review: `error` leaves them alone, `cancel` withdraws them.",
+        after="changes_not_sent_for_review")
     wait_for: WaitFor = _optional(PLAY_OR_STATUS, parsers.choice(WaitFor), "",
         "Wait for the review, after the commit or with `play-status` alone: `approved` or `published`. A rejected "
         "release ends with exit code 6, an elapsed `wait-deadline` with 75.", after="expected_certificate")
-
-
-@dataclass(frozen=True, repr=False)
-class StatusInputs(TrackInputs):
-    """What `play-status` reads."""
-
     wait_deadline: float = _given(PLAY_OR_STATUS, parsers.duration(0, 7 * DAY), "30m",
         "How long to wait for the review, or for the universal APK; `0s` checks once.", after="wait_for")
     universal_apk: str = _optional(PLAY_OR_STATUS, parsers.version_path, "",
@@ -218,22 +243,7 @@ class StatusInputs(TrackInputs):
 
 
 @dataclass(frozen=True, repr=False)
-class CommitInputs(TrackInputs):
-    """What is read by both that change a release."""
-
-    user_fraction: float | None = _optional(PLAY, parsers.fraction, None,
-        "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %.")
-    commit: bool = _given(PLAY_COMMIT, parsers.boolean, "true",
-        "Commit the edit. With `false` it is left open, and its id is the output `edit-id`.", after="existing_edit_id")
-    changes_not_sent_for_review: NotSentForReview = _given(PLAY_COMMIT, parsers.choice(NotSentForReview), "auto",
-        "`auto` (as Google requires), `true` or `false`.", after="commit")
-    changes_in_review: ChangesInReview = _given(PLAY_COMMIT, parsers.choice(ChangesInReview), "error",
-        "When changes are in review: `error` leaves them alone, `cancel` withdraws them.",
-        after="changes_not_sent_for_review")
-
-
-@dataclass(frozen=True, repr=False)
-class ReleaseInputs(CommitInputs, StatusInputs):
+class ReleaseInputs(StatusInputs):
     """What `play` reads, for one app. `lasting_state` says that somebody chose the state folder, and so keeps it from
     release to release; `tag` is the one that the CI system builds.
     """
@@ -291,7 +301,7 @@ class ReleaseInputs(CommitInputs, StatusInputs):
 
 
 @dataclass(frozen=True, repr=False)
-class RolloutInputs(CommitInputs):
+class RolloutInputs(StatusInputs):
     """What `play-rollout` reads."""
 
     rollout_steps: tuple[float, ...] = _optional(ROLLOUT, parsers.rollout_steps, (),
@@ -312,7 +322,7 @@ class RolloutInputs(CommitInputs):
 
 @dataclass(frozen=True, repr=False)
 class MailInputs(CommonInputs):
-    """What `gmail` reads."""
+    """What `gmail` reads; `impersonated` says that the login is for a user, and so has a mailbox."""
 
     gmail_action: GmailAction = _given(GMAIL, parsers.choice(GmailAction), "send",
         "`send`, `draft`, `draft-update`, `draft-send`, `insert` or `import`. `files` are the attachments.")
@@ -334,10 +344,11 @@ class MailInputs(CommonInputs):
         "JSON that is sent along with the file. For any method it is the metadata part, for Play Games the image's "
         'resource, for Gmail `{"threadId": …, "labelIds": […]}`, or for a draft `{"message": {…}}` containing these. '
         "For Gmail it can also hold the whole mail as `raw`, in base64url, instead of an upload.", after="params")
+    impersonated: bool = False
 
 
 @dataclass(frozen=True, repr=False)
-class Inputs(MailInputs, RolloutInputs, ReleaseInputs, LoginInputs):
+class Inputs(MailInputs, RolloutInputs, ReleaseInputs, TransferInputs, LoginInputs):
     """What was asked for: one attribute for each input, parsed. Sizes are bytes, durations seconds, empty = not given.
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
@@ -348,22 +359,6 @@ class Inputs(MailInputs, RolloutInputs, ReleaseInputs, LoginInputs):
     """
 
     job_summary: bool = _given(ALL, parsers.boolean, "true", "Write the job summary.")
-    chunk_size: int | None = _given(TRANSFER, parsers.size, "auto",
-        "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` the whole file goes in "
-        "one request, after an interruption the rest in chunks of growing size (OTA: first in one again).")
-    concurrency: int | None = _given(TRANSFER, parsers.files_at_once, "auto",
-        "How many files to upload at once, 1 to 64, if the service allows it. `auto` is 16 for files of at most 8 MiB, "
-        "and 4 for larger ones and for what changes one Play edit.")
-    max_retries: int = _given(TRANSFER, parsers.integer(0, 100), "5",
-        "How many retries without progress before giving up, 0 to 100.")
-    retry_deadline: float = _given(TRANSFER, parsers.duration(0, 7 * DAY), "30m",
-        "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. Where the next wait "
-        "would pass it, the file has failed, and no further file is begun; the run ends with 75. As long as nothing "
-        "fails, a run may take longer.")
-    stall_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "60s",
-        "Treat a connection as broken after this long without any data.")
-    finalize_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "10m",
-        "How long to wait for the response after the last byte.")
     state_dir: Path | None = _optional(TRANSFER, parsers.folder, None,
         "The folder in which unfinished uploads are recorded, encrypted, for the next run.",
         otherwise="`$RUNNER_TEMP/uploader`, else the user's state folder")

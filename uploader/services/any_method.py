@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from uploader.errors import InputError, Problem, Problems
-from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifact, Artifacts
+from uploader.inputs.table import CommonInputs
 from uploader.services import batch, catalogue, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method, Values
@@ -38,7 +38,7 @@ _DIGESTS = {
 }
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, media_type: str, params: str, metadata: str) -> Prepared:
     """Checks target, parameters, metadata and files against the catalogue. Raises InputError with every problem."""
     method = catalogue.find(inputs.target)
     if method is None:
@@ -46,25 +46,25 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         what = f"{inputs.target!r} is not an upload method.{f' Did you mean {near}?' if near else ''}"
         raise InputError(Problem("target", what, "a method of docs/METHODS.md."))
     problems = Problems()
-    params = problems.collect(lambda: read_params(inputs.params))
-    metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
-    values = {} if params is None else catalogue.check_params(method, params, problems)
+    given = problems.collect(lambda: read_params(params))
+    resource = problems.collect(lambda: batch.read_metadata(metadata)) or {}
+    values = {} if given is None else catalogue.check_params(method, given, problems)
     # Drive does without a name; whatever else takes one requires it.
     name_field = "" if inputs.upload_protocol == "simple" and method.id.startswith("drive.") else method.name_field
-    media_type = catalogue.check_media_type(method, metadata, inputs.media_type, problems)
-    alone = bool(metadata) and not files and method.id.startswith(_ALONE)
+    media_type = catalogue.check_media_type(method, resource, media_type, problems)
+    alone = bool(resource) and not files and method.id.startswith(_ALONE)
     if not (files or alone):
         problems.add("files", f"no file was given to upload to {inputs.target}.")
-    if len(files) > 1 and name_field in metadata:
+    if len(files) > 1 and name_field in resource:
         what = f"gives all {len(files)} files the same `{name_field}`; leave it out, and each keeps its own."
         problems.add("metadata", what)
     problems.raise_if_any()
     if alone:
-        return batch.metadata_alone(inputs, _endpoint(method, values, metadata), metadata)
+        return batch.metadata_alone(inputs, _endpoint(method, values, resource), resource)
     uploads = []
     for file in files:
         kind = media_type or media_types.choose(file, method.template.media_types)
-        its_values, its_metadata = _named(method, values, metadata, name_field, file)
+        its_values, its_metadata = _named(method, values, resource, name_field, file)
         uploads.append(Upload(_endpoint(method, its_values, its_metadata), file, kind, its_metadata or None))
     if uploads[0].endpoint.idempotent or method.id == _STORAGE:  # else each request makes a new thing
         seen: dict[Endpoint, str] = {}

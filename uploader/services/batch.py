@@ -24,7 +24,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import media_types
 from uploader.services.base import Batch, Call, Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
@@ -92,7 +92,7 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
 
 
 def prepared(
-    inputs: Inputs, uploads: tuple[Upload, ...], problems: Problems, outputs: OutputsOf = lambda _: {}
+    inputs: CommonInputs, uploads: tuple[Upload, ...], problems: Problems, outputs: OutputsOf = lambda _: {}
 ) -> Prepared:
     """What a target is that only sends files: the plan, and the flow or its rehearsal, after the endpoints' checks.
 
@@ -162,7 +162,7 @@ def explain_refusals(flow: Flow) -> Flow:
 # developers.google.com/gmail/api/guides/uploads)
 
 
-def metadata_alone(inputs: Inputs, endpoint: Endpoint, metadata: Mapping[str, Any]) -> Prepared:
+def metadata_alone(inputs: CommonInputs, endpoint: Endpoint, metadata: Mapping[str, Any]) -> Prepared:
     """What a target is that is given metadata and no file."""
 
     def flow(context: Context) -> Flow:

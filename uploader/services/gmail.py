@@ -27,8 +27,9 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifact, Artifacts
+from uploader.files.workspace import Workspace
+from uploader.inputs.table import MailInputs
 from uploader.results import FileResult
 from uploader.services import batch, catalogue, mail_message
 from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
@@ -54,8 +55,9 @@ _OF_A_DRAFT = {"drafts.update", "drafts.send"}  # which `draft-id` names
 
 
 def prepare(
-    inputs: Inputs,
-    files: tuple[Artifact, ...],
+    inputs: MailInputs,
+    files: Artifacts,
+    workspace: Workspace,
     *,
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     token: Callable[[], str] = lambda: secrets.token_hex(16),
@@ -73,12 +75,12 @@ def prepare(
             line = f"{plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
             # Without a note where a draft is sent: it is gone then, and can't be sent again.
             send = partial(batch.send_metadata, endpoint, resource, _HELD if held else endpoint.id, held)
-            return _prepared(inputs, endpoint, send, line)
+            return _made(inputs, endpoint, send, line)
     if files and inputs.shard and inputs.shard[1] > 1:
         what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
-    limit = endpoint.max_size or 0
-    mail = problems.collect(lambda: mail_message.read(inputs, files, to_send=method.endswith(".send"), limit=limit))
+    to_send, limit = method.endswith(".send"), endpoint.max_size or 0
+    mail = problems.collect(lambda: mail_message.read(inputs, files, workspace, to_send=to_send, limit=limit))
     if mail is None:
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
@@ -89,10 +91,10 @@ def prepare(
     to = f" to {plural(mail.recipients, 'recipient')}" if mail.recipients else ""
     line = f"{plan} {mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
     in_session = endpoint.idempotent or inputs.upload_protocol in {"auto", "resumable"}
-    return _prepared(inputs, endpoint, partial(_send, mail, identity, upload, in_session), line, mail.warnings)
+    return _made(inputs, endpoint, partial(_send, mail, identity, upload, in_session), line, mail.warnings)
 
 
-def _endpoint(inputs: Inputs) -> Endpoint:
+def _endpoint(inputs: MailInputs) -> Endpoint:
     method = catalogue.find(f"gmail.users.{_ACTIONS[inputs.gmail_action][0]}")
     assert method, "the catalogue has all of them"
     replaces = method.template.http_method == "PUT"
@@ -100,9 +102,9 @@ def _endpoint(inputs: Inputs) -> Endpoint:
     return method.endpoint({"userId": inputs.user_id, "id": inputs.draft_id}, **promise)
 
 
-def _prepared(inputs: Inputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()) -> Prepared:
+def _made(inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()) -> Prepared:
     would = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
-    flow = partial(_flow, inputs.gmail_action, bool(inputs.impersonate_user), send)
+    flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
     return Prepared((line,), endpoint.scopes, would if inputs.dry_run else flow, warnings)
 
 
@@ -111,7 +113,7 @@ def _artifact(mail: mail_message.Mail, identity: MessageIdentity) -> Artifact:
     return Artifact(mail.name, mail.name, len(data), data=data)
 
 
-def read_resource(inputs: Inputs, *, mail: bool) -> dict[str, Any]:
+def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
     """What goes along with the mail, if there is one (`mail`), or alone: the metadata given, and the draft to send.
 
     It is Gmail's Message, or the Draft that a message stands in. Told here is what Gmail would pass over in silence.

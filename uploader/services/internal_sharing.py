@@ -6,19 +6,19 @@ from functools import partial
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android import preflight
-from uploader.files.artifacts import Artifact, inspect
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifact, Artifacts, inspect
+from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, catalogue
 from uploader.services.base import Prepared, Upload
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, package: str, certificate: str) -> Prepared:
     """Reads each manifest, which says apk or bundle and whose it is. Raises InputError with every problem."""
     problems = Problems()
-    made = [problems.collect(partial(_upload, file, inputs.package_name)) for file in files]
+    made = [problems.collect(partial(_upload, file, package)) for file in files]
     uploads = tuple(upload for upload in made if upload)
-    preflight.check_certificate([upload.artifact for upload in uploads], inputs.expected_certificate, problems)
+    preflight.check_certificate([upload.artifact for upload in uploads], certificate, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
     return batch.prepared(inputs, uploads, problems, _outputs)

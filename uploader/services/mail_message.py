@@ -25,9 +25,9 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from uploader.errors import InputError, Problem, Problems
-from uploader.files.artifacts import Artifact, from_path
+from uploader.files.artifacts import Artifacts, from_path
 from uploader.files.workspace import Workspace, printable
-from uploader.inputs import Inputs
+from uploader.inputs.table import MailInputs
 from uploader.services import media_types
 from uploader.text import plural
 
@@ -92,16 +92,16 @@ class Mail:
     warnings: tuple[str, ...] = ()
 
 
-def given(inputs: Inputs, files: tuple[Artifact, ...]) -> bool:
+def given(inputs: MailInputs, files: Artifacts) -> bool:
     """Whether the inputs say anything of what stands in the mail."""
     return bool(inputs.message_file or files or any(getattr(inputs, name) for name in _CONTENT_INPUTS))
 
 
-def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: int) -> Mail:
+def read(inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send: bool, limit: int) -> Mail:
     """The mail. `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises InputError."""
     problems = Problems()
     if inputs.message_file:
-        return _given_message(inputs, files, problems, to_send=to_send, limit=limit)
+        return _given_message(inputs, files, workspace, problems, to_send=to_send, limit=limit)
     people: dict[str, tuple[Address, ...]] = {}
     for name in _ADDRESSES:
         try:
@@ -110,7 +110,7 @@ def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: i
             problems.add(f"mail-{name}", str(error), "`Ann <ann@example.com>, bob@example.com`")
     if has_control(inputs.mail_subject):
         problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
-    text = partial(_text, inputs, problems=problems, limit=limit)
+    text = partial(_text, workspace, problems=problems, limit=limit)
     compose_it = partial(
         compose,
         people,
@@ -134,12 +134,12 @@ def read(inputs: Inputs, files: tuple[Artifact, ...], *, to_send: bool, limit: i
 
 
 def _given_message(
-    inputs: Inputs, files: tuple[Artifact, ...], problems: Problems, *, to_send: bool, limit: int
+    inputs: MailInputs, files: Artifacts, workspace: Workspace, problems: Problems, *, to_send: bool, limit: int
 ) -> Mail:
     """The message of `message-file`, which goes out as it is."""
     for name in [*filter(partial(getattr, inputs), _CONTENT_INPUTS), *(["files"] if files else [])]:
         problems.add(name.replace("_", "-"), "can't be combined with `message-file`, which is the whole message.")
-    raw = problems.collect(lambda: _content(inputs, "message-file", inputs.message_file, limit))
+    raw = problems.collect(lambda: _content(workspace, "message-file", inputs.message_file, limit))
     name, message, recipients = printable(inputs.message_file), b"", 0
     try:
         message, recipients = checked(raw, to_send=to_send) if raw is not None else (b"", 0)
@@ -156,9 +156,8 @@ def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
     return Problem(name, f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
 
 
-def _content(inputs: Inputs, name: str, path: str, limit: int) -> bytes:
+def _content(workspace: Workspace, name: str, path: str, limit: int) -> bytes:
     """What is in the file that an input names; a link may not lead out of its folder, unless that is allowed."""
-    workspace = Workspace.of(inputs)
     file = from_path(workspace.root / path, path, workspace.access(name, str(PurePosixPath(path).parent)))
     if (file.size or 0) > limit:
         raise InputError(_too_large(name, f"{file.name} takes", file.size or 0, limit))
@@ -184,7 +183,7 @@ def addresses(text: str) -> tuple[Address, ...]:
     return found
 
 
-def _text(inputs: Inputs, name: str, value: str, path: str, *, problems: Problems, limit: int) -> str:
+def _text(workspace: Workspace, name: str, value: str, path: str, *, problems: Problems, limit: int) -> str:
     """The text itself, or that of the file which `NAME-file`, or `file:PATH` in its place, names."""
     if value and path:
         problems.add(f"{name}-file", f"is given together with `{name}`.", "one of the two")
@@ -197,13 +196,13 @@ def _text(inputs: Inputs, name: str, value: str, path: str, *, problems: Problem
     else:
         return value
     try:
-        return (problems.collect(lambda: _content(inputs, name, path, limit)) or b"").decode()
+        return (problems.collect(lambda: _content(workspace, name, path, limit)) or b"").decode()
     except UnicodeDecodeError:
         problems.add(name, f"{printable(path)} is not UTF-8.", "text in UTF-8")
         return ""
 
 
-def _attachments(files: tuple[Artifact, ...], problems: Problems, limit: int) -> tuple[Attachment, ...]:
+def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Attachment, ...]:
     sizes, before = sum(file.size or 0 for file in files) * 4 // 3, len(problems)  # as base64, without its line ends
     if sizes > limit:  # checked before anything is read: it may not fit in memory
         what = f"{plural(len(files), 'file')} {'takes' if len(files) == 1 else 'take'}"

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, Problems, ServiceError, UploaderError
 from uploader.files.android.archive import is_zip
-from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifacts
+from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
 from uploader.services.base import Batch, Call, Context, Endpoint, Flow, Outcome, Prepared, Sleep, Steps, Upload
@@ -44,12 +44,12 @@ ENDPOINT = Endpoint(
 )
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str) -> Prepared:
     """Checks that there is one whole zip, a deployment and a title. Raises InputError with every problem."""
     problems = Problems()
-    batch.require(problems, deployment=inputs.deployment, package_title=inputs.package_title)
+    batch.require(problems, deployment=deployment, package_title=title)
     batch.require_one(files, "an OTA deployment", problems)
-    metadata = {"deployment": inputs.deployment, "package_title": inputs.package_title}
+    metadata = {"deployment": deployment, "package_title": title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for file in files:
         if file.size is not None:  # nobody can look into a stream; the service does
@@ -58,7 +58,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
                     what = f"{file.name} is not a zip file, or its end is missing."
                     problems.add("files", what, "a complete zip file")
     made = batch.prepared(inputs, uploads, problems)
-    flow = partial(_flow, inputs.deployment, inputs.package_title, uploads[0])
+    flow = partial(_flow, deployment, title, uploads[0])
     return made if inputs.dry_run else replace(made, flow=flow)
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from uploader.errors import ApiError, Problems
-from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifacts
+from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
 from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
@@ -22,17 +22,17 @@ _DEPRECATED = "Google has deprecated image uploads to Play Games and is removing
 _GONE = {404, 405, 410, 501}
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, resource_id: str, image_type: str, metadata: str) -> Prepared:
     """Checks that there is one image, and what it is for. Raises InputError with every problem."""
     problems = Problems()
-    batch.require(problems, resource_id=inputs.resource_id, image_type=inputs.image_type)
+    batch.require(problems, resource_id=resource_id, image_type=image_type)
     # The image's resource as it was given, if it was; it may not speak of another image. Alone it needs no file.
-    metadata = problems.collect(lambda: batch.read_metadata(inputs.metadata)) or {}
-    if files or not metadata:
+    resource = problems.collect(lambda: batch.read_metadata(metadata)) or {}
+    if files or not resource:
         batch.require_one(files, "Play Games", problems)
-    asked = {"resourceId": ("resource-id", inputs.resource_id), "imageType": ("image-type", inputs.image_type)}
+    asked = {"resourceId": ("resource-id", resource_id), "imageType": ("image-type", image_type)}
     for field, (name, value) in asked.items():
-        if metadata.get(field, value) != value:
+        if resource.get(field, value) != value:
             problems.add("metadata", f"`{field}` is not what `{name}` says.", "the same, or leave it out")
     path = expand(_PATH, {field: value for field, (_, value) in asked.items()})
     endpoint = Endpoint(
@@ -49,7 +49,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
         id_promised=True,
     )
     types = endpoint.media_types
-    uploads = tuple(Upload(endpoint, file, media_types.choose(file, types), metadata or None) for file in files)
+    uploads = tuple(Upload(endpoint, file, media_types.choose(file, types), resource or None) for file in files)
     for file in files:
         if file.size is None:
             what = f"{file.name} is a stream; whether it is an image can't be checked."
@@ -57,7 +57,7 @@ def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
     sends = batch.prepared(inputs, uploads, problems) if files or problems else None
     if sends and not inputs.dry_run:
         sends = replace(sends, flow=lambda _: _send(uploads[0]))
-    made = sends or batch.metadata_alone(inputs, endpoint, metadata)
+    made = sends or batch.metadata_alone(inputs, endpoint, resource)
     return replace(made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context)))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -26,6 +26,7 @@ from uploader.errors import (
 from uploader.hosts import on_loopback, trusted
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
+from uploader.inputs.table import TransferInputs
 from uploader.protocol import google_error
 from uploader.protocol.media import JSON_TYPE
 from uploader.protocol.responses import Verdict, verdict
@@ -47,28 +48,6 @@ _LOGGED_HEADERS = (
 )
 
 
-@dataclass(frozen=True)
-class TransferSettings:
-    """How to transfer: sizes in bytes, times in seconds; `root` replaces the root URL of every API.
-
-    `concurrency` is how many files may be in flight, None for a number that depends on the files.
-    `quota_project` is the project that a person's login names to be charged for the requests.
-    """
-
-    root: str = ""
-    protocol: str = "auto"
-    chunk_size: int | None = None
-    concurrency: int | None = None
-    stall_timeout: float = 60.0
-    finalize_timeout: float = 600.0
-    quota_project: str = ""
-
-    def timeouts(self, *, final: bool) -> Timeouts:
-        """The timeouts of one request; the response to the last byte may take longer than any other."""
-        response = self.finalize_timeout if final else self.stall_timeout
-        return Timeouts(min(self.stall_timeout, 30.0), self.stall_timeout, response)
-
-
 class ApiClient:
     """Sends requests for a whole run; may be used from several threads. `debug` logs each of them."""
 
@@ -77,7 +56,7 @@ class ApiClient:
         transport: HttpClient,
         tokens: Login,
         policy: RetryPolicy,
-        settings: TransferSettings,
+        settings: TransferInputs,
         debug: Callable[[str], None] | None = None,
     ) -> None:
         self._debug = debug
@@ -92,9 +71,9 @@ class ApiClient:
 
         Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the host.
         """
-        if public and not on_loopback(self._settings.root):
+        if public and not on_loopback(self._settings.api_endpoint):
             return root + path
-        return (self._settings.root or root).rstrip("/") + path
+        return (self._settings.api_endpoint or root).rstrip("/") + path
 
     def service_time(self) -> float:
         """Seconds since the epoch as the last response dates itself, else as this machine's clock has it.
@@ -124,12 +103,13 @@ class ApiClient:
         """
         if blocks is None:
             blocks = (request.prefix,) if request.prefix else ()
-        timeouts = self._settings.timeouts(final=final)
+        stall, finalize = self._settings.stall_timeout, self._settings.finalize_timeout
+        timeouts = Timeouts(min(stall, 30.0), stall, finalize if final else stall)
         if max_size:
             timeouts = replace(timeouts, response=DOWNLOAD_TIMEOUT, max_size=max_size)
         self._check(request)
-        if self._settings.quota_project and not public:
-            header = ("X-Goog-User-Project", self._settings.quota_project)
+        if self._tokens.quota_project and not public:
+            header = ("X-Goog-User-Project", self._tokens.quota_project)
             request = replace(request, headers=(*request.headers, header))
         token = "" if public else self._tokens.token()
         self._check(request)

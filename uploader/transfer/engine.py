@@ -12,6 +12,7 @@ from typing import Any
 from uploader.errors import ApiError, IntegrityError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.destination import Destination
 from uploader.http.messages import Response
+from uploader.inputs.table import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
 from uploader.retry import CAUSE, HINT, Retrier
@@ -30,7 +31,7 @@ from uploader.services.base import (
 )
 from uploader.state.journal import Journal
 from uploader.text import plural
-from uploader.transfer.api_client import ApiClient, TransferSettings, as_reason, call
+from uploader.transfer.api_client import ApiClient, as_reason, call
 from uploader.transfer.download import download
 from uploader.transfer.resumable import Resumable
 from uploader.transfer.sources import LARGE, FileSource, Source, StreamSource, sha256, while_sending
@@ -43,7 +44,7 @@ MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4  # files with `concurrency: auto`; th
 class Engine:
     """Runs one flow, and is the context that the flow is given."""
 
-    def __init__(self, client: ApiClient, settings: TransferSettings, journal: Journal, reporter: Reporter) -> None:
+    def __init__(self, client: ApiClient, settings: TransferInputs, journal: Journal, reporter: Reporter) -> None:
         self._client = client
         self._settings = settings
         self._journal = journal
@@ -247,7 +248,7 @@ class Engine:
     def _sent(self, upload: FileUpload) -> Response:
         """The resource that the upload ended with."""
         size, has_metadata = upload.media.size, upload.media.metadata is not None
-        protocol = protocol_for(upload.job.endpoint, size, self._settings.protocol, has_metadata=has_metadata)
+        protocol = protocol_for(upload.job.endpoint, size, self._settings.upload_protocol, has_metadata=has_metadata)
         if size is None or protocol == "resumable":
             return Resumable(upload, self._journal, self._settings.chunk_size).run()
         return upload.send_whole(size, multipart=protocol == "multipart")

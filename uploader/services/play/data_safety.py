@@ -11,8 +11,8 @@ import io
 from functools import partial
 
 from uploader.errors import ApiError, InputError, Problem, Problems
-from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifact, Artifacts
+from uploader.inputs.table import CommonInputs
 from uploader.services import batch
 from uploader.services.base import Call, Context, Flow, Outcome, Prepared
 from uploader.services.catalogue import expand
@@ -30,18 +30,18 @@ _SHOWN = 5  # problems of one file
 _ACCEPTED = "the CSV file that the Play Console exports (App content > Data safety > Export to CSV)"
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, package: str) -> Prepared:
     """Reads the form. Raises InputError with every problem."""
     problems = Problems()
-    batch.require(problems, package_name=inputs.package_name)
+    batch.require(problems, package_name=package)
     batch.require_one(files, "the data safety form", problems)
     form = problems.collect(lambda: _read(files[0])) if len(files) == 1 else None
     problems.raise_if_any()
     text, answers = form or ("", 0)
-    what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {inputs.package_name}"
-    flow = partial(_flow, inputs.package_name, text, answers, inputs.rehearsal)
+    what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {package}"
+    flow = partial(_flow, package, text, answers, inputs.rehearsal)
     sends = batch.rehearsal(f"Would send {what}.") if inputs.dry_run else flow
-    return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, package=inputs.package_name)
+    return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, package=package)
 
 
 def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Flow:

@@ -18,12 +18,12 @@ from uploader.errors import ApiError, IntegrityError, Problems, ProtocolError, R
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
 from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
 from uploader.files.android.notes import is_language_name, normalised
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
 from uploader.hosts import image_host
-from uploader.inputs import Inputs
 from uploader.inputs.parsers import LAST_RELEASE
+from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services import batch
 from uploader.services.base import Batch, Context, Download, Downloaded, Flow, Outcome, Prepared, Section, Steps, Upload
@@ -120,7 +120,7 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
                 raise result.failure
 
 
-def _place(edit: ReleaseEdit, name: Name, images: tuple[Artifact, ...], *, new: bool) -> Steps[Place]:
+def _place(edit: ReleaseEdit, name: Name, images: Artifacts, *, new: bool) -> Steps[Place]:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
     there = [] if new else entries((yield edit.api.images(*name)), "images")
     digests = [edit.context.sha256(image) for image in images]
@@ -172,15 +172,15 @@ def _sha256(image: Mapping[str, Any]) -> str:
     return str(image.get("sha256", "")).lower()
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
-    """Checks the inputs. Raises InputError with every problem."""
-    problems, workspace, folder = Problems(), Workspace.of(inputs), inputs.images_directory
+def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder: str, notes: str) -> Prepared:
+    """Checks the inputs, of which `images-directory` is the `folder`. Raises InputError with every problem."""
+    problems = Problems()
     if files:
         problems.add("files", "a pull sends no files.", "no files")
     batch.require(problems, package_name=inputs.package_name, images_directory=folder)
-    if inputs.whats_new_directory == LAST_RELEASE:
+    if notes == LAST_RELEASE:
         problems.add("whats-new-directory", "names no folder.", "the folder to write to")
-    notes = inputs.whats_new_directory or folder
+    notes = notes or folder
     for name, path in (("images-directory", folder), ("whats-new-directory", notes)):
         if path:
             problems.collect(Destination(workspace, name, f"{path}/en-US/title.txt").check)

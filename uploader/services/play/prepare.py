@@ -10,7 +10,7 @@ from uploader.files.android import preflight
 from uploader.files.android.limits import MAX_RELEASE_NAME, check_size
 from uploader.files.android.listing import store_listing
 from uploader.files.android.notes import inline_notes, release_names, release_notes
-from uploader.files.artifacts import Artifact, inspect
+from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.inputs.table import ReleaseInputs
@@ -24,7 +24,7 @@ from uploader.services.play.tracks import in_words, named
 from uploader.text import format_size, plural
 
 
-def prepare(inputs: ReleaseInputs, files: tuple[Artifact, ...], workspace: Workspace) -> Prepared:
+def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Prepared:
     """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
@@ -105,7 +105,7 @@ def _notes(
     return {track: tuple(texts.items()) for track, texts in notes.items()}, names
 
 
-def _package(inputs: ReleaseInputs, artifacts: tuple[Artifact, ...], problems: Problems) -> str:
+def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) -> str:
     packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
     given = inputs.package_name
     if len(packages) > 1:
@@ -118,7 +118,7 @@ def _package(inputs: ReleaseInputs, artifacts: tuple[Artifact, ...], problems: P
     return given or next(iter(packages), "")
 
 
-def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> None:
+def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
     by_code: dict[int, list[str]] = {}
     for artifact in artifacts:
         if manifest := artifact.manifest:
@@ -133,7 +133,7 @@ def _check_artifacts(artifacts: tuple[Artifact, ...], problems: Problems) -> Non
             problems.add("files", what, "each version once")
 
 
-def _check_release(inputs: ReleaseInputs, files: tuple[Artifact, ...], problems: Problems) -> None:
+def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
     """Whether it is clear what goes where."""
     releasing = _releases(inputs, files)
     if files and inputs.promote_from:
@@ -162,7 +162,7 @@ def _check_release(inputs: ReleaseInputs, files: tuple[Artifact, ...], problems:
         problems.add("shard", what, accepted)
 
 
-def _check_status(inputs: ReleaseInputs, files: tuple[Artifact, ...], problems: Problems) -> None:
+def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
     """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
     new, status, fraction = _makes_release(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
@@ -200,7 +200,7 @@ def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
     return tuple(code for code in inputs.version_codes_to_retain if code != LAST_RELEASE)
 
 
-def _warnings(inputs: ReleaseInputs, artifacts: tuple[Artifact, ...]) -> Iterator[str]:
+def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
     if inputs.dry_run and inputs.existing_edit_id:
         yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
     if inputs.images_prune and not inputs.images_directory:

@@ -23,8 +23,8 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.files.artifacts import Artifact
-from uploader.inputs import Inputs
+from uploader.files.artifacts import Artifacts
+from uploader.inputs.table import RolloutInputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
 from uploader.services.play import edit_requests, gate, review, status, track_merge, tracks
@@ -80,7 +80,7 @@ def step_since(first: FirstLook, releases: Releases) -> Release | None:
     return None
 
 
-def prepare(inputs: Inputs, files: tuple[Artifact, ...]) -> Prepared:
+def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
     """Checks the inputs. Raises InputError with every problem."""
     problems = Problems()
     if files:

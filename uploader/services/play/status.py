@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from uploader.errors import ApiError, Problems, ReleaseRefused
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifacts
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import StatusInputs
 from uploader.services import batch
@@ -47,7 +47,7 @@ class StatusJob:
     rehearsal: bool = False
 
 
-def prepare(inputs: StatusInputs, files: tuple[Artifact, ...], workspace: Workspace) -> Prepared:
+def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Prepared:
     """Checks the inputs. Raises InputError with every problem."""
     problems = Problems()
     if files:

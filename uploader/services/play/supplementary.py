@@ -19,21 +19,20 @@ from uploader.errors import Problems
 from uploader.files.android import native
 from uploader.files.android.limits import expansion_file
 from uploader.files.android.map_ids import ids_of_artifact, ids_of_mapping, mapping_file, same_build
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
 from uploader.inputs.table import ReleaseInputs
 from uploader.services.play.release_job import SupplementaryFile, version_code
 
 DebugFile: TypeAlias = Literal["mapping", "symbols"]
-_Artifacts: TypeAlias = tuple[Artifact, ...]
 _INPUTS: Mapping[DebugFile, str] = {"mapping": "mapping-file", "symbols": "debug-symbols"}
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
 _HEAD = 64 << 10  # bytes of a mapping; what R8 writes before the first class has some four hundred
 
 
 def supplementary_files(
-    inputs: ReleaseInputs, files: _Artifacts, readable: _Artifacts, workspace: Workspace, problems: Problems
+    inputs: ReleaseInputs, files: Artifacts, readable: Artifacts, workspace: Workspace, problems: Problems
 ) -> Iterator[SupplementaryFile]:
     """All that goes with the artifacts: what bundles carry, and what the inputs name.
 
@@ -50,7 +49,7 @@ class _Matching:
     """The files of a run, and the artifacts that they are matched with."""
 
     def __init__(
-        self, inputs: ReleaseInputs, files: _Artifacts, readable: _Artifacts, workspace: Workspace, problems: Problems
+        self, inputs: ReleaseInputs, files: Artifacts, readable: Artifacts, workspace: Workspace, problems: Problems
     ) -> None:
         self._paths: Mapping[DebugFile, FilesByVersion] = {
             "mapping": inputs.mapping_file,
@@ -152,5 +151,5 @@ def _carries(artifact: Artifact, kind: str) -> bool:
     return artifact.manifest is not None and kind in artifact.manifest.carries
 
 
-def _names(artifacts: _Artifacts | list[Artifact]) -> str:
+def _names(artifacts: Artifacts | list[Artifact]) -> str:
     return ", ".join(artifact.name for artifact in artifacts)

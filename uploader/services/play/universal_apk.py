@@ -28,7 +28,7 @@ from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.manifest import read_manifest
 from uploader.files.android.preflight import fingerprint
 from uploader.files.android.signatures import signers_by_any_scheme
-from uploader.files.artifacts import Artifact
+from uploader.files.artifacts import Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import ReleaseInputs, StatusInputs
@@ -57,9 +57,7 @@ class UniversalApkGoal:
         return replace(self.destination, path=self.destination.path.replace(PLACE, code))
 
 
-def goal_of(
-    inputs: StatusInputs, artifacts: tuple[Artifact, ...], workspace: Workspace, problems: Problems
-) -> UniversalApkGoal:
+def goal_of(inputs: StatusInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems) -> UniversalApkGoal:
     """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the problems."""
     goal = UniversalApkGoal(Destination(workspace, NAME, inputs.universal_apk), inputs.wait_deadline)
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
