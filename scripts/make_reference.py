@@ -24,8 +24,7 @@ MADE = r"(?ms)^([^\n]*made-by-scripts:{part}\b[^\n]*\n)(.*?)(^[^\n]*end:{part}\b
 OUTPUTS: Mapping[str, str] = {
     "id": "The resource id of the first file.",
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
-    "edit-id": "The Play edit. Empty if it was deleted: when nothing had to be changed, after a dry run, after most "
-    "failures.",
+    "edit-id": "The Play edit, of one app. Empty if it was deleted: if nothing had to be changed, after most failures.",
     "committed": "`true` when everything that was asked for is committed on Google Play, or nothing had to be changed; "
     "empty when nobody knows; otherwise `false`, as in every rehearsal.",
     "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits for a person in the "
@@ -37,11 +36,12 @@ OUTPUTS: Mapping[str, str] = {
     "user-fraction": "The share of users who get the staged release. Empty if it is not staged.",
     "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, `APPROVED_NOT_PUBLISHED`, "
     "`PUBLISHED` and others.",
-    "status": "What is on the tracks: one line of JSON with an object for each track.",
+    "apps": "Several apps: one line of JSON with `committed`, `version-codes`, `edit-id` and `failure` of each.",
+    "status": "What is on the tracks: one line of JSON with an object for each track, of several apps for each app.",
     "universal-apk": "The path of the universal APK, once it has been checked. Several are separated by commas.",
     "universal-apk-sha256": "The SHA-256 of the universal APK.",
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
-    "plan": "What a dry run would change, as one line of JSON.",
+    "plan": "What a dry run would change, as one line of JSON, of several apps with an object for each.",
     "download-url": "Internal app sharing: the download URL of the first file.",
     "download-urls": "Internal app sharing: all download URLs, separated by commas.",
     "certificate-fingerprint": "Internal app sharing: the fingerprint of the certificate that signed the first file.",

@@ -86,14 +86,21 @@ class RunRecord:
                 return
         self.results.append(result)
 
-    def discard(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
+    def discard(
+        self,
+        why: str,
+        files: frozenset[str] = frozenset(),
+        outputs: tuple[str, ...] = (),
+        among: Sequence[FileResult] | None = None,
+    ) -> None:
         """What was uploaded is gone: `why` is the error of its results, and no id is left; outputs that told of it are
         taken back.
 
-        Of what the service had already only `files` are gone.
+        Of what the service had already only `files` are gone. `among` are the results that it is about, where not all.
         """
         for place, result in enumerate(self.results):
-            if not result.error and (not result.reused or result.path in files):
+            meant = among is None or any(result is one for one in among)
+            if meant and not result.error and (not result.reused or result.path in files):
                 self.results[place] = replace(result, id="", error=why)
         self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
         self.ids = ()

@@ -208,7 +208,7 @@ def env_files(data: bytes) -> None:
     found = reader.read_env_file(str(path), Problems())
     read, problems = reader.read({}, [f"--env-file={path}"])
     assert all(problem.name and problem.what for problem in problems)
-    assert read.package_name in ("", *(value for _, value in found.values()))
+    assert read.release_name in ("", *(value for _, value in found.values()))
 
 
 class Silent:

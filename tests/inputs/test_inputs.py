@@ -68,10 +68,10 @@ def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None
         "INPUT_PACKAGE_NAME": "from.underscore",
         "UPLOADER_PACKAGE_NAME": "from.shell",
     }
-    seen = []
+    seen: list[str] = []
     while True:
         found, _ = read("--env-file", str(env_file), **variables)
-        seen.append(found.package_name)
+        seen += found.package_name
         if not variables:
             break
         del variables[next(iter(variables))]
@@ -130,7 +130,7 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
-        ("package-name", "  com.example.app\n", "com.example.app"),  # a YAML block ends with a newline
+        ("package-name", "  com.example.app\n", ("com.example.app",)),  # a YAML block ends with a newline
         ("dry-run", "true", True),
         ("dry-run", "TRUE", True),
         ("commit", "False", False),

@@ -13,7 +13,7 @@ import yaml
 from google_emulator.specimens import Build, make_bundle
 from tests.services.test_play_prepare import full_workspace
 from tests.support.factory import make_inputs, prepare
-from tests.support.fake_play import Play, release
+from tests.support.fake_play import Console, Play, release
 from tests.support.play_driver import Engine
 from uploader.files.artifacts import find
 from uploader.files.workspace import Workspace
@@ -53,10 +53,18 @@ def workspace(folder: Path) -> Path:
     for module, code, build in (("app", 6, Build()), ("mobile", 6, Build()), ("tv", 7, Build()), ("wear", 8, watch)):
         path = folder / module / "build/outputs/bundle/release" / f"{module}.aab"
         path.parent.mkdir(parents=True)
-        make_bundle(path, "com.example.app", code, f"{code}.0", build=build)
+        make_bundle(
+            path, "com.example.watch" if module == "wear" else "com.example.app", code, f"{code}.0", build=build
+        )
         mapping = folder / module / "build/outputs/mapping/release/mapping.txt"
         mapping.parent.mkdir(parents=True)
         mapping.write_text(f"com.example.{module}.Main -> a:\n")
+    for flavour in ("free", "pro"):
+        path = folder / f"app/build/outputs/bundle/{flavour}Release" / f"{flavour}.aab"
+        path.parent.mkdir(parents=True)
+        make_bundle(path, f"com.example.{flavour}", 6, "6.0")
+        (folder / f"distribution/com.example.{flavour}").mkdir(parents=True)
+        (folder / f"distribution/com.example.{flavour}/whatsnew-en-US").write_text("Bugs fixed.", encoding="utf-8")
     full_workspace(folder)
     for notes in ("app/src/main/play/release-notes/en-US/beta.txt", "metadata/en-US/changelogs/default.txt"):
         (folder / notes).parent.mkdir(parents=True)
@@ -75,7 +83,10 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
     inputs = make_inputs(folder, **given)
     files = find(inputs.files, Workspace.of(inputs))
-    engine = Engine(play)
+    names = inputs.package_name
+    engine = Engine(
+        Console({name: copy.deepcopy(play) for name in names[1:]} | {names[0]: play}) if names[1:] else play
+    )
     engine.drive(prepare(inputs, *files).flow)
     return engine
 

@@ -242,7 +242,7 @@ def test_two_rollouts_on_one_track_are_left_to_people() -> None:
 
 def test_what_only_a_release_takes_is_a_mistake() -> None:
     """`rollout-steps` decide: a status, a share or a wait beside them would be read by nobody."""
-    given = Inputs(target="play-rollout", package_name="a.b", tracks=("production",), rollout_steps=(0.5, 1.0))
+    given = Inputs(target="play-rollout", package_name=("a.b",), tracks=("production",), rollout_steps=(0.5, 1.0))
     with pytest.raises(InputError) as caught:
         prepare(replace(given, status="halted", user_fraction=0.1, wait_for="published"), ())
     assert [problem.name for problem in caught.value.problems] == ["status", "user-fraction", "wait-for"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -19,9 +19,7 @@ from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Upload
 
 PACKAGE = "com.example.app"
-_PATH = re.compile(
-    r"/androidpublisher/v3/applications/com\.example\.app/(?:edits(?:/([^/:]+))?|(?=tracks/|generatedApks/))(.*)"
-)
+_PATH = re.compile(r"/androidpublisher/v3/applications/[\w.]+/(?:edits(?:/([^/:]+))?|(?=tracks/|generatedApks/))(.*)")
 STANDARD = ("production", "beta", "alpha", "internal")
 BY_HAND = (
     "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
@@ -30,10 +28,12 @@ BY_HAND = (
 AUTOMATIC = "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
 
 
-def artifact(code: int, content: bytes = b"bytes", *, kind: Kind = "bundle", name: str = "") -> Artifact:
+def artifact(
+    code: int, content: bytes = b"bytes", *, kind: Kind = "bundle", name: str = "", package: str = PACKAGE
+) -> Artifact:
     """A bundle or an APK whose manifest is known."""
     name = name or f"app-{code}.{'aab' if kind == 'bundle' else 'apk'}"
-    manifest = Manifest(PACKAGE, code, f"{code}.0", kind=kind)
+    manifest = Manifest(package, code, f"{code}.0", kind=kind)
     return Artifact(name, name, len(content), manifest=manifest, data=content)
 
 
@@ -297,6 +297,22 @@ class Play:
         self.closed[edit] = "Edit not found." if self.forgetful else "This edit has already been committed."
         self.close_edits()
         return {"id": edit}
+
+
+class Console:
+    """Several apps on Play, by their package names: each has its own edits, and knows nothing of the others."""
+
+    def __init__(self, apps: Mapping[str, Play]) -> None:
+        self.apps = dict(apps)
+
+    def response(self, step: Call | Upload) -> Any:
+        """The answer of the app that the step is about."""
+        return self.apps[app_of(step)].response(step)
+
+
+def app_of(step: Call | Upload) -> str:
+    """The package name of the app that a step is about."""
+    return (step.path if isinstance(step, Call) else step.endpoint.path).split("/")[4]
 
 
 def edit_of(step: Call | Upload) -> tuple[str, str]:

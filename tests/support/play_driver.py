@@ -9,12 +9,12 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from tests.support.fake_play import PACKAGE, Play, sha256
+from tests.support.fake_play import PACKAGE, Console, Play, sha256
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Batch, Call, Context, Flow, Outcome, Sleep, Step, Upload
+from uploader.services.base import Batch, Call, Context, Flow, Outcome, Parallel, Sleep, Step, Upload
 from uploader.services.play.release import flow
 from uploader.services.play.release_job import ReleaseJob
 
@@ -29,7 +29,7 @@ class Engine(RecordingContext):
     `moments` counts the steps and what the flow told; at number `kill_at` the process dies.
     """
 
-    def __init__(self, play: Play, journal: dict[str, str] | None = None) -> None:
+    def __init__(self, play: Play | Console, journal: dict[str, str] | None = None) -> None:
         super().__init__(journal)
         self.play = play
         self.steps: list[Step] = []
@@ -75,13 +75,21 @@ class Engine(RecordingContext):
             except StopIteration as end:
                 outcome: Outcome = end.value
                 return outcome
-            self.steps.append(step)
-            response, failure = None, None
-            try:
-                with self.moment():
-                    response = self._carry_out(step)
-            except UploaderError as error:
-                failure = error
+            if isinstance(step, Parallel):
+                response, failure = tuple(map(self._attempted, step.steps)), None
+                continue
+            response, failure = self._attempted(step), None
+            if isinstance(response, UploaderError):
+                response, failure = None, response
+
+    def _attempted(self, step: Step) -> Any:
+        """What a step comes to, or the error that it ends with."""
+        self.steps.append(step)
+        try:
+            with self.moment():
+                return self._carry_out(step)
+        except UploaderError as error:
+            return error
 
     def _carry_out(self, step: Step) -> Any:
         match step:

@@ -115,9 +115,15 @@ class RecordingContext:
         with self.moment():
             self.identifications.append(result)
 
-    def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
+    def discarded(
+        self,
+        why: str,
+        files: frozenset[str] = frozenset(),
+        outputs: tuple[str, ...] = (),
+        among: Sequence[FileResult] | None = None,
+    ) -> None:
         """Takes the outputs back."""
-        del files
+        del files, among
         with self.moment():
             self.why_discarded = why
             self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}

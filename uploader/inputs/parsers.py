@@ -29,6 +29,7 @@ Metric = Literal["crash-rate", "anr-rate"]
 EMULATOR = "emulator"  # the endpoint that means the embedded one
 LAST_RELEASE: Final = "last-release"  # what the release before has: its notes, its versions
 PLACEHOLDERS = ("{version-code}", "{name}")
+PACKAGE: Final = "{package}"  # the name of an app, in each path of which several apps have one of their own
 MAX_TEXT = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 MAX_LINE = 4096  # characters; as long as the longest path
 MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
@@ -397,10 +398,12 @@ def version_files(value: str) -> FilesByVersion:
 
 def version_path(value: str) -> str:
     """A path, perhaps with `{version-code}`."""
-    return _with_placeholders(value, PLACEHOLDERS[:1], "a path, with `{version-code}` in it for several versions")
+    return _with_placeholders(
+        value, (PLACEHOLDERS[0], PACKAGE), "a path, with `{version-code}` in it for several versions"
+    )
 
 
-def _with_placeholders(value: str, known: tuple[str, ...] = PLACEHOLDERS, accepted: str = _FILES) -> str:
+def _with_placeholders(value: str, known: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES) -> str:
     if any(each not in known for each in re.findall(r"\{[^{}]*\}", path(value))):
         raise InvalidValue("has an unknown placeholder.", accepted)
     return value

@@ -27,7 +27,7 @@ OUTPUTS = (  # which GitLab sets in a later job
     *("ID", "IDS", "EDIT_ID", "COMMITTED", "VERSION_CODE", "VERSION_CODES", "PLAN", "DOWNLOAD_URL", "DOWNLOAD_URLS"),
     *("MESSAGE_ID", "THREAD_ID", "DRAFT_ID", "BYTES_UPLOADED", "BYTES_RESENT", "ATTEMPTS", "RESUMED", "RESULTS_FILE"),
     *("CERTIFICATE_FINGERPRINT", "SHA256", "REHEARSAL", "FAILURE", "NEXT_VERSION_CODE", "LIFECYCLE", "DECISION"),
-    *("UNIVERSAL_APK_SHA256", "SENT_FOR_REVIEW"),
+    *("UNIVERSAL_APK_SHA256", "SENT_FOR_REVIEW", "APPS"),
 )
 OF_LOGIN = ("service-account", "impersonate-user")  # whether they fit is known once the login itself is right
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher

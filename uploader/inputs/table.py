@@ -211,8 +211,10 @@ class TransferInputs(CommonInputs):
 class StatusInputs(CommonInputs):
     """What `play-status` reads, and the others that look at tracks or change them, if only to refuse it."""
 
-    package_name: str = _optional(PLAY_APP, parsers.package_name, "",
-        "The app's package name; required where no artifact is sent.", otherwise="read from the artifact")
+    package_name: tuple[str, ...] = _optional(PLAY_APP, parsers.each(parsers.package_name), (),
+        "The app's package name; required where no artifact is sent. `play` and `play-status` take several: a release "
+        "of several apps is committed for all of them or for none, in this order, and `{package}` in a path stands "
+        "for each of them.", otherwise="read from the artifact")
     tracks: tuple[str, ...] = _optional(PLAY_TRACKS, parsers.each(parsers.track), (),
         "One or more tracks: `internal`, `alpha`, `beta`, `production`, `wear:production` and the like, or custom "
         "ones. Required to commit a release, so that nothing goes to production by accident; `play-rollout` takes "

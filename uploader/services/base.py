@@ -8,7 +8,7 @@ raises again. Whatever needs neither network nor wait is a method of the `Contex
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
 
@@ -148,6 +148,21 @@ class Sleep:
 
 
 @dataclass(frozen=True)
+class Parallel:
+    """Steps of several flows, carried out at the same time: they come to a tuple of what each came to, in their order.
+
+    What went wrong with one stands there as its exception.
+    """
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """One of several flows waits until all the others are as far as it is."""
+
+
+@dataclass(frozen=True)
 class Chart:
     """Bars, each with its label, and a line at the height of a limit; all are percentages."""
 
@@ -178,7 +193,7 @@ class Section:
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in self.table]
 
 
-Step: TypeAlias = Call | Upload | Batch | Download | Sleep
+Step: TypeAlias = Call | Upload | Batch | Download | Sleep | Parallel | Barrier
 
 
 @dataclass(frozen=True)
@@ -221,8 +236,17 @@ class Context(Protocol):
     def identified(self, result: FileResult) -> None:
         """Replaces the last upload's result by one with what its own response did not tell (an id, an error)."""
 
-    def discarded(self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = ()) -> None:
-        """Takes back what this run uploaded, and `files` that were there before; `outputs` are no longer true."""
+    def discarded(
+        self,
+        why: str,
+        files: frozenset[str] = frozenset(),
+        outputs: tuple[str, ...] = (),
+        among: Sequence[FileResult] | None = None,
+    ) -> None:
+        """Takes back what was uploaded, and `files` that were there before; `outputs` are no longer true.
+
+        `among` are the results that it is about, where not all.
+        """
 
     def now(self) -> float:
         """The time as the service has it, in seconds since the epoch."""
@@ -242,12 +266,11 @@ Flow: TypeAlias = Steps[Outcome]
 class Prepared:
     """A target whose checks have passed: its plan, a step a line, and its flow.
 
-    `package` is the app of a release, `version_codes` are those of its artifacts.
+    `apps` are those that it is about on Google Play, each with the version codes of its artifacts.
     """
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
     flow: Callable[[Context], Flow]
     warnings: tuple[str, ...] = ()
-    package: str = ""
-    version_codes: tuple[int, ...] = ()
+    apps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -50,6 +50,13 @@ def require(problems: Problems, **given: object) -> None:
             problems.add(name.replace("_", "-"), "is required for this target.")
 
 
+def one_app(names: tuple[str, ...], problems: Problems) -> str:
+    """The app's name; adds a problem for several, which only a release and a status can be about."""
+    if len(names) > 1:
+        problems.add("package-name", f"{len(names)} apps are given, and this target works on one.", "one package name")
+    return "".join(names[:1])
+
+
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
     """Adds a problem unless there is exactly one file."""
     if len(files) != 1:

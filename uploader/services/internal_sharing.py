@@ -13,10 +13,10 @@ from uploader.services import batch, catalogue
 from uploader.services.base import Prepared, Upload
 
 
-def prepare(inputs: CommonInputs, files: Artifacts, package: str, certificate: str) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], certificate: str) -> Prepared:
     """Reads each manifest, which says apk or bundle and whose it is. Raises InputError with every problem."""
     problems = Problems()
-    made = [problems.collect(partial(_upload, file, package)) for file in files]
+    made = [problems.collect(partial(_upload, file, packages)) for file in files]
     uploads = tuple(upload for upload in made if upload)
     preflight.check_certificate([upload.artifact for upload in uploads], certificate, problems)
     if not files:
@@ -24,13 +24,13 @@ def prepare(inputs: CommonInputs, files: Artifacts, package: str, certificate: s
     return batch.prepared(inputs, uploads, problems, _outputs)
 
 
-def _upload(file: Artifact, package: str) -> Upload:
+def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
     known = file if file.manifest else inspect(file)
     manifest = known.manifest
     if manifest is None:
         raise InputError(Problem("files", f"{file.name} has no manifest."))
-    if package and package != manifest.package:
-        what = f"is {package}, but {file.name} belongs to {manifest.package}."
+    if packages and manifest.package not in packages:
+        what = f"is {', '.join(packages)}, but {file.name} belongs to {manifest.package}."
         raise InputError(Problem("package-name", what, "the artifact's own, or nothing"))
     method = catalogue.find(f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}")
     assert method, "the catalogue has one for each kind"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
 from uploader.retry import CAUSE, HINT, Retrier
 from uploader.services.base import (
+    Barrier,
     Batch,
     Call,
     Context,
@@ -24,6 +25,7 @@ from uploader.services.base import (
     Endpoint,
     Flow,
     Outcome,
+    Parallel,
     Section,
     Sleep,
     Step,
@@ -52,6 +54,9 @@ class Engine:
         self._backoffs: dict[str, Retrier] = {}
         self._end_of_poll = 0.0
         self._group, self._untitled = ExitStack(), True  # of the log, which the first upload opens
+        self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
+        self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
+        self._lock = threading.Lock()  # of the record
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
         self._forgotten: set[str] = set()
@@ -85,10 +90,12 @@ class Engine:
         match step:
             case Call():
                 return call(step, self._client, self._reporter)
+            case Parallel():
+                return self._parallel(step)
+            case Barrier():
+                return None  # a flow by itself waits for nobody
             case Upload() | Batch():
-                if self._untitled:
-                    self._group.enter_context(self._reporter.group("Upload"))
-                    self._untitled = False
+                self._begin_uploads()
                 return self._upload(step) if isinstance(step, Upload) else self._batch(step)
             case Download():
                 return download(step, self._client, self._reporter)
@@ -102,6 +109,30 @@ class Engine:
                 if step.number == 1:
                     self._end_of_poll = policy.clock.monotonic() + (step.timeout or 0.0)
                 return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
+
+    def _parallel(self, step: Parallel) -> tuple[Any, ...]:
+        """What each step comes to, or the exception that is thrown into its flow; results in the order of the steps."""
+        if any(isinstance(one, Upload | Batch) for one in step.steps):
+            self._begin_uploads()
+
+        def attempt(one: Step) -> Any:
+            try:
+                return self._carry_out(one)
+            except Exception as error:  # noqa: BLE001  # as in `run`: each flow cleans up behind itself
+                return error
+
+        first = len(self.record.results)
+        with ThreadPoolExecutor(self._settings.concurrency or MAX_IN_FLIGHT) as pool:
+            responses = tuple(pool.map(attempt, step.steps))
+        order = [one.artifact.name for one in step.steps if isinstance(one, Upload)]
+        if len(order) == len(self.record.results) - first:
+            self.record.results[first:] = sorted(self.record.results[first:], key=lambda one: order.index(one.path))
+        return responses
+
+    def _begin_uploads(self) -> None:
+        if self._untitled:
+            self._group.enter_context(self._reporter.group("Upload"))
+            self._untitled = False
 
     # --- the context that the flow is given -----------------------------------------------------------------------
 
@@ -152,8 +183,10 @@ class Engine:
     # --- uploads --------------------------------------------------------------------------------------------------
 
     def _upload(self, job: Upload) -> FileResult:
-        result = self._upload_with_retries(job)
-        self.record.add(result)
+        with self._place(job):
+            result = self._upload_with_retries(job)
+        with self._lock:
+            self.record.add(result)
         if isinstance(result.failure, UploaderError):
             raise result.failure
         return result
@@ -163,15 +196,13 @@ class Engine:
 
         The cancellation of the run ends all; once the retry deadline has failed one, no other is begun.
         """
-        jobs, first, chosen = step.uploads, len(self.record.results), self._settings.concurrency
-        # Each has its place in the record from the start: what is known is there however the run ends.
-        self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
-        few = threading.Semaphore(chosen or MAX_LARGE_IN_FLIGHT)
-        late: list[int] = []
+        jobs, late = step.uploads, list[int]()
+        with self._lock:  # each has its place in the record from the start: what is known is there however the run ends
+            first = len(self.record.results)
+            self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
 
         def send(number: int) -> None:
-            size = jobs[number].artifact.size
-            with few if size is None or size > LARGE else nullcontext():
+            with self._place(jobs[number]):
                 if self._client.policy.out_of_time:
                     late.append(first + number)
                     return
@@ -179,7 +210,7 @@ class Engine:
             if isinstance(result.failure, Interrupted):
                 raise result.failure
 
-        with ThreadPoolExecutor(chosen or step.max_in_flight or MAX_IN_FLIGHT) as pool:
+        with ThreadPoolExecutor(self._settings.concurrency or step.max_in_flight or MAX_IN_FLIGHT) as pool:
             futures = [pool.submit(send, number) for number in range(len(jobs))]
             wait(futures, return_when=FIRST_EXCEPTION)
             pool.shutdown(cancel_futures=True)
@@ -194,6 +225,13 @@ class Engine:
             for place in late:
                 self.record.results[place] = replace(self.record.results[place], failure=error)
         return tuple(self.record.results[first : first + len(jobs)])
+
+    @contextmanager
+    def _place(self, job: Upload) -> Iterator[None]:
+        """Waits until one more file may be in flight, of all the flows of the run together."""
+        size = job.artifact.size
+        with self._large_in_flight if size is None or size > LARGE else nullcontext(), self._in_flight:
+            yield
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands in the result."""

@@ -30,9 +30,10 @@ _SHOWN = 5  # problems of one file
 _ACCEPTED = "the CSV file that the Play Console exports (App content > Data safety > Export to CSV)"
 
 
-def prepare(inputs: CommonInputs, files: Artifacts, package: str) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -> Prepared:
     """Reads the form. Raises InputError with every problem."""
     problems = Problems()
+    package = batch.one_app(packages, problems)
     batch.require(problems, package_name=package)
     batch.require_one(files, "the data safety form", problems)
     form = problems.collect(lambda: _read(files[0])) if len(files) == 1 else None
@@ -41,7 +42,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, package: str) -> Prepared:
     what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {package}"
     flow = partial(_flow, package, text, answers, inputs.rehearsal)
     sends = batch.rehearsal(f"Would send {what}.") if inputs.dry_run else flow
-    return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, package=package)
+    return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, apps={package: ()})
 
 
 def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Flow:

@@ -188,7 +188,8 @@ class ReleaseEdit:
     of what Google Play accepted, empty while that is not known. While a commit is in doubt they are those of the edit
     that this one replaced. `before` are the tracks that were changed, as they were before; `seen` the tracks as they
     were last read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose
-    place this one was opened to see whether its commit happened.
+    place this one was opened to see whether its commit happened. One to `keep` stays open after every failure, since
+    other apps of the run are committed.
     """
 
     job: ReleaseJob
@@ -200,6 +201,7 @@ class ReleaseEdit:
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
+    keep: bool = False
 
     @property
     def id(self) -> str:
@@ -323,6 +325,7 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
         edit.state = lost.state.after(Event.REPLACE)
         edit.changes = dict(lost.changes) if edit.state.in_doubt else {}
         edit.replaces = lost.replaces if lost.state.own else lost.id
+        edit.keep = lost.keep
     edit.remember()
     context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
     context.info(f"Opened edit {edit.id} for {job.package}.")
@@ -362,7 +365,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     context, state = edit.context, edit.state
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
-    if isinstance(error, (TemporaryError, Interrupted)):
+    if isinstance(error, (TemporaryError, Interrupted)) or (edit.keep and state.stage is Stage.CHANGED):
         context.info(_why_kept(edit))
     elif not state.open:
         if state.stage is Stage.GONE and not state.in_doubt:
@@ -408,8 +411,10 @@ def _why_kept(edit: ReleaseEdit) -> str:
         return f"The commit of edit {edit.id} may have happened: {how}."
     if edit.job.rollout and not resumes:
         return f"Edit {edit.id} is left behind: the next run opens a fresh one."
-    how = "the next run continues in it" if resumes else f"set `existing-edit-id: {edit.id}` to continue in it"
-    return f"Edit {edit.id} is kept: {how}."
+    with_id = (
+        f"set `existing-edit-id: {edit.id}` {'in a run of this app alone ' * (edit.job.among > 1)}to continue in it"
+    )
+    return f"Edit {edit.id} is kept: {'the next run continues in it' if resumes else with_id}."
 
 
 def discard(edit: ReleaseEdit) -> Steps[None]:
@@ -480,7 +485,7 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
             if turns > MAX_TURNS or job.not_sent_for_review != "auto" or not turned:
                 error = explained(refused) if isinstance(refused, ApiError) else refused
-                named = "" if job.rollout else f"set `existing-edit-id: {edit.id}`, or "
+                named = "" if job.rollout or job.among > 1 else f"set `existing-edit-id: {edit.id}`, or "
                 error.hint = f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
                 raise error from None
             by_hand = not by_hand

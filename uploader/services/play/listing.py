@@ -22,7 +22,7 @@ from uploader.files.artifacts import Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
 from uploader.hosts import image_host
-from uploader.inputs.parsers import LAST_RELEASE
+from uploader.inputs.parsers import LAST_RELEASE, PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services import batch
@@ -175,9 +175,11 @@ def _sha256(image: Mapping[str, Any]) -> str:
 def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder: str, notes: str) -> Prepared:
     """Checks the inputs, of which `images-directory` is the `folder`. Raises InputError with every problem."""
     problems = Problems()
+    package = batch.one_app(inputs.package_name, problems)
+    folder, notes = folder.replace(PACKAGE, package), notes.replace(PACKAGE, package)
     if files:
         problems.add("files", "a pull sends no files.", "no files")
-    batch.require(problems, package_name=inputs.package_name, images_directory=folder)
+    batch.require(problems, package_name=package, images_directory=folder)
     if notes == LAST_RELEASE:
         problems.add("whats-new-directory", "names no folder.", "the folder to write to")
     notes = notes or folder
@@ -185,14 +187,14 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder
         if path:
             problems.collect(Destination(workspace, name, f"{path}/en-US/title.txt").check)
     problems.raise_if_any()
-    track, edit, package = "".join(inputs.tracks[:1]), inputs.existing_edit_id, inputs.package_name
+    track, edit = "".join(inputs.tracks[:1]), inputs.existing_edit_id
     pull = Pull(package, workspace, folder, notes, track, edit, inputs.dry_run)
     lines = (
         f"read the store listing of {package} in {f'edit {edit}' if edit else _EDIT}",
         f"write it to {printable(folder)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (edit_requests.SCOPE,), pull.flow, package=package)
+    return Prepared(lines, (edit_requests.SCOPE,), pull.flow, apps={package: ()})
 
 
 @dataclass(frozen=True)

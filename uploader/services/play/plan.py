@@ -24,7 +24,7 @@ from uploader.text import first_line, plural
 _INTERNAL: Final = (":internal", ":qa")  # tracks without a review; of a form factor it is called `qa`
 OTHERS: Final = "Also in the edit, not from this run"
 MAX_PLAN: Final = 128 * 1024  # characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
-_MAX_ENTRIES: Final = (200, 50, 10, 2)  # of each list in it: the first with which the whole stays below that
+_MAX_ENTRIES: Final = (200, 50, 10, 2, 0)  # of each list in it: the first with which the whole stays below that
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
 _INSIDE: Final = ", in the bundle itself"
@@ -284,7 +284,8 @@ def section(title: str, changes: Changes, review: Sequence[str] | None = None) -
 
 def plan_output(changes: Changes) -> str:
     """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows out of hand."""
-    return next(text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= MAX_PLAN)
+    limit = MAX_PLAN if changes.job.among == 1 else 4 * MAX_PLAN // changes.job.among
+    return next(text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= limit or not most)
 
 
 def _plan(changes: Changes, max_entries: int) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 from uploader.errors import Problems
 from uploader.files.android import preflight
@@ -12,27 +14,110 @@ from uploader.files.android.listing import store_listing
 from uploader.files.android.notes import inline_notes, release_names, release_notes
 from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.workspace import Workspace
-from uploader.inputs.parsers import LAST_RELEASE
+from uploader.inputs.parsers import LAST_RELEASE, PACKAGE, FilesByVersion
 from uploader.inputs.table import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
-from uploader.services.play.release import flow
-from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions
-from uploader.services.play.supplementary import supplementary_files
+from uploader.services.play.release import flow, flow_of_several
+from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions, version_code
+from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.track_merge import STAGED
 from uploader.services.play.tracks import in_words, named
+from uploader.services.play.train import ABOUT_ONE, check_several
 from uploader.text import format_size, plural
 
 
 def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """The release job that the inputs ask for. Raises InputError with every problem that can be seen offline."""
+    """The release of each app that is asked for. Raises InputError with every problem that can be seen offline."""
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
+    apps = {_package(inputs, artifacts, problems): (files, artifacts)}
+    if len(inputs.package_name) > 1:
+        apps = _by_app(inputs, files, artifacts, problems)
+    jobs, told = [], list[str]()
+    for package, (own_files, own) in apps.items():
+        given = _for_app(inputs, package, {str(version_code(one)) for one in artifacts if one not in own})
+        if own and len(apps) > 1:
+            given = replace(given, tracks=reach.fitting(given.tracks, own))
+        jobs.append(replace(_job(given, package, own_files, own, workspace, problems), among=len(apps)))
+        told += _warnings(given, own)
+    _check_shared(jobs, problems)
+    problems.raise_if_any()
+    order = tuple(one.manifest.package for one in artifacts if one.manifest)
+    lines = [(job.package, line) for job in jobs for line in _steps(job)]
+    return Prepared(
+        lines=tuple(line if len(jobs) == 1 else f"for {package}: {line}" for package, line in lines),
+        scopes=(edit_requests.SCOPE,),
+        flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
+        warnings=tuple(dict.fromkeys((*told, *problems.warnings))),
+        apps={job.package: tuple(map(int, job.codes)) for job in jobs},
+    )
+
+
+_ByApp: TypeAlias = dict[str, tuple[Artifacts, Artifacts]]
+
+
+def _by_app(inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, problems: Problems) -> _ByApp:
+    """The files of each of several apps, in the order of `package-name`, twice: all of them can be read."""
+    own = {
+        name: tuple(one for one in artifacts if one.manifest and one.manifest.package == name)
+        for name in inputs.package_name
+    }
+    for artifact in artifacts:
+        if artifact.manifest and artifact.manifest.package not in own:
+            what = f"{artifact.name} belongs to {artifact.manifest.package}, which `package-name` does not name."
+            problems.add("files", what, "the artifacts of the apps that are named")
+    for name, found in own.items():
+        if files and not found and len(artifacts) == len(files):
+            problems.add("package-name", f"none of the files belongs to {name}.", "the apps of the files, or no name")
+    if inputs.promote_version_codes:
+        problems.add("promote-version-codes", *ABOUT_ONE)
+    check_several(inputs, problems)
+    return {name: (found, found) for name, found in own.items() if found or not files}
+
+
+def _for_app(inputs: ReleaseInputs, package: str, others: Collection[str]) -> ReleaseInputs:
+    """The inputs of one app: its name in its paths, and without the files for version codes that only `others` have."""
+
+    def of(files: FilesByVersion) -> FilesByVersion:
+        return tuple((code, path.replace(PACKAGE, package)) for code, path in files if code not in others)
+
+    return replace(
+        inputs,
+        whats_new_directory=inputs.whats_new_directory.replace(PACKAGE, package),
+        images_directory=inputs.images_directory.replace(PACKAGE, package),
+        universal_apk=inputs.universal_apk.replace(PACKAGE, package),
+        mapping_file=of(inputs.mapping_file),
+        debug_symbols=of(inputs.debug_symbols),
+    )
+
+
+def _check_shared(jobs: Sequence[ReleaseJob], problems: Problems) -> None:
+    """Adds a problem for each mapping or symbols file that several apps would be given."""
+    owners: dict[tuple[str, str], list[str]] = {}
+    for job in jobs:
+        for one in job.supplementary:
+            if isinstance(one.file, Artifact) and one.kind in DEBUG_INPUTS:
+                owners.setdefault((DEBUG_INPUTS[one.kind], one.file.name), []).append(job.package)
+    for (name, path), packages in owners.items():
+        if len(set(packages)) > 1:
+            what = f"{path} belongs to one artifact, and is named for {', '.join(dict.fromkeys(packages))}."
+            problems.add(name, what, f"a path with `{PACKAGE}`", code="companion-for-several")
+
+
+def _job(
+    inputs: ReleaseInputs,
+    package: str,
+    files: Artifacts,
+    artifacts: Artifacts,
+    workspace: Workspace,
+    problems: Problems,
+) -> ReleaseJob:
+    """The release of one app, of whose `files` the `artifacts` can be read; what is wrong with it is added."""
     supplementary = tuple(supplementary_files(inputs, files, artifacts, workspace, problems))
     notes, names = _notes(inputs, artifacts, workspace, problems)
     listing = store_listing(inputs.images_directory, workspace, problems) if inputs.images_directory else None
-    package = _package(inputs, artifacts, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
@@ -46,7 +131,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     priority, countries = inputs.in_app_update_priority, inputs.countries
     options = ReleaseOptions(inputs.status, inputs.user_fraction, inputs.release_name, (), priority, countries)
     tracks = inputs.tracks if _releases(inputs, files) else ()
-    job = ReleaseJob(
+    return ReleaseJob(
         package=package,
         artifacts=artifacts,
         tracks=tracks,
@@ -76,15 +161,6 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         review=review.goal_of(inputs, tracks, problems) if inputs.wait_for else None,
         universal_apk=universal_apk.goal_of(inputs, artifacts, workspace, problems) if inputs.universal_apk else None,
     )
-    problems.raise_if_any()
-    return Prepared(
-        lines=tuple(_steps(job)),
-        scopes=(edit_requests.SCOPE,),
-        flow=partial(flow, job),
-        warnings=(*_warnings(inputs, artifacts), *problems.warnings),
-        package=package,
-        version_codes=tuple(map(int, job.codes)),
-    )
 
 
 def _notes(
@@ -107,10 +183,16 @@ def _notes(
 
 def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) -> str:
     packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
-    given = inputs.package_name
+    given = "".join(inputs.package_name[:1])
+    if len(inputs.package_name) > 1:
+        return ""
     if len(packages) > 1:
         named = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        problems.add("files", f"the artifacts belong to different apps: {named}.", "the artifacts of one app")
+        problems.add(
+            "files",
+            f"the artifacts belong to different apps: {named}.",
+            "the artifacts of one app, or the names of all in `package-name`",
+        )
     for package, name in packages.items():
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from uploader.errors import Problems, ReleaseRefused
+from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
 from uploader.services.play.edit_requests import Releases
@@ -28,16 +29,28 @@ _FORM_FACTORS: Mapping[str, tuple[str, str]] = {
 _MAX_KNOWN = 20  # version codes whose API levels are remembered
 
 
+def fitting(tracks: Sequence[str], artifacts: Sequence[Artifact]) -> tuple[str, ...]:
+    """Those of the tracks that are for the devices of one of several apps; all of them where none is."""
+    manifests = [artifact.manifest for artifact in artifacts if artifact.manifest]
+    own = [form for form in _FORM_FACTORS if all(form in _forms(one) for one in manifests)]
+    for_them = tuple(track for track in tracks if track.rpartition(":")[0] in own)
+    if for_them and any(_FORM_FACTORS[form][0] in one.features for form in own for one in manifests):
+        return for_them  # they are for no other devices
+    return tuple(track for track in tracks if track.rpartition(":")[0] in ("", *own)) or tuple(tracks)
+
+
+def _forms(manifest: Manifest) -> list[str]:
+    """The form factors that a build is for, alone or among others, by the prefixes of their tracks."""
+    wanted = (*manifest.features, *manifest.optional_features)
+    return [prefix for prefix, (feature, _) in _FORM_FACTORS.items() if feature in wanted]
+
+
 def check_form_factors(artifacts: Iterable[Artifact], tracks: Sequence[str], problems: Problems) -> None:
     """Adds a problem for a build that is not for the devices of a track, a warning for one that is for others."""
     for artifact in artifacts:
         if (manifest := artifact.manifest) is None:
             continue
-        forms = [
-            prefix
-            for prefix, (feature, _) in _FORM_FACTORS.items()
-            if feature in (*manifest.features, *manifest.optional_features)
-        ]
+        forms = _forms(manifest)
         for track in tracks:
             prefix, _, base = track.rpartition(":")
             if prefix in _FORM_FACTORS and prefix not in forms:

@@ -21,15 +21,31 @@ def live_app(inputs: ReleaseInputs, min_users: int, prepared: Prepared) -> tuple
 
     `inputs` may be those of any target; `min_users` is `gate-min-users`.
     """
-    retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
-    ours = [*prepared.version_codes, *map(int, inputs.promote_version_codes), *retained]
-    latest = min(ours, default=2) - 1
-    if not prepared.package or latest < 1:
+    found = {package: _releases(inputs, versions) for package, versions in prepared.apps.items()}
+    told = "; ".join(f"{package} live: {one[1]}" for package, one in found.items() if one)
+    if not told:
         return {}, ""
+    retained = [{"versionCode": int(code)} for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
+    apps = {package: {"tracks": one[0], "artifacts": retained} for package, one in found.items() if one}
+    config: dict[str, Any] = {"apps": apps}
+    if inputs.target == "play-rollout":
+        users = 1000 + 100 * min_users
+        healthy = {"users": users, "userPerceivedCrashRate": 0.0001, "userPerceivedAnrRate": 0.0001}
+        config["vitals"] = {package: {"versions": dict.fromkeys(("1", "2"), healthy)} for package in apps}
+        told += ", with measurements of healthy days"
+    return config, f"The emulator begins with {told}."
+
+
+def _releases(inputs: ReleaseInputs, versions: tuple[int, ...]) -> tuple[dict[str, list[dict[str, Any]]], str] | None:
+    """What is on an app's tracks before the release of these versions, and the words that tell of it."""
+    retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
+    latest = min((*versions, *map(int, inputs.promote_version_codes), *retained), default=2) - 1
+    if latest < 1:
+        return None
     done = {"versionCodes": [str(latest)], "status": "completed"}
     found: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
     told = f"{describe(done)} on {', '.join(STANDARD)}"
-    changes = inputs.target == "play" and not prepared.version_codes and (inputs.promote_from or not retained)
+    changes = inputs.target == "play" and not versions and (inputs.promote_from or not retained)
     if inputs.target == "play-rollout" or changes:
         codes = inputs.promote_version_codes or (str(latest + 1),)
         share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
@@ -39,12 +55,4 @@ def live_app(inputs: ReleaseInputs, min_users: int, prepared: Prepared) -> tuple
         concerned = [one for one in concerned if one.rpartition(":")[2] in STANDARD or not meant(one, STANDARD)]
         found |= {track: [rollout, done] for track in concerned}
         told += f"; {describe(rollout)} on {', '.join(concerned)}" if concerned else ""
-    config: dict[str, Any] = {
-        "apps": {prepared.package: {"tracks": found, "artifacts": [{"versionCode": code} for code in retained]}}
-    }
-    if inputs.target == "play-rollout":
-        users = 1000 + 100 * min_users
-        healthy = {"users": users, "userPerceivedCrashRate": 0.0001, "userPerceivedAnrRate": 0.0001}
-        config["vitals"] = {prepared.package: {"versions": {str(code): healthy for code in (latest, latest + 1)}}}
-        told += ", with measurements of healthy days"
-    return config, f"The emulator begins with {prepared.package} live: {told}."
+    return found, told

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Context, Flow, Outcome, Steps
+from uploader.services.base import Barrier, Context, Flow, Outcome, Steps
 from uploader.services.play import edit_lifecycle, plan, reach, status, testers, track_merge, tracks
 from uploader.services.play import listing as store_listing
 from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, Stage, listed_artifacts, opened
@@ -21,6 +22,7 @@ from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.track_merge import TrackChange
+from uploader.services.play.train import Train
 from uploader.services.play.universal_apk import fetched
 from uploader.text import capitalised
 
@@ -31,9 +33,22 @@ TO_SEND = "committed; send it for review in the Play Console"
 
 
 def flow(job: ReleaseJob, context: Context) -> Flow:
-    """Carries the job out; every refusal leaves with its cause and its hint."""
+    """Carries the job out, with what follows its commit."""
+    outcome = yield from released(job, context)
+    return (yield from followed_up(job, outcome, context))
+
+
+def released(job: ReleaseJob, context: Context) -> Flow:
+    """Carries the job out up to its commit; every refusal leaves with its cause and its hint."""
     try:
-        outcome = yield from in_an_edit((yield from opened(job, context)), _release)
+        return (yield from in_an_edit((yield from opened(job, context)), _release))
+    except ApiError as refused:
+        raise explained(refused) from None
+
+
+def followed_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Flow:
+    """The outcome with what follows the commit: the universal APK, and the wait for the review."""
+    try:
         if job.universal_apk and not job.dry_run:
             outcome = yield from fetched(job.package, job.codes, job.universal_apk, outcome, context)
         if job.review and not job.dry_run and not outcome.trouble:
@@ -41,6 +56,24 @@ def flow(job: ReleaseJob, context: Context) -> Flow:
     except ApiError as refused:
         raise explained(refused) from None
     return outcome
+
+
+def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context) -> Flow:
+    """Releases every app or none; `order` has the app of each of the files."""
+    commits = jobs[0].commit and not jobs[0].dry_run
+    train = Train([job.package for job in jobs], order, context, commits=commits and not jobs[0].rehearsal)
+    for app, job in zip(train.apps, jobs, strict=True):
+        app.begin(partial(released, job))
+    yield from train.advance(stop=True)
+    if not train.failed:
+        yield from train.commit() if commits else train.pass_barrier()
+    if not train.failed:
+        for app, job in zip(train.apps, jobs, strict=True):
+            if app.outcome:
+                app.begin(partial(followed_up, job, app.outcome))
+        yield from train.advance()
+    what = "passed the validation; nothing was published" if jobs[0].dry_run else "are left open in their edits"
+    return train.end(f"All {len(jobs)} apps {'are committed' if commits else what}.")
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:
@@ -67,9 +100,15 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
 
 
 def _release(edit: ReleaseEdit) -> Flow:
-    changes = yield from _fill(edit)
+    job, changes = edit.job, (yield from _fill(edit))
+    done = job.commit and edit.state.stage is Stage.CLEAN  # nothing has to be committed
+    if job.dry_run or (job.among > 1 and job.commit and not done):
+        yield from _validate(edit)
+    if job.among > 1 and (job.dry_run or not done):
+        yield Barrier()
+        edit.keep = True
     outcome = yield from _finish(edit, changes)
-    if edit.job.commit and not edit.job.dry_run and changes.tracks:
+    if job.commit and not job.dry_run and changes.tracks:
         known = status.outputs({one.track: tuple((live, "") for live in one.after) for one in changes.tracks})
         edit.context.publish({"status": known["status"]})  # the other values are of all that is there
     return outcome
@@ -230,6 +269,16 @@ def _put_supplementary(edit: ReleaseEdit, one: SupplementaryFile) -> Steps[None]
         edit.changed(purpose, f"references:{file}")
 
 
+def _validate(edit: ReleaseEdit) -> Steps[None]:
+    try:
+        yield edit.api.validate()
+    except ApiError as refused:
+        # Only a commit can carry the parameter that Google asks for here.
+        if find(refused) is not REVIEW_BY_HAND:
+            raise
+        edit.context.info(f"Google Play says: {refused.message}")
+
+
 def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     """The last steps of a run in which everything is in place: the commit, or what is done instead of it."""
     job, context = edit.job, edit.context
@@ -237,13 +286,6 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     name = name or "".join(str(one.release.get("name") or "") for one in changes.tracks[-1:])
     what = f"{job.package} {tracks.named({'versionCodes': [*codes]}, name) if codes else ''}".strip()
     if job.dry_run:
-        try:
-            yield edit.api.validate()
-        except ApiError as refused:
-            # Only a commit can carry the parameter that Google asks for here.
-            if find(refused) is not REVIEW_BY_HAND:
-                raise
-            context.info(f"Google Play says: {refused.message}")
         yield from edit_lifecycle.discard(edit)
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
         return _outcome(job, f"{what} passed {passed}.", "Planned changes", changes)

@@ -54,7 +54,7 @@ class ReleaseJob:
     under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
     without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
     `testers` are the Google Groups of the `tester_tracks`. `rollout` marks a look at a release that is there already.
-    In a `rehearsal` it all happens in the emulator.
+    In a `rehearsal` it all happens in the emulator. `among` is how many apps the run releases.
 
     Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
     `retained` version codes, or it is the one that is on the track already.
@@ -89,6 +89,7 @@ class ReleaseJob:
     lasting_state: bool = False
     review: ReviewGoal | None = None
     universal_apk: UniversalApkGoal | None = None
+    among: int = 1
 
     @property
     def codes(self) -> tuple[str, ...]:

@@ -85,7 +85,8 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
     problems = Problems()
     if files:
         problems.add("files", "a rollout sends no files.", "no files")
-    batch.require(problems, package_name=inputs.package_name, rollout_steps=inputs.rollout_steps)
+    package = batch.one_app(inputs.package_name, problems)
+    batch.require(problems, package_name=package, rollout_steps=inputs.rollout_steps)
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
     if not inputs.commit:
@@ -99,7 +100,7 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
     problems.raise_if_any()
     release = ReleaseJob(
-        package=inputs.package_name,
+        package=package,
         tracks=inputs.tracks,
         dry_run=inputs.dry_run,
         rehearsal=inputs.rehearsal,
@@ -118,7 +119,7 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
     dry_run = f"decide the next of {shares}, and change nothing"
     steps.append(dry_run if inputs.dry_run else f"take it to the next of {shares}")
-    return Prepared(tuple(steps), scopes, partial(flow, job), package=inputs.package_name)
+    return Prepared(tuple(steps), scopes, partial(flow, job), apps={package: ()})
 
 
 def in_progress(releases: Iterable[Release]) -> Release | None:

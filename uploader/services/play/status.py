@@ -8,14 +8,15 @@ with. One that is opened is deleted as soon as it was read.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from uploader.errors import ApiError, Problems, ReleaseRefused
 from uploader.files.artifacts import Artifacts
 from uploader.files.workspace import Workspace
+from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps
@@ -24,6 +25,7 @@ from uploader.services.play.edit_lifecycle import blame_the_input, read_and_dele
 from uploader.services.play.edit_requests import Edit, Release, Releases, entries
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
 from uploader.services.play.tracks import STANDARD, countries
+from uploader.services.play.train import Train, check_several
 
 _EDIT = (
     "in an edit of its own, which closes any other edit that this account has open for the app; `existing-edit-id` "
@@ -53,20 +55,36 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
     if files:
         problems.add("files", "a status sends no files.", "no files")
     batch.require(problems, package_name=inputs.package_name)
+    if several := len(inputs.package_name) > 1:
+        check_several(inputs, problems)
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
-    apk = universal_apk.goal_of(inputs, (), workspace, problems) if inputs.universal_apk else None
+    jobs, lines = [], []
+    for package in inputs.package_name:
+        given = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
+        apk = universal_apk.goal_of(given, (), workspace, problems) if given.universal_apk else None
+        apk = None if inputs.dry_run else apk
+        jobs.append(StatusJob(package, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk, inputs.rehearsal))
+        lines.append(f"look at the releases of {package}")
+        if may_open or inputs.existing_edit_id:
+            edit = f"in edit {inputs.existing_edit_id}" if inputs.existing_edit_id else _EDIT
+            lines.append(f"read the tracks {edit}")
+        if apk:
+            lines.append(f"fetch the universal APK of the newest release: {apk.destination.name}")
+        if goal:
+            lines.append(f"wait until the newest release is {goal.state}")
     problems.raise_if_any()
-    apk = None if inputs.dry_run else apk
-    job = StatusJob(inputs.package_name, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk, inputs.rehearsal)
-    lines = [f"look at the releases of {job.package}"]
-    if may_open or job.existing_edit:
-        lines.append(f"read the tracks {f'in edit {job.existing_edit}' if job.existing_edit else _EDIT}")
-    if apk:
-        lines.append(f"fetch the universal APK of the newest release: {apk.destination.name}")
-    if goal:
-        lines.append(f"wait until the newest release is {goal.state}")
-    return Prepared(tuple(lines), (edit_requests.SCOPE,), partial(flow, job), package=job.package)
+    begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
+    return Prepared(tuple(lines), (edit_requests.SCOPE,), begin, apps={job.package: () for job in jobs})
+
+
+def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Flow:
+    """Looks at every app, whatever becomes of the others."""
+    train = Train([job.package for job in jobs], (), context, commits=False)
+    for app, job in zip(train.apps, jobs, strict=True):
+        app.begin(partial(flow, job))
+    yield from train.advance()
+    return train.end(" ".join(app.outcome.headline for app in train.apps if app.outcome))
 
 
 def flow(job: StatusJob, context: Context) -> Flow:

@@ -26,7 +26,7 @@ from uploader.inputs.table import ReleaseInputs
 from uploader.services.play.release_job import SupplementaryFile, version_code
 
 DebugFile: TypeAlias = Literal["mapping", "symbols"]
-_INPUTS: Mapping[DebugFile, str] = {"mapping": "mapping-file", "symbols": "debug-symbols"}
+DEBUG_INPUTS: Mapping[str, str] = {"mapping": "mapping-file", "symbols": "debug-symbols"}
 _ONE_EACH = "a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
 _HEAD = 64 << 10  # bytes of a mapping; what R8 writes before the first class has some four hundred
 
@@ -86,7 +86,7 @@ class _Matching:
 
     def _matched(self, kind: DebugFile) -> Iterator[tuple[Artifact | None, str]]:
         """The paths of one input, each with its artifact; with none where that can't be read: each path is checked."""
-        paths, wrong = self._paths[kind], partial(self._problems.add, _INPUTS[kind])
+        paths, wrong = self._paths[kind], partial(self._problems.add, DEBUG_INPUTS[kind])
         if not paths or (not self._files and self._split):  # there may be fewer files than jobs
             return
         if not self._files:
@@ -112,7 +112,7 @@ class _Matching:
             yield next(iter(self._readable), None), paths[0][1]
 
     def _by_pattern(self, kind: DebugFile, pattern: str) -> Iterator[tuple[Artifact, str]]:
-        by_path, wrong = dict[str, list[Artifact]](), partial(self._problems.add, _INPUTS[kind])
+        by_path, wrong = dict[str, list[Artifact]](), partial(self._problems.add, DEBUG_INPUTS[kind])
         for artifact in self._readable:
             path = pattern.replace("{version-code}", str(version_code(artifact)))
             by_path.setdefault(path.replace("{name}", PurePath(artifact.location).stem), []).append(artifact)

@@ -1,0 +1,289 @@
+"""Several apps in one run, all or none: no app is committed before all of them are uploaded and validated.
+
+The flows of the apps advance side by side: the steps that they wait for are carried out at the same time, and no flow
+goes on before each of these has come to something. A release stops at a `Barrier` with everything in its edit; from
+there the edits are committed one after the other, in the order of `package-name`.
+
+A failure before the first commit ends all flows: it is thrown into the others, and each settles what becomes of its
+edit as after a failure of its own. From the first commit on the edits that are left stay open, and the next run goes on
+in them. An app of which Google Play has everything already is done without a commit, whatever becomes of the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from uploader.errors import Interrupted, Problems, TemporaryError, UploaderError
+from uploader.inputs.parsers import PACKAGE
+from uploader.inputs.table import StatusInputs
+from uploader.results import FileResult
+from uploader.services.base import Barrier, Context, Flow, Outcome, Parallel, Section, Sleep, Step, Steps
+
+ABOUT_ONE = ("is about one app, but several are given.", "one app, or nothing")
+_SHOWN = 20  # apps that an error names, and links of a summary
+_CODES = ("version-code", "version-codes")
+_MERGED = ("edit-id", "committed", "sent-for-review", "status", "plan", *_CODES)  # each in a way of its own
+_LISTS = ("universal-apk", "universal-apk-sha256")
+
+
+def check_several(inputs: StatusInputs, problems: Problems) -> None:
+    """Adds what can't be said for several apps at once."""
+    if inputs.existing_edit_id:
+        problems.add("existing-edit-id", *ABOUT_ONE)
+    if inputs.universal_apk and PACKAGE not in inputs.universal_apk:
+        problems.add("universal-apk", "is one place for the APKs of several apps.", f"a path with `{PACKAGE}`")
+
+
+class App:
+    """One app of several: the context that its flow is given, how far the flow is, and what came of it.
+
+    `step` is what the flow waits for, None once it has ended. Its outputs are its own, and every sentence that it logs
+    begins with its name. `planned` are the tables of all apps.
+    """
+
+    def __init__(self, package: str, whole: Context, planned: dict[str, tuple[Section, ...]]) -> None:
+        self.package = package
+        self.outputs: dict[str, str] = {}
+        self.step: Step | None = None
+        self.outcome: Outcome | None = None
+        self.failure: Exception | None = None
+        self._flow: Flow
+        self._stopped_by: UploaderError | None = None
+        self._results: list[FileResult] = []
+        self._whole, self._planned = whole, planned
+        self.remember, self.recall, self.forget_uploads = whole.remember, whole.recall, whole.forget_uploads
+        self.identified, self.now, self.sha256, self.write = whole.identified, whole.now, whole.sha256, whole.write
+
+    @property
+    def codes(self) -> list[str]:
+        """The version codes that its release is about, as far as they are known."""
+        return list(filter(None, self.outputs.get("version-codes", "").split(",")))
+
+    @property
+    def error(self) -> Exception | None:
+        """What ended its flow, or is wrong with its release."""
+        return self.failure or (self.outcome.trouble if self.outcome else None)
+
+    def begin(self, flow: Callable[[Context], Flow]) -> None:
+        """Begins a flow and takes its first step."""
+        self._flow = flow(self)
+        self.advance(None)
+
+    def stop(self, why: UploaderError) -> None:
+        """Ends the flow, if it has not ended, with a failure that is another app's."""
+        self._stopped_by = why
+        if self.step is not None:
+            self.advance(why)
+
+    def advance(self, response: Any) -> None:
+        """Gives the flow what its step came to, an exception too, and takes its next step."""
+        try:
+            if isinstance(response, Exception):
+                self.step = self._flow.throw(response)
+            else:
+                found = response if isinstance(response, tuple) else (response,)
+                self._results += [one for one in found if isinstance(one, FileResult)]
+                self.step = self._flow.send(response)
+        except StopIteration as end:
+            self.step, self.outcome = None, end.value
+        except Exception as error:  # noqa: BLE001  # after a defect, too, the other flows clean up behind themselves
+            self.step, self.failure = None, None if error is self._stopped_by else error
+
+    def info(self, text: str) -> None:
+        """Logs a sentence under the app's name."""
+        self._whole.info(f"{self.package}: {text}")
+
+    def warning(self, text: str) -> None:
+        """Logs a warning under the app's name."""
+        self._whole.warning(text if text.startswith(self.package) else f"{self.package}: {text}")
+
+    def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
+        """Logs what is about to change, and keeps it beside that of the other apps."""
+        self._planned[self.package] = tuple(_of(self.package, sections))
+        self._whole.show(title, lines, tuple(chain.from_iterable(self._planned.values())))
+
+    def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
+        """Keeps the app's outputs; the ids of its release are its version codes."""
+        del ids
+        self.outputs.update(outputs)
+
+    def reused(self, result: FileResult) -> None:
+        """Adds the result of a file that Google Play has already."""
+        self._results.append(result)
+        self._whole.reused(result)
+
+    def discarded(
+        self,
+        why: str,
+        files: frozenset[str] = frozenset(),
+        outputs: tuple[str, ...] = (),
+        among: Sequence[FileResult] | None = None,
+    ) -> None:
+        """Takes back what was uploaded for this app."""
+        self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
+        self._whole.discarded(why, files, (), self._results if among is None else among)
+
+
+class Train:
+    """The apps of one run, in the order of `package-name`; `order` has the app of each of the `files`."""
+
+    def __init__(self, packages: Iterable[str], order: Sequence[str], context: Context, *, commits: bool) -> None:
+        self._planned: dict[str, tuple[Section, ...]] = {}
+        self.apps = [App(package, context, self._planned) for package in packages]
+        self._order, self._context, self._commits = order, context, commits
+
+    @property
+    def failed(self) -> App | None:
+        """The app whose failure ends the run: a signal before a refusal, and that before what passes by itself."""
+        failed = [app for app in self.apps if app.failure]
+        return min(failed, key=lambda app: _RANKS.get(type(app.failure), 1), default=None)
+
+    def advance(self, *, stop: bool = False) -> Steps[None]:
+        """Carries all flows on until each has ended or waits at the barrier; `stop` ends all once one has failed."""
+        while active := [app for app in self.apps if app.step and not isinstance(app.step, Barrier)]:
+            # Who waits for Google waits together, and only when nobody has anything else to do.
+            due = [app for app in active if not isinstance(app.step, Sleep)]
+            if due:
+                responses = yield Parallel(tuple(app.step for app in due if app.step))
+            else:
+                sleeps = [app.step for app in active if isinstance(app.step, Sleep)]
+                due, responses = active, (yield Parallel((max(sleeps, key=lambda one: one.number),))) * len(active)
+            for app, response in zip(due, responses, strict=True):
+                app.advance(response)
+            if stop and self.failed:
+                yield from self.stop(keep=False)
+            self.publish()
+
+    def commit(self) -> Steps[None]:
+        """Commits the apps one after the other; once one has failed, what the others have is kept for the next run."""
+        for app in self.apps:
+            while app.step and not self.failed:
+                (response,) = (None,) if isinstance(app.step, Barrier) else (yield Parallel((app.step,)))
+                app.advance(response)
+            self.publish()
+        if self.failed:
+            yield from self.stop(keep=True)
+
+    def pass_barrier(self) -> Steps[None]:
+        """Lets all flows go on that wait at the barrier, side by side."""
+        for app in self.apps:
+            if isinstance(app.step, Barrier):
+                app.advance(None)
+        yield from self.advance()
+
+    def stop(self, *, keep: bool) -> Steps[None]:
+        """Ends all flows with the failure of one; their edits are kept if they are to be, or after such a failure."""
+        failed = self.failed
+        assert failed, "there is a reason"
+        error, kind = failed.failure, TemporaryError if keep else UploaderError
+        if isinstance(error, (TemporaryError, Interrupted)):
+            kind = TemporaryError
+        why = error.what if isinstance(error, UploaderError) else "The program itself failed."
+        for app in self.apps:
+            app.stop(kind(f"{failed.package}: {why}"))
+        yield from self.advance()
+
+    def publish(self) -> None:
+        """The outputs of the run, as far as those of its apps are known."""
+        left = {app.package: app.codes for app in self.apps}
+        codes = [left[package].pop(0) for package in self._order if left[package]]
+        codes += chain.from_iterable(left.values())
+        outputs = {name: self._same(name) for app in self.apps for name in app.outputs if name not in _MERGED}
+        outputs |= {name: ",".join(filter(None, self._every(name))) for name in _LISTS if any(self._every(name))}
+        for name in ("committed", "sent-for-review"):
+            if any(name in app.outputs for app in self.apps):
+                values = set(self._every(name))
+                outputs[name] = next(value for value in ("false", "", "true") if value in values)
+        for name in ("status", "plan"):
+            known = {app.package: json.loads(app.outputs[name]) for app in self.apps if name in app.outputs}
+            outputs |= {name: json.dumps(known, ensure_ascii=name == "plan")} if known else {}
+        each = {app.package: self._as_json(app) for app in self.apps}
+        outputs |= {"version-code": max(codes, key=int, default=""), "version-codes": ",".join(codes)}
+        self._context.publish({**outputs, "apps": json.dumps(each)}, tuple(codes))
+
+    def end(self, headline: str) -> Outcome:
+        """The outcome of the run with its table of apps, failures first. Raises the failure that ends it."""
+        self.publish()
+        failed_first = sorted(self.apps, key=lambda app: not app.error)
+        rows = tuple((app.package, "+".join(app.codes), _state(app)) for app in failed_first)
+        table, planned = Section("Apps", ("App", "Versions", "State"), rows), self._planned.values()
+        if failed := self.failed:
+            self._context.show("Apps", table.lines(), (table, *chain.from_iterable(planned)))
+            raise self._explained(failed)
+        ended = [(app.package, app.outcome) for app in self.apps if app.outcome]
+        return Outcome(
+            headline,
+            tuple((f"{name} of {package}", link) for package, one in ended for name, link in one.links)[:_SHOWN],
+            (table, *(section for package, one in ended for section in _of(package, one.sections))),
+            next((_named(package, one.trouble) for package, one in ended if one.trouble), None),
+        )
+
+    def _every(self, name: str) -> list[str]:
+        return [app.outputs.get(name, "") for app in self.apps]
+
+    def _same(self, name: str) -> str:
+        """The value of an output that is the same for all apps; else nothing."""
+        values = set(self._every(name))
+        return values.pop() if len(values) == 1 else ""
+
+    def _as_json(self, app: App) -> dict[str, Any]:
+        known = {"true": self._commits, "": None}.get(app.outputs.get("committed", "false"), False)
+        error = app.error
+        failure = error.code if isinstance(error, UploaderError) else UploaderError.code if error else ""
+        edit = app.outputs.get("edit-id", "")
+        return {"committed": known, "version-codes": app.codes, "edit-id": edit, "failure": failure}
+
+    def _explained(self, failed: App) -> Exception:
+        """The failure that ends the run, with what became of every app."""
+        error = failed.failure
+        assert error
+        if isinstance(error, UploaderError):
+            _named(failed.package, error)
+        if isinstance(error, UploaderError) and self._commits:
+            fates: dict[str, list[str]] = {}
+            for app in self.apps:
+                fates.setdefault(_fate(app), []).append(app.package)
+            told = (f"{fate}: {_names(packages)}." for fate, packages in fates.items())
+            error.hint = " ".join(filter(None, (error.hint, *told)))
+        return error
+
+
+_RANKS = {Interrupted: 0, TemporaryError: 2}
+
+
+def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
+    """The tables of an app under its name."""
+    yield from (replace(one, title=f"{one.title}: {package}") for one in sections)
+
+
+def _named(package: str, error: UploaderError) -> UploaderError:
+    """The error, which says whose it is; a signal is nobody's."""
+    if package not in error.what and not isinstance(error, Interrupted):
+        error.what = f"{package}: {error.what}"
+    return error
+
+
+def _names(packages: Sequence[str]) -> str:
+    more = f" and {len(packages) - _SHOWN} more" if len(packages) > _SHOWN else ""
+    return ", ".join(packages[:_SHOWN]) + more
+
+
+def _fate(app: App) -> str:
+    """What became of an app in a run that failed, for the error."""
+    committed, edit = app.outputs.get("committed"), app.outputs.get("edit-id")
+    if committed == "true":
+        return "Committed"
+    if committed == "":
+        return "Perhaps committed"
+    return "Not committed, with its edit kept" if edit else "Not committed, with nothing kept"
+
+
+def _state(app: App) -> str:
+    """What became of an app, for the table."""
+    if isinstance(app.error, UploaderError):
+        return app.error.what
+    return app.outcome.headline if app.outcome else _fate(app)
