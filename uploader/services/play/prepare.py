@@ -35,9 +35,10 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     apps = {_package(inputs, artifacts, problems): (files, artifacts)}
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
-    jobs, told = [], list[str]()
+    jobs, told, codes = [], list[str](), {str(version_code(one)) for one in artifacts}
     for package, (own_files, own) in apps.items():
-        given = _for_app(inputs, package, {str(version_code(one)) for one in artifacts if one not in own})
+        others = codes - {str(version_code(one)) for one in own}
+        given = _for_app(inputs, package, others)
         if own and len(apps) > 1:
             given = replace(given, tracks=reach.fitting(given.tracks, own))
         jobs.append(replace(_job(given, package, own_files, own, workspace, problems), among=len(apps)))
@@ -78,7 +79,7 @@ def _by_app(inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, probl
 
 
 def _for_app(inputs: ReleaseInputs, package: str, others: Collection[str]) -> ReleaseInputs:
-    """The inputs of one app: its name in its paths, and without the files for version codes that only `others` have."""
+    """The inputs of one app: its name in its paths, and no file for a version code that only other apps have."""
 
     def of(files: FilesByVersion) -> FilesByVersion:
         return tuple((code, path.replace(PACKAGE, package)) for code, path in files if code not in others)

@@ -25,9 +25,9 @@ from uploader.services.base import Barrier, Context, Flow, Outcome, Parallel, Se
 
 ABOUT_ONE = ("is about one app, but several are given.", "one app, or nothing")
 _SHOWN = 20  # apps that an error names, and links of a summary
-_CODES = ("version-code", "version-codes")
-_MERGED = ("edit-id", "committed", "sent-for-review", "status", "plan", *_CODES)  # each in a way of its own
-_LISTS = ("universal-apk", "universal-apk-sha256")
+_JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
+_ALL_OR_NONE = ("committed", "sent-for-review")
+_RANKS = {Interrupted: 0, TemporaryError: 2}
 
 
 def check_several(inputs: StatusInputs, problems: Problems) -> None:
@@ -188,22 +188,24 @@ class Train:
         yield from self.advance()
 
     def publish(self) -> None:
-        """The outputs of the run, as far as those of its apps are known."""
+        """The outputs of the run, as far as those of its apps are known; a value in which they differ is left out."""
         left = {app.package: app.codes for app in self.apps}
         codes = [left[package].pop(0) for package in self._order if left[package]]
         codes += chain.from_iterable(left.values())
-        outputs = {name: self._same(name) for app in self.apps for name in app.outputs if name not in _MERGED}
-        outputs |= {name: ",".join(filter(None, self._every(name))) for name in _LISTS if any(self._every(name))}
-        for name in ("committed", "sent-for-review"):
-            if any(name in app.outputs for app in self.apps):
-                values = set(self._every(name))
+        outputs = {"version-code": max(codes, key=int, default=""), "version-codes": ",".join(codes)}
+        for name in dict.fromkeys(chain.from_iterable(app.outputs for app in self.apps)):
+            values = [app.outputs.get(name, "false" if name == "committed" else "") for app in self.apps]
+            if name in _JSON:
+                known = (f"{json.dumps(app.package)}: {app.outputs[name]}" for app in self.apps if name in app.outputs)
+                outputs[name] = f"{{{', '.join(known)}}}"
+            elif name in _LISTS:
+                outputs[name] = ",".join(filter(None, values))
+            elif name in _ALL_OR_NONE:
                 outputs[name] = next(value for value in ("false", "", "true") if value in values)
-        for name in ("status", "plan"):
-            known = {app.package: json.loads(app.outputs[name]) for app in self.apps if name in app.outputs}
-            outputs |= {name: json.dumps(known, ensure_ascii=name == "plan")} if known else {}
-        each = {app.package: self._as_json(app) for app in self.apps}
-        outputs |= {"version-code": max(codes, key=int, default=""), "version-codes": ",".join(codes)}
-        self._context.publish({**outputs, "apps": json.dumps(each)}, tuple(codes))
+            elif name not in (*outputs, "edit-id"):
+                outputs[name] = values[0] if len(set(values)) == 1 else ""
+        outputs["apps"] = json.dumps({app.package: self._as_json(app) for app in self.apps})
+        self._context.publish(outputs, tuple(codes))
 
     def end(self, headline: str) -> Outcome:
         """The outcome of the run with its table of apps, failures first. Raises the failure that ends it."""
@@ -222,14 +224,6 @@ class Train:
             next((_named(package, one.trouble) for package, one in ended if one.trouble), None),
         )
 
-    def _every(self, name: str) -> list[str]:
-        return [app.outputs.get(name, "") for app in self.apps]
-
-    def _same(self, name: str) -> str:
-        """The value of an output that is the same for all apps; else nothing."""
-        values = set(self._every(name))
-        return values.pop() if len(values) == 1 else ""
-
     def _as_json(self, app: App) -> dict[str, Any]:
         known = {"true": self._commits, "": None}.get(app.outputs.get("committed", "false"), False)
         error = app.error
@@ -239,20 +233,15 @@ class Train:
 
     def _explained(self, failed: App) -> Exception:
         """The failure that ends the run, with what became of every app."""
-        error = failed.failure
-        assert error
+        error, fates = failed.failure, dict[str, list[str]]()
+        assert error, "it failed"
         if isinstance(error, UploaderError):
             _named(failed.package, error)
-        if isinstance(error, UploaderError) and self._commits:
-            fates: dict[str, list[str]] = {}
-            for app in self.apps:
+            for app in self.apps if self._commits else ():
                 fates.setdefault(_fate(app), []).append(app.package)
             told = (f"{fate}: {_names(packages)}." for fate, packages in fates.items())
             error.hint = " ".join(filter(None, (error.hint, *told)))
         return error
-
-
-_RANKS = {Interrupted: 0, TemporaryError: 2}
 
 
 def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
@@ -279,7 +268,7 @@ def _fate(app: App) -> str:
         return "Committed"
     if committed == "":
         return "Perhaps committed"
-    return "Not committed, with its edit kept" if edit else "Not committed, with nothing kept"
+    return f"Not committed by this run, with {'its edit' if edit else 'nothing'} kept"
 
 
 def _state(app: App) -> str:
