@@ -64,6 +64,7 @@ MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"mapping-file": "phone/mapping.txt"},
         ("it belongs to one artifact, and `files` has 2: phone.aab, wear.aab", "{version-code}"),
     ),
+    "one folder of symbols": ({"debug-symbols": "phone/symbols"}, ("it belongs to one artifact, and `files` has 2",)),
     "a line for no artifact": (
         {"mapping-file": "42=phone/mapping.txt\n43=wear/mapping.txt"},
         ("wear/mapping.txt is for version code 43, which no artifact has: phone.aab (42), wear.aab (1042)",),

@@ -77,6 +77,7 @@ def test_a_release_refuses_what_internal_sharing_takes(job: Job, name: str, make
     assert (ended.code, ended.outputs["failure"]) == (2, failure), ended.log
     assert f"files: app.{suffix} is " in ended.log
     assert words in ended.log
+    assert "play-internal-sharing" in ended.log
     assert not job.emulator.state()["requests"]
     ended = job.run({"target": "play-internal-sharing", "files": f"app.{suffix}"})
     assert ended.code == 0, ended.log
