@@ -296,7 +296,7 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
     """`resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
 
     `auto` is resumable, except where the method has none, or where a small file saves a round trip and sending it twice
-    would replace instead of add. A stream is always resumable: what was sent of it can't be read a second time.
+    would replace instead of add; a mail is always resumable. So is a stream, which can't be read a second time.
     """
     if size is None:
         return "resumable"
@@ -304,5 +304,5 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
         return wanted
     one_request = "multipart" if has_metadata else "simple"
     offered = endpoint.multipart if has_metadata else endpoint.simple
-    small = size <= SMALL and endpoint.idempotent and offered
+    small = size <= SMALL and endpoint.idempotent and offered and endpoint.media_types != ("message/*",)
     return one_request if small or not endpoint.resumable else "resumable"
