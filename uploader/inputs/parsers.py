@@ -227,13 +227,13 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
     return parse
 
 
-def integer(min_value: int, max_value: int) -> Callable[[str], int]:
-    """A whole number within limits, in decimal digits."""
+def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str], int]:
+    """A whole number within limits, in decimal digits; `others` are what the input takes beside them."""
 
     def parse(value: str) -> int:
         if re.fullmatch(r"[0-9]{1,18}", value) and min_value <= int(value) <= max_value:
             return int(value)
-        accepted = f"a whole number from {min_value} to {max_value}"
+        accepted = f"a whole number from {min_value} to {max_value}{others}"
         raise InvalidValue("is not a whole number in the accepted range.", accepted)
 
     return parse
@@ -241,7 +241,7 @@ def integer(min_value: int, max_value: int) -> Callable[[str], int]:
 
 def files_at_once(value: str) -> int | None:
     """How many files may be in flight; `auto` is None."""
-    return None if value == "auto" else integer(1, 64)(value)
+    return None if value == "auto" else integer(1, 64, ", or `auto`")(value)
 
 
 def size(value: str) -> int | None:

@@ -77,12 +77,12 @@ class GitHubReporter(LogReporter):
         self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
 
     def write_summary(self, page: Callable[[], str]) -> None:
-        """Append to the job summary; one that the runner would drop for its size is not written, with a warning."""
+        """Append the page, which keeps within GitHub's limit itself, to the job summary."""
         path = self.platform.summary_file
         if path is None:
             self.warning("The job summary could not be written: GITHUB_STEP_SUMMARY is not set.")
             return
-        text = self.redactor.clean(page(), LIMIT).rstrip("\n") + "\n"  # the page keeps within GitHub's limit itself
+        text = self.redactor.clean(page(), LIMIT).rstrip("\n") + "\n"
         self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:
