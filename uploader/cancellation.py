@@ -20,9 +20,8 @@ RUN_THREAD = "run"
 class Cancellation:
     """Cancelled by a signal, seen by every thread: after it nothing is begun and every sleep is over.
 
-    `cancel` runs inside a signal handler, between any two instructions of whatever was under way, perhaps within
-    another `cancel`: it waits for no lock, and what it does happens once. (An Event would take a lock that the
-    interrupted code may hold.)
+    `cancel` runs inside a signal handler, between any two instructions, perhaps within another `cancel`: it waits for
+    no lock (an Event has one, which the interrupted code may hold), and what it does happens once.
     """
 
     def __init__(self) -> None:
@@ -66,9 +65,8 @@ class Cancellation:
 def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD) -> T:
     """What `work` returns or raises, done in a thread, so that the main thread can handle signals.
 
-    A system call such as resolving a name can't be interrupted, and only the main thread receives signals. Raises
-    `Interrupted` when the work goes on for `grace_period` seconds after one; the thread, named `RUN_THREAD`, then
-    stays behind.
+    Only the main thread receives signals, and a system call such as resolving a name can't be interrupted. Raises
+    `Interrupted` when the work goes on for `grace_period` seconds after one; the thread (`RUN_THREAD`) stays behind.
     """
     woken: queue.SimpleQueue[None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
     future: Future[T] = Future()

@@ -1,21 +1,18 @@
 """Every way in which a run can end other than well, as a tree.
 
-    UploaderError                       exit   1: a fault of the program itself
-    ├── InputError                        2   an input is wrong, nothing was sent
-    ├── CredentialsError                  3   no credentials, not authenticated, not permitted
-    ├── ServiceError                      4   the service refused or can't be trusted
-    │   ├── ApiError                          the service said no, in its own words
-    │   ├── ReleaseRefused                    this program said no, for what the service holds
-    │   ├── ProtocolError                     the service broke the protocol
-    │   ├── UntrustedHost                     a host that must not see the token, or can't prove who it is
-    │   └── OutcomeUnknown                    a request that may not be repeated may have been received
-    ├── IntegrityError                    5   the file changed, or what arrived is not what was sent
-    ├── ReleaseTrouble                    6   the release itself is in trouble: rejected, or halted
-    ├── TemporaryError                   75   retries spent, the session is kept
-    └── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
-
-Nothing here knows the network, the files or the CI system. An error carries what happened, the likely cause and what to
-do as three separate sentences, so that each reporter can lay them out in its own way.
+UploaderError                       exit   1: a fault of the program itself
+├── InputError                        2   an input is wrong, nothing was sent
+├── CredentialsError                  3   no credentials, not authenticated, not permitted
+├── ServiceError                      4   the service refused or can't be trusted
+│   ├── ApiError                          the service said no, in its own words
+│   ├── ReleaseRefused                    this program said no, for what the service holds
+│   ├── ProtocolError                     the service broke the protocol
+│   ├── UntrustedHost                     a host that must not see the token, or can't prove who it is
+│   └── OutcomeUnknown                    a request that may not be repeated may have been received
+├── IntegrityError                    5   the file changed, or what arrived is not what was sent
+├── ReleaseTrouble                    6   the release itself is in trouble: rejected, or halted
+├── TemporaryError                   75   retries spent, the session is kept
+└── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
 """
 
 from __future__ import annotations
@@ -33,8 +30,8 @@ T = TypeVar("T")
 class UploaderError(Exception):
     """A fault of the program itself, or of what it needs to run.
 
-    Every error says what happened, the likely cause, and what the reader can do about it. `code` names it for programs:
-    in kebab-case, the same for ever, that of its kind where a particular failure has none of its own.
+    What happened, the likely cause and what to do are separate sentences, which each reporter lays out in its own way.
+    `code` names the error for programs: in kebab-case, the same for ever, that of its kind unless it has its own.
     """
 
     exit_code: int = 1

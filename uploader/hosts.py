@@ -1,7 +1,6 @@
 """Which hosts are trusted, decided in this one place: Google's own, this machine, and whoever answers at the endpoint.
 
-A URL about whose host parsers could disagree (a user name, a backslash, control characters, no ASCII) points nowhere
-here, and is trusted with nothing.
+A URL about whose host parsers could disagree (a user name, a backslash, control characters, no ASCII) points nowhere.
 """
 
 from __future__ import annotations

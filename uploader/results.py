@@ -70,8 +70,7 @@ def not_reached(path: str, size: int | None) -> FileResult:
 class RunRecord:
     """What a run has to show, filled while it goes: it is all there even when the run ends badly.
 
-    `ids` are the resource ids that the service named, where they are not those of the uploads: version codes, a draft
-    that was sent without an upload.
+    `ids` are the resource ids where they are not those of the uploads: version codes, a draft sent without an upload.
     """
 
     results: list[FileResult] = field(default_factory=list)
@@ -93,10 +92,9 @@ class RunRecord:
         outputs: tuple[str, ...] = (),
         among: Sequence[FileResult] | None = None,
     ) -> None:
-        """What was uploaded is gone: `why` is the error of its results, and no id is left; outputs that told of it are
-        taken back.
+        """What was uploaded is gone, of what the service had already only `files`: `why` is the error of its results.
 
-        Of what the service had already only `files` are gone. `among` are the results that it is about, where not all.
+        No id is left, and `outputs` are taken back. `among` are the results that it is about, where not all.
         """
         for place, result in enumerate(self.results):
             meant = among is None or any(result is one for one in among)

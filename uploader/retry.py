@@ -2,8 +2,7 @@
 
 The documented schedule: wait 2^n seconds plus a random number of milliseconds up to 1000, drawn anew each time, for
 n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; each delay stays under a minute
-(developers.google.com/android-publisher/upload, "Best practices"). Whether a response is worth another attempt,
-`protocol.responses.verdict` says.
+(developers.google.com/android-publisher/upload, "Best practices").
 
 A run has one `RetryPolicy`; each operation (an upload, a call, the fetching of a token) takes a `Retrier` from it, asks
 it to wait before another attempt, and tells it when the server made progress. Who logs a wait is passed in.
@@ -134,8 +133,7 @@ class RetryPolicy:
     def poll(self, why: str, number: int, end: float, report: Callable[[str], None]) -> bool:
         """Sleeps until the next look at something that takes its time; False where none is left until `end`.
 
-        Each pause is twice the last. `number` counts from 1; `end` is on the monotonic clock. Raises `Interrupted` when
-        cancelled.
+        Each pause is twice the last. `number` counts from 1; `end` is on the monotonic clock. Raises `Interrupted`.
         """
         left = end - self.clock.monotonic()
         if left <= 0:

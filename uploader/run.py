@@ -157,8 +157,7 @@ class Run:
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
 
-        A run in a shell that never began leaves no results behind, not even an earlier run's; the next step of a CI job
-        may count on the files.
+        A run in a shell that never began leaves no results behind, nor an earlier run's; CI jobs may count on them.
         """
         inputs, reporter, error = self._inputs, self._reporter, self._error
         results, headline = self._results(), self._outcome.headline if self._outcome else "Nothing was done."

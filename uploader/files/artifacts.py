@@ -130,10 +130,7 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
 
 
 def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:
-    """The k-th (from 1) of n contiguous parts of the whole list; their lengths differ by one at most.
-
-    The cut depends on nothing but the list, so the parts of one matrix are disjoint and together they are everything.
-    """
+    """The k-th (from 1) of n contiguous parts of the whole list; their lengths differ by one at most."""
     return files[len(files) * (k - 1) // n : len(files) * k // n]
 
 

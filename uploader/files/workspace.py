@@ -44,8 +44,7 @@ class NotOpened(Exception):
 class Workspace:
     """The folder of the run, what may be opened in it and outside it, and the credentials that are never opened.
 
-    `credentials` are paths that may exist; both what is there now and the places themselves are protected. `temp` is
-    the CI system's folder for temporary files.
+    `credentials` are paths that may exist; what is there now and the places are protected. `temp` is the CI system's.
     """
 
     root: Path

@@ -1,8 +1,7 @@
 """Names that are not ours: the inputs of the tools that people come from, and misspelt ones.
 
-`other_tools.txt` is the one table of what each is here: the answer to a foreign input in a workflow and the tables of
-docs/MIGRATION.md are made from it. A name that differs from ours in hyphens, underscores and capitals alone
-(packageName) needs no row to be answered.
+`other_tools.txt` is the one table of what each is here; docs/MIGRATION.md is made from it, too. A name that differs
+from ours in hyphens, underscores and capitals alone (packageName) needs no row to be answered.
 """
 
 from __future__ import annotations

@@ -139,10 +139,7 @@ def line(value: str) -> str:
 
 
 def leads_elsewhere(value: str) -> bool:
-    """Whether the text, as a part of a URL's path, would lead to another one, by dots or by escapes of them.
-
-    Servers and proxies undo escapes before they resolve dots, some of them more than once.
-    """
+    """Whether a part of a URL's path leads to another one: by dots, or by escapes of them, perhaps escaped again."""
     plain = unquote(unquote(unquote(value)))
     return any(segment in {".", ".."} for segment in re.split(r"[/\\]", plain))
 

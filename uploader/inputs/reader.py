@@ -1,7 +1,4 @@
-"""Reads the inputs of a run from its command line, its environment and the env file named there, in this order.
-
-All mistakes are collected; none of them raises.
-"""
+"""Reads the inputs of a run from its command line, its environment and the env file; all mistakes are collected."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What people and CI systems are told: one reporter for each system, chosen from the environment.
 
-Whatever is said passes the redactor, and whatever can't be said (a full disk, a closed pipe) costs one warning line and
-never the run.
+Whatever is said passes the redactor; whatever can't be said (a full disk, a closed pipe) costs one warning at the most.
 """
 
 from __future__ import annotations
@@ -30,11 +29,7 @@ def make_reporter(
     now: Callable[[], float] = time.time,
     names: Mapping[str, str] | None = None,
 ) -> LogReporter:
-    """The reporter for this platform, which calls inputs by `names` where these are given.
-
-    `clock` measures (seconds), `now` tells the time of day (seconds since 1970). The streams are the process's own
-    unless given.
-    """
+    """The reporter for this platform, as `LogReporter` says; the streams are the process's own unless given."""
     out = stdout or sys.stdout
     err = (stderr or sys.stderr) if platform.kind == "console" else out  # a CI system shows one log
     reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(platform.kind, ConsoleReporter)

@@ -1,7 +1,6 @@
 """The files that a run leaves for other programs: whole or not at all, never through a link that somebody planted.
 
-A write raises OSError and nothing else when the disk, the folder or the permissions do not allow it; the reporter turns
-that into one line.
+A write raises OSError and nothing else when the system does not allow it; the reporter turns that into one line.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ MAX_DEPTH = 64  # levels of a service's response that are kept; what is deeper i
 def write_whole(path: Path, text: str, workspace: Path) -> None:
     """Make the file hold exactly `text`, as UTF-8, mode 0644: written beside it, then renamed over it.
 
-    Raises OSError; the old content is then untouched. A link or anything else that is not a regular file is refused:
-    writing through it could change a file far away, replacing it could break a device. So is a folder of the workspace
-    that leads out of it.
+    Raises OSError; the old content is then untouched. Anything but a regular file is refused, since it may be a link
+    to a file far away, or a device; and so is a folder of the workspace that leads out of it.
     """
     inside = not os.path.relpath(path.parent, workspace).startswith("..")
     if inside and os.path.relpath(os.path.realpath(path.parent), os.path.realpath(workspace)).startswith(".."):

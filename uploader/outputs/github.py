@@ -1,7 +1,6 @@
 """Reports to GitHub's runner: workflow commands in the log, output and summary files, nothing that others can command.
 
-What is part of a command of our own is escaped by the runner's rules, which obeys `::command::` at the start of a line
-and `##[command]` anywhere in one.
+The runner obeys `::command::` at the start of a line and `##[command]` anywhere; what our own hold is escaped its way.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ def neutral(text: str) -> str:
 class LogReporter:
     """Writes plain lines, from any thread; a subclass adds what its platform understands.
 
-    `clock` measures progress in seconds, `now` tells the time of day in seconds since 1970; `names` say how inputs are
-    called here, if not by their own names.
+    `clock` measures seconds, `now` is the time of day in seconds since 1970; `names` say how inputs are called here.
     """
 
     platform: Platform

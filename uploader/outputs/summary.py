@@ -4,10 +4,9 @@ Pure: a report goes in, GitHub's Markdown comes out, never more than the platfor
 what is left out of a long page is what went well.
 
 Text from outside stays text: no markup, no HTML, no link, no mention. Characters that could mean anything are written
-as numeric character references, which Markdown never takes for structure (CommonMark 0.30, section 6.2). An at sign
-needs more: GitHub looks for mentions and mail addresses after the references are resolved, so an empty comment parts it
-from what follows. Mermaid, which draws the timeline, has no escape that holds everywhere: there text keeps its letters,
-digits and a few signs, and loses the rest.
+as numeric character references, which Markdown never takes for structure (CommonMark 0.30, section 6.2). GitHub looks
+for mentions and mail addresses once these are resolved, so an empty comment stands behind an at sign. Mermaid, which
+draws the timeline, has no escape that holds everywhere: there text keeps letters, digits and a few signs alone.
 """
 
 from __future__ import annotations
@@ -248,10 +247,7 @@ def _reference(match: re.Match[str]) -> str:
 
 
 def short_names(paths: Sequence[str], limit: int) -> list[str]:
-    """The last part of each path; where several end alike, with the folders from where they differ.
-
-    What has more than `limit` characters is shortened in its middle.
-    """
+    """The last part of each path, with folders where several end alike; its middle is left out beyond `limit`."""
     alike: dict[str, list[list[str]]] = defaultdict(list)
     for *folders, name in (path.split("/") for path in paths):
         alike[name].append(folders)
@@ -272,8 +268,6 @@ _EVENTS = {  # by kind: the tags of the bar, and how the words in or beside it b
     "done": ("done, milestone, ", ""),
     "failed": ("crit, milestone, ", "failed. "),
 }
-
-
 _BARS = {
     "xyChart": {"width": 600, "height": 240},
     "themeVariables": {"xyChart": {"plotColorPalette": "#54aeff, #cf222e"}},  # the bars, the line

@@ -147,10 +147,7 @@ def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str
 
 
 def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, problems: Problems) -> str:
-    """The files' media type as `metadata` or the input `media-type` states it; empty where neither does.
-
-    What is wrong with it is added to `problems`: Google refuses an upload of another type than its metadata states.
-    """
+    """The files' media type as `metadata` or `media-type` states it, or ""; Google refuses two different ones."""
     field, stated = method.type_field, ""
     value = metadata.get(field) if field else None
     if value is not None and not str(value).startswith(_DRIVES_OWN):

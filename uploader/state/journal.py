@@ -1,8 +1,7 @@
 """Upload sessions that outlive a process: kept before their first byte, found again by the next run of the same job.
 
 A session URI is a bearer secret, and CI caches are shared: what is kept is sealed (see `sealed_store`). A cache can
-also bring back any older state, so every session bears the run that began it: only that run may take for its own what
-it finds finished.
+bring back any older state, so a session bears the run that began it: only that one takes a finished one for its own.
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ class SessionRecord:
 class Journal:
     """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
-    `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `wall_clock` is
-    the time in seconds since the epoch, `run` the run that this process belongs to. An error of the disk never ends a
-    run: the reporter warns of it, once.
+    `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `run` is the run
+    that this process belongs to. An error of the disk never ends a run: the reporter warns of it, once.
     """
 
     def __init__(

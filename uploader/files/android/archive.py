@@ -140,10 +140,7 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def is_zip(file: BinaryIO) -> bool:
-    """Whether the file ends as a zip does: with an end record, whose comment ends with the file.
-
-    `zipfile` takes a file with anything behind it as well, which Android does not.
-    """
+    """Whether a zip's end record and its comment end the file: `zipfile` takes more behind them, Android does not."""
     file.seek(max(0, file.seek(0, io.SEEK_END) - _END_RECORD - 0xFFFF))
     tail = file.read()
     ends = [found.start() + _END_RECORD for found in re.finditer(b"PK\5\6", tail)]

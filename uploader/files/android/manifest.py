@@ -350,10 +350,7 @@ class _Field(NamedTuple):
 
 
 def proto_elements(data: bytes) -> Iterator[Element]:
-    """The root and then its children. Raises MalformedFile for anything but aapt2's protobuf XML.
-
-    Everything else is skipped by its length, so the depth of the document does not matter.
-    """
+    """The root, then its children; what is deeper is skipped. Raises MalformedFile for all but aapt2's protobuf XML."""
     proto = _ProtoReader()
     try:
         root = proto.message(data)[_NODE_ELEMENT].data
@@ -391,10 +388,7 @@ def _proto_value(attribute: Mapping[int, _Field], proto: _ProtoReader) -> str:
 
 
 class _ProtoReader:
-    """Reads protobuf messages field by field, and no more fields in all than any manifest has.
-
-    Raises LookupError or ValueError for what is no protobuf.
-    """
+    """Reads protobuf messages, with no more fields in all than any manifest has; else LookupError or ValueError."""
 
     def __init__(self) -> None:
         self._left = _MAX_FIELDS

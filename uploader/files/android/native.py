@@ -38,10 +38,7 @@ Opener = Callable[[], IO[bytes]]
 
 
 def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problems) -> Artifact:
-    """The zip to send: the one given when it is right, else one made in the folder `temp`. What is odd is a warning.
-
-    Raises InputError (`debug-symbols`).
-    """
+    """The zip to send: the one given when it is right, else one made in `temp`. Raises InputError (`debug-symbols`)."""
     path = workspace.root / name
     if path.is_dir():
         symbols = _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)

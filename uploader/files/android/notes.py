@@ -8,8 +8,7 @@ The last one has names of releases beside the notes: `release-names/<track>.txt`
 An input holds one text for the app's own language, or texts by language as YAML or JSON: a text whose first line begins
 like `en-US:` is such a map and must be a whole one, so that no half of it is published.
 
-Google states the limits of texts in Unicode characters (Play Console Help, "Prepare and roll out a release"), so code
-points are counted.
+Code points are counted, as Google's limits are for Unicode characters (help, "Prepare and roll out a release").
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Who signed an APK or a bundle: the certificates that its APK Signing Block or its JAR signature names.
 
 Read is which certificate each signer presents as its own; whether the signatures hold is not verified: that takes every
-byte of the file, and Google Play does it. A signature that can't be read counts as none.
-Sources: source.android.com, "APK Signature Scheme v2" and "v3"; JAR File Specification, "Signed JAR File"; RFC 5652,
-section 5.3 (SignerInfo).
+byte of the file, and Google Play does it. A signature that can't be read counts as none. Sources: source.android.com,
+"APK Signature Scheme v2", "v3"; JAR File Specification, "Signed JAR File"; RFC 5652, section 5.3 (SignerInfo).
 """
 
 from __future__ import annotations
@@ -54,10 +53,7 @@ def signers(archive: Archive, *, apk: bool) -> tuple[SigningCertificate, ...]:
 
 
 def signers_by_any_scheme(file: BinaryIO) -> tuple[SigningCertificate, ...]:
-    """The signers that the APK Signing Block names for any device: after a rotation, old devices go by the old key.
-
-    Raises MalformedFile.
-    """
+    """The signers for any device: old ones go by the key before a rotation. Raises MalformedFile."""
     values = _values_by_scheme(Archive(file, lambda _: False)).values()
     return tuple(signer for value in values for signer in _read(_signers_of_block(value)))
 
