@@ -41,7 +41,7 @@ _ADDRESS = re.compile(
 _FILE = "file:"
 _ADDRESSES = ("from", "to", "cc", "bcc")
 _BODIES = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
-_CONTENT_INPUTS = (*(f"mail_{name}" for name in _ADDRESSES), "mail_subject", *_BODIES)
+_CONTENT_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc", "mail_subject", *_BODIES)
 
 _UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -28,7 +28,6 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("video/webm", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}webm", re.DOTALL)),
     ("video/x-matroska", re.compile(rb"\x1a\x45\xdf\xa3.{0,64}matroska", re.DOTALL)),
 )
-_SIGNED = {kind for kind, _ in _SIGNATURES}
 # Formats that many others are built on: there the name says more than the bytes.
 _CONTAINERS = {"application/zip", "application/gzip", "video/mp4"}
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -69,7 +68,7 @@ def sniff(first: bytes) -> str:
 def kinds(artifact: Artifact) -> tuple[str, ...]:
     """What the file can be called, the best name first; never empty."""
     proven, claimed = sniff(head(artifact)), _TYPES.get(splitext(artifact.name)[1].lower(), "")
-    if claimed in _SIGNED and claimed != proven and artifact.size is not None:
+    if claimed in dict(_SIGNATURES) and claimed != proven and artifact.size is not None:
         claimed = ""
     order = (claimed, proven) if proven in _CONTAINERS or not proven else (proven, claimed)
     return tuple(dict.fromkeys(kind for kind in (*order, OCTETS) if kind))

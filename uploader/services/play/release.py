@@ -152,7 +152,8 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
                 yield from _put_supplementary(edit, one)
     if codes := changes.version_codes:  # a version code is also the id of its artifact
         context.publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes)
-    yield from store_listing.synchronise(edit, listing)
+    if job.listing:
+        yield from store_listing.synchronise(edit, listing)
     if job.tracks and not edit.state.own:  # other jobs may have written to its tracks meanwhile
         edit.seen = yield from tracks.all_tracks(edit.api)
     updates = ()
