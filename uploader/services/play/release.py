@@ -19,7 +19,7 @@ from uploader.services.play.edit_requests import CONSOLE, Release
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, explained, find
 from uploader.services.play.listing import ListingDifference
 from uploader.services.play.plan import Changes, OtherTrack
-from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
+from uploader.services.play.release_job import ReleaseJob, version_code
 from uploader.services.play.review import awaited, live_versions
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.train import Train
@@ -147,9 +147,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     _show(context, changes)
     for code, artifact in by_code.items():
         yield from _put_artifact(edit, artifact, there.get(code))
-        for one in job.supplementary:
-            if one.version_code == code and one.file != "bundle":
-                yield from _put_supplementary(edit, one)
+        yield from _put_supplementary(edit, code)
     if codes := changes.version_codes:  # a version code is also the id of its artifact
         context.publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes)
     if job.listing:
@@ -253,21 +251,21 @@ def _sha256(entry: Mapping[str, Any]) -> str:
     return str((binary if isinstance(binary, Mapping) else entry).get("sha256", "")).lower()
 
 
-def _put_supplementary(edit: ReleaseEdit, one: SupplementaryFile) -> Steps[None]:
+def _put_supplementary(edit: ReleaseEdit, code: int) -> Steps[None]:
     """Play does not list these files, so what was sent into this edit is remembered: a digest, or another version."""
-    purpose, file, code = f"{one.kind}:{one.version_code}", one.file, one.version_code
-    before = edit.changes.get(purpose)
-    if isinstance(file, Artifact):
-        if before and before == edit.context.sha256(file):
+    for one in (one for one in edit.job.supplementary if one.version_code == code):
+        purpose, file = f"{one.kind}:{code}", one.file
+        before = edit.changes.get(purpose)
+        if isinstance(file, Artifact) and before and before == edit.context.sha256(file):
             edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
-            return
-        edit.changing(purpose)
-        result = yield edit.api.upload_supplementary(file, code, one.kind)
-        edit.changed(purpose, result.sha256)
-    elif isinstance(file, int) and before != f"references:{file}":
-        edit.changing(purpose)
-        yield edit.api.refer_expansion(code, one.kind, file)
-        edit.changed(purpose, f"references:{file}")
+        elif isinstance(file, Artifact):
+            edit.changing(purpose)
+            result = yield edit.api.upload_supplementary(file, code, one.kind)
+            edit.changed(purpose, result.sha256)
+        elif isinstance(file, int) and before != f"references:{file}":
+            edit.changing(purpose)
+            yield edit.api.refer_expansion(code, one.kind, file)
+            edit.changed(purpose, f"references:{file}")
 
 
 def _validate(edit: ReleaseEdit) -> Steps[None]:
