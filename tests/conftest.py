@@ -44,7 +44,6 @@ SLOW = (
     "tests/services/test_play_edit_exhaustive.py",
     "tests/services/test_play_rollout_property.py",
     "tests/services/test_play_train_exhaustive.py",
-    "tests/state/test_journal.py::test_the_next_run_sends_the_rest_and_leaves_nothing",
     "tests/state/test_journal.py::test_what_changed_in_between_begins_anew",
     "tests/state/test_left_behind.py",
     "tests/state/test_restored_state.py",

@@ -115,13 +115,9 @@ def test_gitlab_gets_it_too_and_the_next_job_is_not_confused(job: Job) -> None:
     assert "UPLOADER_FAILURE is not" not in again.log
 
 
-# --- what it says
-
+# --- the last words of the service ------------------------------------------------------------------------------------
 
 WORDS = "The disk of the third rack is on fire."
-
-
-# --- the last words of the service ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on", ["resumable.start", "resumable.put", "play.edits.insert", "oauth.token"])

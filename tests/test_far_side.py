@@ -261,9 +261,6 @@ def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
     assert "hunter2secret" not in ended.log + str(ended.results) + ended.summary
 
 
-PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
-
-
 @pytest.mark.parametrize("target", [PLAY, {**DRIVE, "files": "*.aab"}], ids=["play", "drive"])
 def test_a_proxy_that_takes_no_large_request_leads_to_chunks(job: Job, target: dict[str, str]) -> None:
     """413 that is not Google's own: the hint names `chunk-size`; Google's own 413 is told in its words alone."""

@@ -156,19 +156,16 @@ def test_what_leaves_the_bytes_alone_is_no_change(tmp_path: Path, emulator: Emul
     assert bench.stored() == [data_of(SIZE)]
 
 
-def test_a_file_that_changes_under_a_running_job(tmp_path: Path, emulator: Emulator) -> None:
+def test_a_file_that_changes_under_a_running_job(job: Job) -> None:
     """Through the entrypoint: exit 5, one error line with a cure, nothing stored, the journal empty."""
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    path = workspace / "app.bin"
+    path = job.workspace / "app.bin"
     path.write_bytes(data_of(SIZE))
-    place = Job(workspace, emulator)
-    emulator.add_fault("resumable.put", "stall", nth=3, seconds=1)
-    running = place.start({"target": "drive.files.create", "files": "app.bin", "chunk-size": "1MiB"})
+    job.emulator.add_fault("resumable.put", "stall", nth=3, seconds=1)
+    running = job.start({"target": "drive.files.create", "files": "app.bin", "chunk-size": "1MiB"})
     running.when(lambda state: bool(state["faults"]["fired"]))
     rewrite_secretly(path)
     ended = running.end()
     assert ended.code == 5, ended.log
     assert "Let the build finish before this step." in ended.log
-    assert not emulator.state()["objects"]
-    assert not list((tmp_path / "workspace.private" / "uploader").iterdir())
+    assert not job.emulator.state()["objects"]
+    assert not list(job.state_folder.iterdir())

@@ -51,10 +51,6 @@ def stopped(running: Running, number: signal.Signals) -> Ended:
     return ended
 
 
-def stored(job: Job) -> list[bytes]:
-    return sorted(Path(one["file"]).read_bytes() for one in job.emulator.state()["objects"])
-
-
 @dataclass(frozen=True)
 class TimelineEvent:
     """A point of a Play run at which the server holds it up. `opened`: the edit is known by then."""
@@ -95,7 +91,7 @@ def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> 
     state = job.emulator.state()
     assert again.code == 0, again.log
     assert again.outputs["resumed"] == str(moment.resumed).lower()
-    assert stored(job) == [(job.workspace / "app.aab").read_bytes()]
+    assert sorted(job.stored()) == [(job.workspace / "app.aab").read_bytes()]
     assert len(state["edits"]["committed"]) == 1
     assert len(state["edits"]["open"]) <= (not moment.opened)
 
@@ -110,7 +106,7 @@ def test_a_signal_ends_all_threads_of_a_batch(job: Job, number: signal.Signals) 
     assert len(ended.results) == 4
     again = job.run(DRIVE)
     assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
-    assert stored(job) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
+    assert sorted(job.stored()) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
     assert len(again.outputs["ids"].split(",")) == 4
 
 

@@ -680,9 +680,6 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
     assert login(read).token() == "ya29.federated-1-secret"
 
 
-# --- the way there
-
-
 # --- secrets
 
 

@@ -77,7 +77,7 @@ def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(job: Job) ->
     """A keyless run has nothing to seal a session with, unless it is given a `state-key`."""
     ended = job.run(given(job.emulator), **permitted(job.emulator))
     assert "there is no lasting secret to encrypt them with; set `state-key`" in ended.log
-    assert not (job.workspace.with_name("workspace.private") / "uploader").exists()
+    assert not job.state_folder.exists()
 
 
 def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:

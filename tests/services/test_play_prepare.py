@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
 
-from google_emulator.specimens import make_apk, make_bundle
+from google_emulator.specimens import make_apk, make_bundle, make_image
 from tests.support import factory
 from tests.support.factory import make_inputs
 from tests.support.fake_play import Play
@@ -46,16 +44,6 @@ def complaints(workspace: Path, *files: Artifact, **given: str) -> dict[str, str
     with pytest.raises(InputError) as caught:
         prepare(workspace, *files, **given)
     return {problem.name: str(problem) for problem in caught.value.problems}
-
-
-def png(width: int = 512, height: int = 512) -> bytes:
-    """The smallest whole PNG of a size."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
@@ -107,19 +95,6 @@ def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
     assert "com.example.app-7.aab is 'com.example.app'" in found["package-name"]
 
 
-def test_artifacts_of_two_apps_are_no_release(tmp_path: Path) -> None:
-    """Both names are told."""
-    found = complaints(tmp_path, bundle(tmp_path), bundle(tmp_path, 8, "com.example.other"), tracks="beta")
-    assert "com.example.app (" in found["files"]
-    assert "com.example.other (" in found["files"]
-
-
-def test_a_version_code_occurs_once(tmp_path: Path) -> None:
-    """A bundle and an APK of one version can't both be released."""
-    found = complaints(tmp_path, bundle(tmp_path), apk(tmp_path), tracks="beta")
-    assert "version code 7 occurs 2 times: com.example.app-7.aab, 7.apk" in found["files"]
-
-
 @pytest.mark.parametrize(
     ("status", "fraction", "wrong"),
     [
@@ -152,6 +127,40 @@ def test_nothing_new_can_be_released_as_halted(tmp_path: Path, given: dict[str, 
     assert "only a release that is on the track can be halted" in found["status"]
     (warning,) = prepare(tmp_path, *files, tracks="production", status="halted", user_fraction="0.1", **given).warnings
     assert warning.startswith("`status: halted`")
+
+
+BETA, PRODUCTION = {"tracks": "beta"}, {"tracks": "production"}
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "name", "words"),
+    [
+        ("bundle other", BETA, "files", "com.example.other ("),
+        ("bundle other", BETA, "files", "com.example.app ("),
+        ("bundle apk", BETA, "files", "version code 7 occurs 2 times: com.example.app-7.aab, 7.apk"),
+        ("", {}, "files", ""),
+        ("", PRODUCTION, "files", ""),  # files that were forgotten must not complete a rollout
+        ("", {"tracks": "alpha", "testers": "us@example.com", "wait_for": "published"}, "wait-for", ""),
+        ("", {**PRODUCTION, "status": "draft"}, "status", ""),  # a draft is made of files
+        ("", {**BETA, "promote_from": "beta"}, "promote-from", ""),
+        ("", {"tracks": "production,beta", "promote_from": "beta"}, "promote-from", ""),
+        ("bundle", {**PRODUCTION, "promote_from": "beta"}, "promote-from", ""),
+        ("bundle", {**PRODUCTION, "countries": "DE"}, "countries", ""),
+        ("bundle", {**BETA, "user_fraction": "0.5", "countries": "DE"}, "countries", ""),
+        ("bundle", {"tracks": "production,beta", "user_fraction": "0.5", "countries": "DE"}, "countries", ""),
+        ("bundle", {**PRODUCTION, "user_fraction": "0.5", "status": "halted", "countries": "DE"}, "countries", ""),
+        ("bundle", {**PRODUCTION, "status": "draft", "countries": "DE"}, "countries", ""),
+    ],
+)
+def test_what_makes_no_release_is_refused(
+    tmp_path: Path, files: str, given: dict[str, str], name: str, words: str
+) -> None:
+    """Files that don't belong together, a job that asks for nothing, and what Google takes in a rollout alone."""
+    made = {"bundle": bundle(tmp_path), "other": bundle(tmp_path, 8, "com.example.other"), "apk": apk(tmp_path)}
+    package = {} if files else {"package_name": PACKAGE}
+    found = complaints(tmp_path, *(made[file] for file in files.split()), **package, **given)
+    assert list(found) == [name]
+    assert words in found[name]
 
 
 def test_one_release_is_not_split_over_jobs_that_each_commit(tmp_path: Path) -> None:
@@ -191,32 +200,12 @@ def test_a_release_can_be_changed_without_files(tmp_path: Path, given: dict[str,
     assert complaints(tmp_path, package_name=PACKAGE, **given).keys() == {"tracks"}
 
 
-def test_a_track_alone_changes_nothing(tmp_path: Path) -> None:
-    """Files that were forgotten must not complete a rollout."""
-    assert complaints(tmp_path, package_name=PACKAGE, tracks="production").keys() == {"files"}
-    only_testers = {"tracks": "alpha", "testers": "us@example.com", "wait_for": "published"}
-    assert complaints(tmp_path, package_name=PACKAGE, **only_testers).keys() == {"wait-for"}
-
-
-def test_nothing_at_all_is_no_job(tmp_path: Path) -> None:
-    """A package name asks for nothing; an existing edit asks to be committed, `commit: false` for an open one."""
-    assert complaints(tmp_path, package_name=PACKAGE).keys() == {"files"}
+def test_an_edit_that_is_named_or_left_open_is_a_job(tmp_path: Path) -> None:
+    """An existing edit asks to be committed, `commit: false` for an open one."""
     prepared = prepare(tmp_path, package_name=PACKAGE, existing_edit_id="12")
     assert prepared.lines == ("work in edit 12", "commit the edit")
     opened = prepare(tmp_path, package_name=PACKAGE, commit="false")
     assert opened.lines == ("open an edit for com.example.app", "leave the edit open")
-
-
-def test_what_is_released_can_t_become_a_draft(tmp_path: Path) -> None:
-    """A draft is made of files."""
-    assert complaints(tmp_path, package_name=PACKAGE, tracks="production", status="draft").keys() == {"status"}
-
-
-@pytest.mark.parametrize("tracks", ["beta", "production,beta"])
-def test_a_promotion_needs_two_tracks_and_no_files(tmp_path: Path, tracks: str) -> None:
-    """From a track to itself is nothing; files and a promotion contradict each other."""
-    assert "promote-from" in complaints(tmp_path, package_name=PACKAGE, tracks=tracks, promote_from="beta")
-    assert "promote-from" in complaints(tmp_path, bundle(tmp_path), tracks="production", promote_from="beta")
 
 
 def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
@@ -234,21 +223,6 @@ def test_a_file_larger_than_play_takes_is_not_sent(tmp_path: Path) -> None:
     make_apk(path, PACKAGE, 7, "7.0", 10 * 2**30 + 1, sparse=True)
     found = complaints(tmp_path, from_path(path, "large.apk"), tracks="beta")
     assert "10,737,418,240" in found["files"]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"tracks": "production"},
-        {"tracks": "beta", "user_fraction": "0.5"},
-        {"tracks": "production,beta", "user_fraction": "0.5"},
-        {"tracks": "production", "user_fraction": "0.5", "status": "halted"},
-        {"tracks": "production", "status": "draft"},
-    ],
-)
-def test_countries_are_for_a_staged_rollout_on_production(tmp_path: Path, given: dict[str, str]) -> None:
-    """Google's rule, held before anything is sent."""
-    assert "countries" in complaints(tmp_path, bundle(tmp_path), countries="DE", **given)
 
 
 # --- what is only odd -----------------------------------------------------------------------------------------------
@@ -288,14 +262,12 @@ def full_workspace(workspace: Path) -> dict[str, str]:
     (workspace / "mapping.txt").write_text("a.b.C -> x.y:\n")
     with zipfile.ZipFile(workspace / "symbols.zip", "w") as archive:
         archive.writestr("arm64-v8a/libapp.so", b"\x7fELF symbols")
-    for name, content in [
-        ("whatsnew/whatsnew-en-US", b"News."),
-        ("metadata/en-US/title.txt", b"App"),
-        ("metadata/en-US/images/icon.png", png()),
-    ]:
-        path = workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    images = workspace / "metadata/en-US/images"
+    images.mkdir(parents=True)
+    make_image(images / "icon.png", 512, 512, alpha=True)
+    (workspace / "metadata/en-US/title.txt").write_text("App")
+    (workspace / "whatsnew").mkdir()
+    (workspace / "whatsnew/whatsnew-en-US").write_text("News.")
     return {
         "mapping_file": "mapping.txt",
         "debug_symbols": "symbols.zip",

@@ -286,14 +286,6 @@ def broken_off(job: Job, **more: str) -> None:
     assert ended.code == 75, ended.log
 
 
-def state_folder(job: Job) -> Path:
-    return job.workspace.parent / f"{job.workspace.name}.private" / "uploader"
-
-
-def stored(job: Job) -> list[bytes]:
-    return [Path(one["file"]).read_bytes() for one in job.emulator.state()["objects"]]
-
-
 def rewrite(job: Job, seed: int) -> None:
     """Other bytes of the same size, with size, inode and mtime as they were."""
     path = job.workspace / "a.bin"
@@ -324,7 +316,7 @@ def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
     change(job)
     ended = job.run(DRIVE)
     assert (ended.code, ended.outputs["resumed"]) == (0, "false"), ended.log
-    assert stored(job) == [(job.workspace / "a.bin").read_bytes()]
+    assert job.stored() == [(job.workspace / "a.bin").read_bytes()]
     assert words in ended.log
 
 
@@ -344,7 +336,7 @@ def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, s
     os.utime(path, (1, 1))
     ended = job.run(DRIVE)
     assert ended.code == 0, ended.log
-    assert stored(job) == [bytes(content)]
+    assert job.stored() == [bytes(content)]
     assert ended.outputs["resumed"] == "false"
 
 
@@ -354,7 +346,7 @@ def test_a_session_that_the_server_refuses_begins_anew(job: Job) -> None:
     job.emulator.add_fault("resumable.query", "status", status=400, message="Upload has already been terminated.")
     ended = job.run(DRIVE)
     assert ended.code == 0, ended.log
-    assert stored(job) == [data_of(SIZE)]
+    assert job.stored() == [data_of(SIZE)]
 
 
 def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None:
@@ -364,13 +356,13 @@ def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None
     job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.", nth=2)
     first = job.run({**DRIVE, "concurrency": "1"})
     assert first.code == 4
-    assert len(stored(job)) == 2
+    assert len(job.stored()) == 2
     second = job.run({**DRIVE, "concurrency": "1"})
     assert second.code == 0, second.log
-    assert sorted(stored(job)) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
+    assert sorted(job.stored()) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
     assert second.outputs["bytes-uploaded"] == "600000"
     assert len(second.outputs["ids"].split(",")) == 3
-    assert not list(state_folder(job).iterdir())
+    assert not list(job.state_folder.iterdir())
 
 
 def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> None:
@@ -379,4 +371,4 @@ def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> N
     ended = job.run({**DRIVE, "state-dir": "blocked/state"})
     assert ended.code == 0, ended.log
     assert ended.log.count("Set `state-dir` to a writable folder.") == 1
-    assert stored(job) == [data_of(SIZE)]
+    assert job.stored() == [data_of(SIZE)]

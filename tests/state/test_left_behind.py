@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 
@@ -25,10 +24,6 @@ def job(job: Job) -> Job:
     """A job with a bundle of several chunks."""
     specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 7, "1.0", size_bytes=1_000_000)
     return job
-
-
-def state_folder(job: Job) -> Path:
-    return job.workspace.parent / f"{job.workspace.name}.private" / "uploader"
 
 
 def break_off(job: Job, given: dict[str, str]) -> None:
@@ -82,13 +77,13 @@ SECONDS = {
 def test_nothing_stays_of_a_release_that_is_over(job: Job, what: str) -> None:
     """After a run that broke off, the next one that releases, or deletes the edit, leaves no record of either."""
     break_off(job, PLAY)
-    assert len(list(state_folder(job).glob("*.sealed"))) == 2
+    assert len(list(job.state_folder.glob("*.sealed"))) == 2
     second = SECONDS[what]
     for change in second.between:
         change(job)
     ended = job.run({**PLAY, **second.given})
     assert ended.code == second.code, ended.log
-    assert not list(state_folder(job).iterdir())
+    assert not list(job.state_folder.iterdir())
 
 
 @pytest.mark.parametrize("given", [{}, {"dry-run": "true"}, {"commit": "false"}], ids=str)
@@ -96,7 +91,7 @@ def test_nothing_stays_of_one_run_that_ends_well(job: Job, given: dict[str, str]
     """A release, a rehearsal and an edit that is left open to others."""
     ended = job.run({**PLAY, **given})
     assert ended.code == 0, ended.log
-    assert not list(state_folder(job).iterdir())
+    assert not list(job.state_folder.iterdir())
 
 
 def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> None:
@@ -109,10 +104,10 @@ def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> Non
     break_off(job, shared)
     listing |= {"existing-edit-id": opened.outputs["edit-id"]}
     assert job.run({**listing, "commit": "false"}).code == 0
-    assert len(list(state_folder(job).glob("*.sealed"))) == 1
+    assert len(list(job.state_folder.glob("*.sealed"))) == 1
     ended = job.run(listing)
     assert (ended.code, ended.outputs["committed"]) == (0, "true"), ended.log
-    assert not list(state_folder(job).iterdir())
+    assert not list(job.state_folder.iterdir())
 
 
 # --- what others left ---------------------------------------------------------------------------------------------
@@ -129,7 +124,7 @@ def test_a_record_of_another_credential_warns_once_and_stays_good(job: Job) -> N
         assert [IGNORED in ended.log for ended in logs] == [True, False, False]
     ended = job.run(given)
     assert (ended.code, ended.outputs["resumed"]) == (0, "true"), ended.log
-    assert not list(state_folder(job).iterdir())
+    assert not list(job.state_folder.iterdir())
 
 
 # --- the secret that seals --------------------------------------------------------------------------------------------

@@ -81,6 +81,15 @@ class Job:
         return Running(self, child)
 
     @property
+    def state_folder(self) -> Path:
+        """Where a run keeps its state unless it is told otherwise."""
+        return self._private / "uploader"
+
+    def stored(self) -> list[bytes]:
+        """What the emulator has got, upload by upload."""
+        return [Path(one["file"]).read_bytes() for one in self.emulator.state()["objects"]]
+
+    @property
     def _private(self) -> Path:
         folder = self.workspace.parent / f"{self.workspace.name}.private"
         folder.mkdir(exist_ok=True)
