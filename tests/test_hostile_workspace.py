@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator, specimens
-from tests.services.test_play_prepare import png
 from tests.support.job import Job
 
 PLAY = {"target": "play", "files": "app.aab", "tracks": "internal"}
@@ -130,7 +129,7 @@ def test_a_link_below_the_folder_is_followed(job: Job) -> None:
     store = job.workspace / "store"
     (store / "en-US/images").mkdir(parents=True)
     (store / "en-US/title.txt").write_text("App")
-    (store / "en-US/images/icon.png").write_bytes(png(512, 512))
+    specimens.make_image(store / "en-US/images/icon.png", 512, 512, alpha=True)
     (store / "en-GB").symlink_to("en-US")
     soft(store / "de-DE/title.txt", store / "en-US/title.txt")
     ended = job.run({**PLAY, "images-directory": "store"})
