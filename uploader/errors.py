@@ -80,11 +80,9 @@ class InputError(UploaderError, exit_code=2, title="Invalid input", code="invali
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
-        names = list(dict.fromkeys(problem.name for problem in problems))
-        wrong = (
-            f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {''.join(names)}."
-        )
-        what = wrong if len(problems) > 1 else "".join(map(str, problems))
+        names, what = list(dict.fromkeys(problem.name for problem in problems)), "".join(map(str, problems))
+        if len(problems) > 1:
+            what = f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {names[0]}."
         codes = {problem.code for problem in problems}
         code = codes.pop() if len(codes) == 1 else ""
         super().__init__(what, hint="Nothing was sent. Correct the inputs and run again.", code=code)

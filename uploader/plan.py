@@ -17,7 +17,7 @@ from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
 from uploader.inputs.table import CommonInputs, LoginInputs, MailInputs, ReleaseInputs, RolloutInputs, StatusInputs
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
-from uploader.services.base import Prepared, Section
+from uploader.services.base import Prepared
 from uploader.services.batch import explain_refusals, rehearsal
 from uploader.services.play import data_safety, listing, rollout, status
 from uploader.text import capitalised
@@ -40,10 +40,6 @@ class Plan:
     def lines(self) -> tuple[str, ...]:
         """The plan as people read it, one step a line."""
         return tuple(map(capitalised, self.prepared.lines))
-
-    def section(self) -> Section:
-        """The same as a table for the summary."""
-        return Section("Plan", ("Step",), tuple((line,) for line in self.lines()))
 
     def as_json(self) -> str:
         """The output `plan` where the service has no better one: the steps in words, bounded, on one line."""

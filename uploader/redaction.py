@@ -197,12 +197,7 @@ def _encoded(part: str) -> Iterator[str]:
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
         yield quoted
         yield re.sub("%..", lambda escape: escape.group().lower(), quoted)
-    yield from _base64_cores(raw)
-
-
-def _base64_cores(raw: bytes) -> Iterator[str]:
-    """What base64 makes of `raw` wherever it stands in a longer text: the characters that depend on it alone."""
-    for shift in range(3):
+    for shift in range(3):  # what base64 makes of it wherever it stands: the characters that depend on it alone
         padded = base64.b64encode(bytes(shift) + raw).decode("ascii")
         core = padded[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
         yield core

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 _JSON_KEYS = (
     *("path", "bytes", "sha256", "id", "resource"),
@@ -61,6 +61,9 @@ class FileResult:
         return {**values, "resource": dict(self.resource), "seconds": round(self.seconds, 3), **signer}
 
 
+Results: TypeAlias = Sequence[FileResult]
+
+
 def not_reached(path: str, size: int | None) -> FileResult:
     """The result of a file that the run did not come to."""
     return FileResult(path, size or 0, error="Not reached.")
@@ -86,11 +89,7 @@ class RunRecord:
         self.results.append(result)
 
     def discard(
-        self,
-        why: str,
-        files: frozenset[str] = frozenset(),
-        outputs: tuple[str, ...] = (),
-        among: Sequence[FileResult] | None = None,
+        self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = (), among: Results | None = None
     ) -> None:
         """What was uploaded is gone, of what the service had already only `files`: `why` is the error of its results.
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
@@ -22,6 +22,8 @@ from uploader.errors import TemporaryError
 from uploader.http.messages import Response, TransportError
 from uploader.protocol.google_error import last_words
 from uploader.text import capitalised
+
+Result: TypeAlias = Response | TransportError  # what an attempt came to
 
 MAX_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
 MAX_RETRY_AFTER = 300.0  # seconds
@@ -53,7 +55,7 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def retry_after(response: Response | TransportError, wall_clock: float) -> float | None:
+def retry_after(response: Result, wall_clock: float) -> float | None:
     """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes; None for nonsense.
 
     `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and 503 alone.
@@ -174,13 +176,7 @@ class Retrier:
         return allowed
 
     def wait(
-        self,
-        why: str,
-        response: Response | TransportError | None = None,
-        *,
-        at_once: bool = False,
-        cause: str = CAUSE,
-        hint: str = HINT,
+        self, why: str, response: Result | None = None, *, at_once: bool = False, cause: str = CAUSE, hint: str = HINT
     ) -> None:
         """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though it counts as a wait.
 

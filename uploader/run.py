@@ -28,7 +28,7 @@ from uploader.retry import RetryPolicy
 from uploader.services.base import Outcome, Section
 from uploader.services.play.rehearsal import live_app
 from uploader.state.journal import Journal
-from uploader.state.sealed_store import make_seal_key
+from uploader.state.sealed_store import SealedStore, make_seal_key
 from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
 
@@ -150,9 +150,9 @@ class Run:
             self._reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
         # What was begun at one endpoint (an emulator) is nothing to go on with at another.
         whose = f"{account} at {inputs.api_endpoint}" if inputs.api_endpoint else account
-        platform = inputs.platform
-        owners = workspace_owners(platform.workspace)
-        return Journal(folder, key or b"", whose, self._clock.wall, self._reporter, platform.run, owners)
+        owners = workspace_owners(inputs.platform.workspace)
+        store = SealedStore(folder, key or b"", whose, self._clock.wall, self._reporter, owners)
+        return Journal(store, inputs.platform.run)
 
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
@@ -206,15 +206,14 @@ class Run:
 
     def _planned_steps(self) -> Plan | None:
         """The plan where its steps are a result: a release compares it with what is there, and says more."""
-        releasing = self._inputs.target in ("play", "play-rollout")
-        return self._plan if self._inputs.dry_run and not releasing else None
+        return self._plan if self._inputs.dry_run and self._inputs.target not in ("play", "play-rollout") else None
 
     def _page(self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
         """The summary. The service's tables in that of a rehearsal say that they are about the emulator."""
         sections = self._outcome.sections if self._outcome else self.engine.planned if self.engine else ()
-        steps = self._planned_steps()
+        if steps := self._planned_steps():
+            sections = (Section("Plan", ("Step",), tuple((line,) for line in steps.lines())), *sections)
         where = ", in the emulator" if self._inputs.rehearsal else ""
-        shown: tuple[Section, ...] = (steps.section(), *sections) if steps else sections
         report = summary.Report(
             headline=self._error.what if self._error else headline,
             target=self._inputs.target,
@@ -225,7 +224,7 @@ class Run:
             warnings=(*self._inputs.warnings, *(self._plan.prepared.warnings if self._plan else ())),
             error=self._error,
             links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
-            sections=tuple(replace(section, title=f"{section.title}{where}") for section in shown),
+            sections=tuple(replace(section, title=f"{section.title}{where}") for section in sections),
         )
         return summary.render(report, self._reporter.redactor)
 

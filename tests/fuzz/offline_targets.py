@@ -49,6 +49,7 @@ from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.rollout import recalled_look, step_since
 from uploader.state.journal import Journal, SessionRecord
+from uploader.state.sealed_store import SealedStore
 from uploader.transfer import resumable
 
 T = TypeVar("T")
@@ -247,7 +248,7 @@ def state_entries(data: bytes) -> None:
 
 def _journal(state: Path) -> Journal:
     reporter: Any = Silent()  # it follows no upload
-    return Journal(state, b"k" * 32, "account", time.time, reporter, JobRun("run"))
+    return Journal(SealedStore(state, b"k" * 32, "account", time.time, reporter), JobRun("run"))
 
 
 def edit_records(data: bytes) -> None:

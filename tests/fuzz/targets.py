@@ -195,7 +195,7 @@ def mail(data: bytes) -> None:
     people = {"To": (Address("Ann", addr_spec="ann@example.com"),)}
     stamp = mail_message.MessageIdentity(datetime(2026, 1, 1, tzinfo=timezone.utc), "0" * 32)
     with suppress(InputError):
-        composed = mail_message.compose(people, subject, stamp, text=text, attachments=attached)
+        composed = mail_message.compose(people, subject, stamp, text, "", attachments=attached)
         head = composed.split(b"\r\n\r\n", 1)[0].lower()
         assert b"\nbcc" not in head
         assert head.count(b"\nto:") + head.startswith(b"to:") == 1

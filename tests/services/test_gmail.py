@@ -225,7 +225,7 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
     words = " ".join(subject.split()) if len(subject.splitlines()) <= 1 else "x"
     attachment = ("".join(filter(str.isprintable, name)), "text/plain", b"x")
     people = {"From": author, "To": mail_message.addresses("b@example.com")}
-    data = mail_message.compose(people, words, STAMP, text=body, attachments=[attachment])
+    data = mail_message.compose(people, words, STAMP, body, "", attachments=[attachment])
     names = [
         line.partition(b":")[0] for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] not in b" \t"
     ]

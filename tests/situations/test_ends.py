@@ -23,6 +23,7 @@ from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolEr
 from uploader.inputs import JobRun
 from uploader.services.base import Dialect
 from uploader.state.journal import Journal
+from uploader.state.sealed_store import SealedStore
 
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
 DATA = data_of(4 * GRANULE + 5)
@@ -288,6 +289,5 @@ def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
 
 def journal(folder: Path) -> Journal:
     """The journal that a run and the next one share."""
-    return Journal(
-        folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter(), JobRun("run")
-    )
+    store = SealedStore(folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter())
+    return Journal(store, JobRun("run"))

@@ -19,6 +19,7 @@ from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_o
 from uploader.inputs import JobRun
 from uploader.services.base import Upload
 from uploader.state.journal import Journal, SessionOrigin, SessionRecord
+from uploader.state.sealed_store import SealedStore
 
 MIB = 1024 * KIB
 SIZE = 3 * MIB + 777  # bytes
@@ -43,7 +44,7 @@ class Books:
         """A journal as a new process would open it, once the one before has ended, or `beside` it."""
         if self._last and not beside:
             self._last.close()
-        journal = Journal(self.folder, key, account, lambda: self.now, self.reporter, RUN)
+        journal = Journal(SealedStore(self.folder, key, account, lambda: self.now, self.reporter), RUN)
         self._last = self._last if beside else journal
         return journal
 

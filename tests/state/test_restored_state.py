@@ -28,6 +28,7 @@ from uploader.inputs.table import TransferInputs
 from uploader.plan import make_plan
 from uploader.retry import RetryPolicy
 from uploader.state.journal import Journal
+from uploader.state.sealed_store import SealedStore
 from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import Engine
 
@@ -168,7 +169,7 @@ class World:
         clock = self.time.clock()
         clock.wall = lambda: BEGAN + self.time.now  # files bear the real time
         reporter, client = RecordingReporter(), FatedClient(fate)
-        journal = Journal(self._state, b"k" * 32, "me", clock.wall, reporter, run)
+        journal = Journal(SealedStore(self._state, b"k" * 32, "me", clock.wall, reporter), run)
         settings = TransferInputs(api_endpoint=self.emulator.url, chunk_size=GRANULE)
         api = ApiClient(client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings)
         engine = Engine(api, settings, journal, reporter)

@@ -26,6 +26,7 @@ from uploader.results import FileResult
 from uploader.retry import RetryPolicy
 from uploader.services.base import Context, Dialect, Endpoint, Flow, Outcome, Upload
 from uploader.state.journal import Journal, SessionRecord
+from uploader.state.sealed_store import SealedStore
 from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import Engine
 
@@ -82,14 +83,14 @@ class FakeLogin(Login):
 
 def forgetful_journal() -> Journal:
     """A journal that keeps nothing, as that of a run without a state folder."""
-    return Journal(None, b"", "", time.time, RecordingReporter(), JobRun(""))
+    return Journal(SealedStore(None, b"", "", time.time, RecordingReporter()), JobRun(""))
 
 
 class MemoryJournal(Journal):
     """A journal that two runs of a test share."""
 
     def __init__(self) -> None:
-        super().__init__(None, b"", "", time.time, RecordingReporter(), JobRun(""))
+        super().__init__(SealedStore(None, b"", "", time.time, RecordingReporter()), JobRun(""))
         self.entries: dict[Artifact, SessionRecord] = {}
 
     def find(self, job: Upload) -> SessionRecord | None:

@@ -145,8 +145,7 @@ class Access:
             return self.open(path)
         except NotOpened as refusal:
             meant = "" if os.path.lexists(path) else path_hint(name, self.workspace.root)
-            what = f"{printable(name)} {refusal}.{printable(meant)}"
-            raise InputError(Problem(self.input_name, what)) from None
+            raise InputError(Problem(self.input_name, f"{printable(name)} {refusal}.{printable(meant)}")) from None
 
     def objection(self, folder: Path) -> str:
         """Why a folder may not be listed, as the end of a sentence; empty when it may."""

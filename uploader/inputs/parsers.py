@@ -88,9 +88,6 @@ class Limit:
         return f"{self.metric} {self.value:g}x" if self.relative else f"{self.metric} {self.value * 100:g} %"
 
 
-# Text
-
-
 def is_reference(value: str) -> bool:
     """Whether whoever started the run did not replace a variable's name by what it holds."""
     return _REFERENCE.fullmatch(value) is not None
@@ -178,9 +175,6 @@ def items(value: str) -> tuple[str, ...]:
         accepted = "items separated by line breaks or commas, without dashes, brackets and quotes"
         raise InvalidValue("is written as YAML or JSON, or in quotes.", accepted)
     return tuple(found)
-
-
-# Words and numbers
 
 
 def boolean(value: str) -> bool:
@@ -273,9 +267,6 @@ def shard(value: str) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
-# Names that have a grammar
-
-
 def _fits(pattern: str, value: str) -> bool:
     """Whether the whole text has this form, in ASCII."""
     return len(value) <= MAX_LINE and re.fullmatch(pattern, value, re.ASCII) is not None
@@ -349,9 +340,6 @@ def endpoint(value: str) -> str:
     if scheme == "http" and not local:
         raise InvalidValue("would send the access token over the network unencrypted.", accepted)
     return value.rstrip("/")
-
-
-# Google Play
 
 
 def track(value: str) -> str:

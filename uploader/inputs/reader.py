@@ -29,7 +29,6 @@ OUTPUTS = (  # which GitLab sets in a later job
 OF_LOGIN = ("service-account", "impersonate-user")  # whether they fit is known once the login itself is right
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
 
-
 # By the name of an input, the places in which it stands and its text there; the first counts.
 Given = Mapping[str, Sequence[tuple[str, str]]]
 

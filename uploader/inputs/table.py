@@ -246,9 +246,7 @@ class StatusInputs(CommonInputs):
 
 @dataclass(frozen=True, repr=False)
 class ReleaseInputs(StatusInputs):
-    """What `play` reads, for one app. `lasting_state` says that somebody chose the state folder, and so keeps it from
-    release to release; `tag` is the one that the CI system builds.
-    """
+    """What `play` reads, for one app; `tag` is the one that the CI system builds, `lasting_state` as in `Inputs`."""
 
     release_name: str = _optional(PLAY, parsers.line, "", "The name of the release.", otherwise="the tag")
     whats_new: str = _optional(PLAY, parsers.text, "",

@@ -211,9 +211,6 @@ def _bytes(block: str) -> int:
     return len(block.encode("utf-8"))
 
 
-# Text from outside
-
-
 def text(outside: str) -> str:
     """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it.
 
@@ -258,7 +255,6 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
 
 
 # The timeline: when which bytes travelled, and when a file had to wait
-
 _UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))  # from so many seconds on, so many each
 _EVENTS = {  # by kind: the tags of the bar, and how the words in or beside it begin
     "sent": ("done, ", "{size} sent "),

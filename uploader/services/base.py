@@ -16,7 +16,7 @@ from uploader.errors import ApiError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.protocol.media import identifier
-from uploader.results import FileResult
+from uploader.results import FileResult, Results
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -237,11 +237,7 @@ class Context(Protocol):
         """Replaces the last upload's result by one with what its own response did not tell (an id, an error)."""
 
     def discarded(
-        self,
-        why: str,
-        files: frozenset[str] = frozenset(),
-        outputs: tuple[str, ...] = (),
-        among: Sequence[FileResult] | None = None,
+        self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = (), among: Results | None = None
     ) -> None:
         """Takes back what was uploaded, and `files` that were there before; `outputs` are no longer true.
 

@@ -99,9 +99,6 @@ def _methods() -> dict[str, dict[str, Any]]:
     return methods
 
 
-# The inputs against what a method declares
-
-
 def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -> Values:
     """The values as text, each parameter's in a tuple; everything that is wrong with them is added to `problems`."""
     known = {**STANDARD, **method.parameters}
@@ -163,9 +160,6 @@ def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, pr
         what = f"{kind} is not a type that {method.template.id} accepts."
         problems.add("metadata" if stated else "media-type", what, ", ".join(method.template.media_types))
     return kind
-
-
-# URL paths
 
 
 def placeholders(template: str) -> tuple[str, ...]:

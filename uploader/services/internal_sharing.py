@@ -27,8 +27,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], c
 def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
     known = file if file.manifest else inspect(file)
     manifest = known.manifest
-    if manifest is None:
-        raise InputError(Problem("files", f"{file.name} has no manifest."))
+    assert manifest, "`inspect` has read it"
     if packages and manifest.package not in packages:
         what = f"is {', '.join(packages)}, but {file.name} belongs to {manifest.package}."
         raise InputError(Problem("package-name", what, "the artifact's own, or nothing"))

@@ -32,6 +32,7 @@ from uploader.services import media_types
 from uploader.text import plural
 
 Attachment: TypeAlias = tuple[str, str, bytes]  # name, media type, content
+People: TypeAlias = Mapping[str, tuple[Address, ...]]  # by the name of a header
 
 # 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
@@ -57,6 +58,7 @@ _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
 _DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
 _BLANK_LINE = re.compile(rb"\r\n\r\n")
+_FOLD = re.compile(r"\r\n(?=[ \t])|\t")  # within a header, where it is no control character
 
 
 @dataclass(frozen=True)
@@ -223,13 +225,7 @@ def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Atta
 
 
 def compose(
-    people: Mapping[str, tuple[Address, ...]],
-    subject: str,
-    identity: MessageIdentity,
-    *,
-    text: str = "",
-    html: str = "",
-    attachments: Iterable[Attachment] = (),
+    people: People, subject: str, identity: MessageIdentity, text: str, html: str, attachments: Iterable[Attachment]
 ) -> bytes:
     """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and takes it out.
 
@@ -316,7 +312,7 @@ def _faults(message: bytes) -> Iterator[str]:
                 yield f"{has} a {name} header of more than {limit:,} bytes."
             # A file's name, for one, put together and decoded as RFC 2231 says.
             values = [collapse_rfc2231_value(text) for _, text in part.get_params([], name)] if structured else []
-            if any(map(_hides_control, (value, *values))):
+            if any(has_control(_FOLD.sub(" ", str(one))) for one in (value, *values)):
                 yield f"{has} a control character in its {name} header."
 
 
@@ -366,8 +362,3 @@ def has_control(text: str) -> bool:
             break
         text = decoded(text)
     return bool(_CONTROL.search(text))
-
-
-def _hides_control(value: object) -> bool:
-    """Whether a header's value holds a control character, perhaps in an encoded word; a fold of the header is none."""
-    return has_control(re.sub(r"\r\n(?=[ \t])|\t", " ", str(value)))

@@ -74,9 +74,8 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
     except (Interrupted, CredentialsError):
         raise
     except UploaderError as error:
-        context.warning(
-            f"{_UNKNOWN} {sentence(error.what)} Nor can it be told whether the service accepts the package."
-        )
+        said = sentence(error.what)
+        context.warning(f"{_UNKNOWN} {said} Nor can it be told whether the service accepts the package.")
     [result] = yield Batch((upload,))
     doubt = result.failure if isinstance(result.failure, OutcomeUnknown) else None
     if result.failure and (before is None or not doubt):

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection
 from dataclasses import astuple, dataclass
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from uploader.inputs import JobRun
-from uploader.reporting import Reporter
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
 
@@ -59,40 +56,27 @@ class SessionRecord:
 class Journal:
     """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
-    `seal_key` is any lasting secret, `account` names whose uploads these are, and at which endpoint, `run` is the run
-    that this process belongs to. An error of the disk never ends a run: the reporter warns of it, once.
+    `run` is the run that this process belongs to. An error of the disk never ends a run: the store warns of it, once.
     """
 
-    def __init__(
-        self,
-        folder: Path | None,
-        seal_key: bytes,
-        account: str,
-        wall_clock: Callable[[], float],
-        reporter: Reporter,
-        run: JobRun,
-        owners: Collection[int] = (),
-    ) -> None:
-        self._store = SealedStore(folder, seal_key, account, wall_clock, reporter, owners)
-        self._run = run
-        self._wall_clock = wall_clock
-        self._reporter = reporter
+    def __init__(self, store: SealedStore, run: JobRun) -> None:
+        self._store, self._run = store, run
 
     def find(self, job: Upload) -> SessionRecord | None:
         """The session that an earlier run began for the same file and method, if it can still live."""
-        found = self._store.read(self._store.name(_job_key(job)))
+        store, name = self._store, job.artifact.name
+        found = store.read(store.name(_job_key(job)))
         if found is None:
             return None
-        name = job.artifact.name
         same_file = found.get("file") == _file_key(job)
         if not same_file and (found["file"][0] != job.artifact.size or job.artifact.data is not None):
-            self._reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
+            store.reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
             return None
         origin = SessionOrigin(*found.pop("origin"))
-        age = self._wall_clock() - origin.time
+        age = store.wall_clock() - origin.time
         # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
         if age > job.endpoint.session_lifetime.total_seconds():
-            self._reporter.info(f"{name}: the session of an earlier run should have expired by now.")
+            store.reporter.info(f"{name}: the session of an earlier run should have expired by now.")
         run = self._run
         own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
         # An earlier version did not write down whether the last block was due.
@@ -102,7 +86,7 @@ class Journal:
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
-        origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._wall_clock())
+        origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._store.wall_clock())
         kept = {**vars(record), "origin": astuple(origin)}
         del kept["same_file"], kept["own_run"]
         place = {"file": _file_key(job), "path": job.endpoint.upload_path}

@@ -54,8 +54,8 @@ def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes 
 class SealedStore:
     """Sealed values by name.
 
-    `key` is 32 secret bytes, `purpose` what they are used for here. The folder may belong to this process's user and to
-    `owners`, other users by their number; without a folder nothing is kept.
+    `key` is any lasting secret, `purpose` names whose values these are, and at which endpoint. The folder may belong to
+    this process's user and to `owners`, other users by their number; without a folder nothing is kept.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class SealedStore:
         self._folder = folder or Path()
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
-        self._wall_clock = wall_clock
-        self._reporter = reporter
+        self.wall_clock = wall_clock
+        self.reporter = reporter
         self._lock: int | None = None  # the descriptor that holds it; without it nothing is read or kept
         self._ours = self._warned = False
         if folder:
@@ -117,7 +117,7 @@ class SealedStore:
                 os.close(lock)
                 if not isinstance(error, BlockingIOError):
                     raise
-                self._reporter.info(
+                self.reporter.info(
                     "Another run is using the state folder: this one neither continues nor keeps unfinished uploads. "
                     "Set `state-dir` to a folder of its own where runs overlap."
                 )
@@ -134,18 +134,18 @@ class SealedStore:
         for name, path in list(found.items())[:_MAX_FILES]:
             if not _OWN_NAMES.fullmatch(name):
                 continue
-            left_behind = path.suffix == ".new" or self._wall_clock() - path.lstat().st_mtime > _MAX_AGE
+            left_behind = path.suffix == ".new" or self.wall_clock() - path.lstat().st_mtime > _MAX_AGE
             if self._ours and left_behind:
                 path.unlink(missing_ok=True)
                 expired += path.suffix == ".sealed"
             elif path.suffix == ".sealed" and self._load(path.stem) is None:
                 unreadable += _set_aside(path)
         if expired:
-            self._reporter.info(
+            self.reporter.info(
                 f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
             )
         if unreadable:
-            self._reporter.warning(
+            self.reporter.warning(
                 f"{plural(unreadable, 'file')} in the state folder can't be opened and will be ignored: another "
                 "account, credential or endpoint left them, or they are damaged."
             )
@@ -167,7 +167,7 @@ class SealedStore:
             return None
         found = self._load(name)
         if found is None:
-            self._reporter.warning("A file in the state folder can't be opened and is ignored; the upload starts over.")
+            self.reporter.warning("A file in the state folder can't be opened and is ignored; the upload starts over.")
         return found
 
     def _load(self, name: str) -> dict[str, Any] | None:
@@ -223,7 +223,7 @@ class SealedStore:
                 self._warned = True
                 no_folder = isinstance(error, (FileExistsError, NotADirectoryError))
                 why = f"{self._folder} is not a folder" if no_folder else error.strerror or "input/output error"
-                self._reporter.warning(
+                self.reporter.warning(
                     f"Unfinished uploads can't be kept for the next run ({why}). Set `state-dir` to a writable folder."
                 )
 

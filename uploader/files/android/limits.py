@@ -13,7 +13,7 @@ from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 
-MAX_BYTES: Mapping[str, int] = {
+MAX_BYTES: Mapping[str, int] = {  # of the largest file of each kind
     "bundle": 53_687_091_200,  # discovery, edits.bundles.upload: 50 GiB
     "apk": 10_737_418_240,  # discovery, edits.apks.upload: 10 GiB
     "mapping": 2_097_152_000,  # discovery, edits.deobfuscationfiles.upload
@@ -23,7 +23,6 @@ MAX_BYTES: Mapping[str, int] = {
     "shared bundle": 10_737_418_240,  # discovery, internalappsharingartifacts.uploadbundle: 10 GiB
     "shared apk": 1_073_741_824,  # discovery, internalappsharingartifacts.uploadapk: 1 GiB
 }
-"""The largest file of each kind, in bytes."""
 
 MAX_RELEASE_NOTES = 500  # characters a language; help, "Prepare and roll out a release"
 MAX_RELEASE_NAME = 50  # characters; console

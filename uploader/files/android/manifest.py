@@ -118,6 +118,7 @@ def read_manifest(file: BinaryIO, name: str) -> Manifest:
 def _read(file: BinaryIO) -> Manifest:
     archive = Archive(file, _wanted)
     bundle = BUNDLE_CONFIG in archive.members
+    member, elements_of = (_BUNDLE_MANIFEST, proto_elements) if bundle else (_APK_MANIFEST, binary_elements)
     if bundle and _BUNDLE_MANIFEST not in archive.members:
         raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
     if not bundle and _APK_MANIFEST not in archive.members:
@@ -126,10 +127,7 @@ def _read(file: BinaryIO) -> Manifest:
         if _BUNDLE_MANIFEST in archive.members:
             what, hint = f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle."
         raise MalformedFile(what, hint)
-    if bundle:
-        elements = [*proto_elements(archive.read(_BUNDLE_MANIFEST))]
-    else:
-        elements = [*binary_elements(archive.read(_APK_MANIFEST))]
+    elements = [*elements_of(archive.read(member))]
     name, root = elements[0] if elements else ("", {})
     if name != "manifest":
         raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
@@ -193,7 +191,6 @@ def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
 
 
 # The native code. System V ABI, "Object Files" and "Program Header" (ELF-64); config.proto of bundletool.
-
 PAGE = 16384  # bytes
 _64_BIT = frozenset({"arm64-v8a", "x86_64", "riscv64"})
 _HEAD = 4096  # bytes: linkers write the program headers right behind the header, at most some twenty of 56 bytes
@@ -241,7 +238,6 @@ def segment_alignment(head: bytes) -> int | None:
 
 
 # Android's binary XML
-
 _XML, _POOL, _IDS, _START_ELEMENT, _END_ELEMENT = 0x0003, 0x0001, 0x0180, 0x0102, 0x0103
 _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
@@ -326,7 +322,6 @@ class _StringPool(dict[int, str]):
 
 
 # aapt2's protobuf XML
-
 _NODE_ELEMENT = 1
 _ELEMENT_NAME, _ELEMENT_ATTRIBUTE, _ELEMENT_CHILD = 3, 4, 5
 _NAMESPACE, _NAME, _TEXT, _RESOURCE_ID, _ITEM = 1, 2, 3, 5, 6  # of an attribute
