@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime, formatdate
 
@@ -13,7 +14,7 @@ from tests.support.transfer_harness import Bench, FakeTime
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
 from uploader.http.messages import Headers, Response, TransportError
-from uploader.retry import MAX_RETRY_AFTER, Retrier, RetryPolicy, Wait, backoff, next_wait, retry_after
+from uploader.retry import MAX_RETRY_AFTER, Retrier, RetryPolicy, Wait, backoff, retry_after
 from uploader.services.base import Context, Flow, Outcome, Sleep
 
 NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
@@ -77,14 +78,6 @@ def test_every_delay_stays_under_a_minute(attempt: int, fraction: float) -> None
     assert 1 <= backoff(attempt, fraction) < 60
 
 
-@pytest.mark.parametrize(
-    ("now", "asked", "seconds"), [(0, None, 1.0), (98.9, None, 1.0), (99, None, None), (95, 5, None), (94, 5, 5)]
-)
-def test_no_wait_passes_the_deadline(now: float, asked: float | None, seconds: float | None) -> None:
-    """A wait that would end at or after the deadline is not begun."""
-    assert next_wait(0, 5, time_left=100.0 - now, fraction=0.0, asked=asked) == seconds
-
-
 @given(
     st.text(max_size=60)
     | st.builds("{}, {} {} {} {}:{}:{} {}".format, *[st.text(max_size=4) | st.integers(-5, 99999)] * 8)
@@ -136,6 +129,18 @@ def test_at_once_skips_the_first_sleep_alone(operation: Operation) -> None:
         "Nothing was stored; trying again at once.",
         "Nothing was stored; trying again in 2.0 s (retry 2 of 5).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("now", "asked", "naps"), [(0, "", [1.0]), (98.9, "", [1.0]), (99, "", []), (95, "5", []), (94, "5", [5.0])]
+)
+def test_no_wait_passes_the_deadline(now: float, asked: str, naps: list[float]) -> None:
+    """A wait that would end at or after the deadline is not begun."""
+    operation = Operation(retry_deadline=100.0)
+    operation.time.now += now
+    with nullcontext() if naps else pytest.raises(TemporaryError):
+        operation.retrier.wait("busy", Response(503, Headers({"Retry-After": asked})))
+    assert operation.time.naps == naps
 
 
 def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:

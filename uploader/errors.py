@@ -37,6 +37,7 @@ class UploaderError(Exception):
     exit_code: int = 1
     title = "Upload failed"  # a word or two for the kind of failure
     code: str = "internal-error"
+    details: tuple[str, ...] = ()  # what happened in particular, where one sentence can't hold it: each a line
 
     def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(what)
@@ -47,11 +48,6 @@ class UploaderError(Exception):
 
     def __init_subclass__(cls, *, exit_code: int = 0, title: str = "", code: str = "") -> None:
         cls.exit_code, cls.title, cls.code = exit_code or cls.exit_code, title or cls.title, code or cls.code
-
-    @property
-    def details(self) -> tuple[str, ...]:
-        """What happened in particular, where one sentence can't hold it: each a line of its own."""
-        return ()
 
     def __str__(self) -> str:
         return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.hint))))
@@ -82,15 +78,11 @@ class InputError(UploaderError, exit_code=2, title="Invalid input", code="invali
         self.problems = problems
         names, what = list(dict.fromkeys(problem.name for problem in problems)), "".join(map(str, problems))
         if len(problems) > 1:
+            self.details = tuple(map(str, problems))
             what = f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {names[0]}."
         codes = {problem.code for problem in problems}
         code = codes.pop() if len(codes) == 1 else ""
         super().__init__(what, hint="Nothing was sent. Correct the inputs and run again.", code=code)
-
-    @property
-    def details(self) -> tuple[str, ...]:
-        """The mistakes, where they are several."""
-        return tuple(map(str, self.problems)) if len(self.problems) > 1 else ()
 
 
 class Problems:

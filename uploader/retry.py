@@ -78,20 +78,6 @@ def backoff(attempt: int, fraction: float) -> float:
     return min(math.ldexp(1.0, min(attempt, 16)), MAX_BACKOFF) + math.floor(fraction * 1001) / 1000
 
 
-def next_wait(
-    spent: int, max_retries: int, *, time_left: float, fraction: float, asked: float | None = None
-) -> float | None:
-    """Seconds to wait before the next attempt: what the server `asked` for, or else our own schedule; None: stop.
-
-    `spent` is how many waits were taken since the last progress, `max_retries` how many may be, `time_left` the seconds
-    until the run's deadline, which no wait may reach.
-    """
-    if spent >= max_retries:
-        return None
-    seconds = backoff(spent, fraction) if asked is None else asked
-    return seconds if seconds < time_left else None
-
-
 @dataclass(frozen=True)
 class Wait:
     """One wait before another attempt, reported before it begins: `why`, `seconds`, and its `number`."""
@@ -185,21 +171,20 @@ class Retrier:
         when no further wait is allowed, and `Interrupted` when the run is cancelled.
         """
         policy, now = self._policy, self._policy.clock.monotonic()
-        seconds: float | None = 0.0
-        if not at_once or self._spent:
+        sleeps, seconds = not at_once or self._spent > 0, 0.0
+        if sleeps:
             asked = None if response is None else retry_after(response, policy.clock.wall())
-            left, fraction = self._deadline - now, policy.clock.fraction()
-            seconds = next_wait(self._spent, policy.max_retries, time_left=left, fraction=fraction, asked=asked)
-        if seconds is None:
+            seconds = backoff(self._spent, policy.clock.fraction()) if asked is None else asked
+        if sleeps and (self._spent >= policy.max_retries or seconds >= self._deadline - now):
             policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
             code = response.code if isinstance(response, TransportError) else ""
             cause, hint = ADVICE.get(code, (cause, hint))
             raise TemporaryError(self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
-        if at_once and not self._spent:
-            policy.cancellation.check()
-        else:
+        if sleeps:
             policy.sleep(seconds)
+        else:
+            policy.cancellation.check()
         self._spent += 1
         self.retries += 1
 

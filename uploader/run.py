@@ -40,10 +40,7 @@ _BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dr
 
 
 class Run:
-    """One run as it goes, so that its end can be reported whatever happens.
-
-    The clock and the client are the system's own unless given. `engine` is None until the login is made.
-    """
+    """One run as it goes, so that its end can be reported; `engine` is None until the login is made."""
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from uploader.files.android import listing, manifest, map_ids, native, signature
 from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
 from uploader.files.android.map_ids import MAX_DEX
 from uploader.files.android.notes import inline_notes
+from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response
@@ -124,7 +125,7 @@ CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_5
 
 
 def map_id(data: bytes) -> object:
-    return map_ids.ids_of_dex(io.BytesIO(data))
+    return map_ids.ids_of_artifact(Artifact("a.apk", "a.apk", len(data), data=data))
 
 
 def inline(data: bytes) -> object:

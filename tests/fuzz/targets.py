@@ -25,6 +25,7 @@ from uploader.files.android import listing, manifest, map_ids, signatures
 from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
+from uploader.files.artifacts import Artifact
 from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parsers import InvalidValue
@@ -170,8 +171,8 @@ def map_id(data: bytes) -> None:
     """The beginning of a mapping, and a zip with dex files: ids that are short words, the same from either half."""
     for found in (map_ids.ids_of_mapping(data), map_ids.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in found)
-    with suppress(MalformedFile):
-        dex = map_ids.ids_of_dex(BytesIO(data))
+    with suppress(InputError):
+        dex = map_ids.ids_of_artifact(Artifact("a.apk", "a.apk", len(data), data=data))
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in dex)
         assert map_ids.same_build(dex, dex)
 

@@ -383,9 +383,8 @@ def version_files(value: str) -> FilesByVersion:
 
 def version_path(value: str) -> str:
     """A path, perhaps with `{version-code}`."""
-    return _with_placeholders(
-        value, (PLACEHOLDERS[0], PACKAGE), "a path, with `{version-code}` in it for several versions"
-    )
+    accepted = "a path, with `{version-code}` in it for several versions"
+    return _with_placeholders(value, (PLACEHOLDERS[0], PACKAGE), accepted)
 
 
 def _with_placeholders(value: str, known: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES) -> str:

@@ -1,7 +1,4 @@
-"""The table of inputs: each with its group, its parser, its default and what it means.
-
-Reading, `--help`, the actions' metadata, GitLab's component and the reference are all made from this table.
-"""
+"""The table of inputs: reading, `--help`, the actions' metadata, GitLab's component and reference are made of it."""
 
 # Without `annotations` from the future: the generators read the types of the fields as they are.
 

@@ -1,7 +1,4 @@
-"""Sends files to any upload method of Google's APIs, as the catalogue describes it.
-
-docs/TARGETS.md has the few rules beside it: the names of several files, the scope, what may be repeated.
-"""
+"""Sends files to any upload method of Google's APIs, by the catalogue and the few rules in docs/TARGETS.md."""
 
 from __future__ import annotations
 
@@ -85,17 +82,11 @@ def read_params(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         import yaml  # most runs have no params
 
-        class Loader(yaml.BaseLoader):
-            """Without aliases: a few lines of them can stand for gigabytes."""
-
-            def compose_node(self, parent: Any, index: int) -> Any:
-                if self.check_event(yaml.AliasEvent):
-                    raise yaml.YAMLError
-                return super().compose_node(parent, index)
-
         try:
+            if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+                raise yaml.YAMLError  # noqa: TRY301  # a few lines with aliases can stand for gigabytes
             # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was written.
-            value = yaml.load(text, Loader=Loader)  # noqa: S506 - it builds nothing but str, list and dict
+            value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds nothing but str, list and dict
         except (yaml.YAMLError, RecursionError, ValueError):
             raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):

@@ -37,10 +37,7 @@ MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to
 
 @dataclass(frozen=True)
 class ImageRule:
-    """What one image type accepts, in pixels: exactly `exact`, or each side from the least to the largest.
-
-    `square`, and `advised` pixels a side, are only asked for.
-    """
+    """What one image type accepts, in pixels: `exact`, or sides within limits; `advised` and `square` are asked for."""
 
     exact: tuple[int, int] | None = None
     min_side: int = 320

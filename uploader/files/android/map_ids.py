@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import BinaryIO
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.archive import Archive, input_errors
@@ -50,26 +49,21 @@ def ids_of_mapping(head: bytes) -> frozenset[str]:
 
 
 def ids_of_artifact(artifact: Artifact) -> frozenset[str]:
-    """The map ids in an APK or bundle. Raises InputError (`files`) where its dex files can't be read."""
+    """The map ids in the first dex file of an APK or bundle that has any. Raises InputError (`files`)."""
     with input_errors(artifact.name), artifact.reader() as file:
-        return ids_of_dex(file)
-
-
-def ids_of_dex(file: BinaryIO) -> frozenset[str]:
-    """The map ids in the first dex file of an APK or bundle that has any. Raises MalformedFile."""
-    archive = Archive(file, lambda name: _DEX.fullmatch(name) is not None)
-    left = MAX_DEX
-    for name in sorted(archive.members, key=lambda name: (not name.startswith(("base/", "classes")), len(name), name)):
-        kept, found = b"", set[str]()
-        for piece in archive.pieces(name, left):
-            left -= len(piece)
-            window = kept + piece
-            for match in islice(_MARKER.finditer(window), _MAX_MARKERS):
-                if b'"backend":"cf"' not in match[1]:  # of a library that was shrunk before the app was
-                    found.update(each.decode() for each in _MARKED.findall(match[1]))
-            kept = window[-_MAX_MARKER:]
-        if found:
-            return frozenset(found)
+        archive, left = Archive(file, lambda name: _DEX.fullmatch(name) is not None), MAX_DEX
+        names = sorted(archive.members, key=lambda name: (not name.startswith(("base/", "classes")), len(name), name))
+        for name in names:
+            kept, found = b"", set[str]()
+            for piece in archive.pieces(name, left):
+                left -= len(piece)
+                window = kept + piece
+                for match in islice(_MARKER.finditer(window), _MAX_MARKERS):
+                    if b'"backend":"cf"' not in match[1]:  # of a library that was shrunk before the app was
+                        found.update(each.decode() for each in _MARKED.findall(match[1]))
+                kept = window[-_MAX_MARKER:]
+            if found:
+                return frozenset(found)
     return frozenset()
 
 
