@@ -124,6 +124,14 @@ def test_faults_among_many_files_cost_none_of_them(begin: Begin) -> None:
     assert sorted(stored(job)) == sorted(digests.items())
 
 
+def test_a_login_that_fails_has_failed_for_every_file(begin: Begin) -> None:
+    """None of them asks for a token again, or waits for one."""
+    job = begin({"on": "oauth.token", "do": "status", "status": 503, "times": 99})
+    fill(job.workspace, 20, 10)
+    ended = job.run({**STORAGE, "files": "*.bin", "max-retries": "1"})
+    assert (ended.code, job.emulator.state()["requests"]["oauth.token"]) == (75, 2), ended.log
+
+
 def test_results_keep_the_order_of_the_files(begin: Begin) -> None:
     """However the uploads overtake one another, ids and results come as `files` names them."""
     job = begin({"on": "resumable.start", "do": "slow-answer", "seconds": 0.5})  # one of two is overtaken

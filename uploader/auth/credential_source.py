@@ -40,7 +40,6 @@ SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 MAX_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."
 PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
-ADDRESS = re.compile(r"[^\s@/?#]+@[^\s@/?#]+")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
 # A text that is surely a path and no secret: it ends as such files do, or names folders without a capital.
 PATH = re.compile(r"[\w @+.:~/\\-]{1,200}\.(?:json|txt|key|b64|base64)|(?:~|\.\.?)?(?:/[a-z0-9._-]{1,64}){2,}")
@@ -192,7 +191,7 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
         key, complaint = _repaired(info["private_key"])
         info = {**info, "private_key": key}
         problems += [complaint] if complaint else []
-    if kind == SERVICE_ACCOUNT and "`client_email`" not in absent and not ADDRESS.fullmatch(info["client_email"]):
+    if kind == SERVICE_ACCOUNT and "`client_email`" not in absent and "@" not in info["client_email"]:
         problems.append("`client_email` is not an e-mail address.")
     name = {EXTERNAL: "credential_source", IMPERSONATED: "source_credentials"}.get(kind, "")
     source: Any = info.get(name)
@@ -233,10 +232,9 @@ def principal(url: str) -> str:
 
 
 def _repaired(text: str) -> tuple[str, str]:
-    r"""A PEM key in its regular form, and what is wrong with it (empty when nothing is).
+    """A PEM key in its regular form, and what is wrong with it (empty when nothing is).
 
-    Line breaks written as the two characters `\n`, turned into blanks or lost are the usual damage on the way through
-    shells and secret stores. They carry no meaning in PEM (RFC 7468, section 2), so such a key is repaired.
+    Shells and secret stores damage line breaks, which carry no meaning in PEM (RFC 7468, section 2): they are repaired.
     """
     found = PEM.fullmatch(re.sub(r"(?<!\\)\\+[nr]", "\n", text).strip())
     if not found:

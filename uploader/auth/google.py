@@ -178,10 +178,7 @@ def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None
 
 
 def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
-    """What google-auth finds on this machine: gcloud's login elsewhere than usual, or a metadata server.
-
-    One short question to the metadata server at most: where none answers there is none. Raises CredentialsError.
-    """
+    """A gcloud login elsewhere than usual, or a metadata server's, which is asked once. Raises CredentialsError."""
     with suppress(Unavailable, UploaderError, *RAISED), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return google.auth.default(scopes=list(scopes), request=request)[0]
