@@ -197,7 +197,7 @@ class _Connection(HTTPConnection):
             found = poll.poll(max(deadline - time.monotonic(), 0) * 1000)
             if not found:
                 raise _Broken("no data was transferred within the time limit")
-            if self.incoming.has_begun():
+            if found[0][1] & ~select.POLLOUT and self.incoming.has_begun():
                 raise BrokenPipeError("answered before the body was sent")
             if found[0][1] & ~select.POLLIN:
                 with suppress(*_NO_BYTES_NOW):

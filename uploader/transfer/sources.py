@@ -26,7 +26,7 @@ from uploader.http.messages import Block, Span
 BLOCK = 1024 * 1024  # bytes read and handed on at once
 LARGE = 8 * 1024 * 1024  # bytes; above this a second thread for the digest pays
 _SAMPLE = 512 * 1024  # bytes
-_MAX_PENDING = 3  # blocks that may wait for their digest
+_MAX_PENDING = 2  # blocks that may wait for their digest; of more, freed memory goes back to the system, page by page
 _PROBE_INTERVAL = 0.05  # seconds between two looks whether a pipe has a writer
 
 
