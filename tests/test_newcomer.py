@@ -236,6 +236,3 @@ def test_a_closed_input_is_no_empty_stream(tmp_path: Path) -> None:
         UPLOADER_API_ENDPOINT="emulator",
     )
     assert done.returncode == 5, done.stdout + done.stderr
-
-
-# What is left behind

@@ -43,16 +43,12 @@ def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> N
     said = [line for line in everything.splitlines() if any(deed in line for deed in DEEDS)]
     if "dry-run" in more:
         assert said == []
+        outcome = "In the emulator: com.example.app 1.0 (42) passed the validation."
+        assert ended.log.splitlines()[-1] == f"Rehearsal, nothing was published. {outcome}"
     else:
         assert [re.sub("[0-9]+", "1", line) for line in said] == ["Committed edit 1 in the emulator."]
     assert (ended.outputs["committed"], ended.outputs.get("sent-for-review", "")) == ("false", "")
     assert TO_SEND not in everything
-
-
-def test_a_dry_run_in_a_rehearsal_says_once_that_nothing_was_published(job: Job) -> None:
-    """The last line begins with it."""
-    last = rehearsed(job, {**PLAY, "dry-run": "true"}).log.splitlines()[-1]
-    assert last == "Rehearsal, nothing was published. In the emulator: com.example.app 1.0 (42) passed the validation."
 
 
 def test_a_rehearsed_review_is_the_emulator_s(job: Job) -> None:

@@ -114,9 +114,6 @@ def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> No
     assert tables(second.summary)[0][1] == ["`out/app.aab`", "`1.0 (42)`", "5.0&#160;MiB", "sent, resumed at 2.0 MiB"]
 
 
-# The summary
-
-
 # Colours
 
 

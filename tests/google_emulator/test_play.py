@@ -67,28 +67,17 @@ def test_a_real_apk_is_read() -> None:
         read_identity(real_apk(SMALL), "apk")
 
 
-def test_another_commit_invalidates_an_edit(client: EmulatorClient) -> None:
-    """An edit that was opened before another one's commit can't be used any more."""
-    edit, other = client.edit(), client.edit()
+def test_an_edit_ends_by_its_commit_its_deletion_or_the_commit_of_another(client: EmulatorClient) -> None:
+    """Afterwards it can't be used any more, in Google's words for each."""
+    edit, other, deleted = client.edit(), client.edit(), client.edit()
+    assert client.request("DELETE", deleted).status == 204
+    assert commit(client, deleted).message == "This Edit has been deleted."
+    assert client.emulator.state()["edits"]["deleted"]
     assert commit(client, other).status == 200
+    assert commit(client, other).reason == "editAlreadyCommitted"
     reply = client.request("GET", edit)
     assert reply.status == 400
     assert reply.message.startswith("A change was made to the application outside of this Edit")
-
-
-def test_a_deleted_edit_is_gone(client: EmulatorClient) -> None:
-    """DELETE answers 204; afterwards Google says that the edit has been deleted."""
-    edit = client.edit()
-    assert client.request("DELETE", edit).status == 204
-    assert commit(client, edit).message == "This Edit has been deleted."
-    assert client.emulator.state()["edits"]["deleted"]
-
-
-def test_a_commit_happens_once(client: EmulatorClient) -> None:
-    """A second commit of the same edit is refused by its reason."""
-    edit = client.edit()
-    commit(client, edit)
-    assert commit(client, edit).reason == "editAlreadyCommitted"
 
 
 def test_unknown_and_forbidden_apps(start_emulator: StartEmulator) -> None:
@@ -192,25 +181,25 @@ def test_custom_tracks(start_emulator: StartEmulator) -> None:
     assert names == ["production", "beta", "alpha", "internal", "wear:beta", "friends"]
 
 
-def test_manual_review_wants_its_parameter(start_emulator: StartEmulator) -> None:
-    """Google's first refusal, word for word; the edit stays usable."""
-    client = start_emulator(review="manual")
-    edit = client.edit()
-    assert commit(client, edit).message == (
-        "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to "
-        "true. Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
-    )
-    assert commit(client, edit, "?changesNotSentForReview=true").status == 200
+NOT_SENT = "?changesNotSentForReview=true"
+BY_HAND = (
+    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
+    "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
+)
+BY_ITSELF = "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
 
 
-def test_automatic_review_forbids_it(start_emulator: StartEmulator) -> None:
-    """Google's opposite refusal, word for word; the edit stays usable."""
-    client = start_emulator(review="automatic")
+@pytest.mark.parametrize(
+    ("review", "wrong", "right", "words"), [("manual", "", NOT_SENT, BY_HAND), ("automatic", NOT_SENT, "", BY_ITSELF)]
+)
+def test_a_review_wants_its_parameter_or_forbids_it(
+    start_emulator: StartEmulator, review: str, wrong: str, right: str, words: str
+) -> None:
+    """Google's refusals, word for word; the edit stays usable."""
+    client = start_emulator(review=review)
     edit = client.edit()
-    assert commit(client, edit, "?changesNotSentForReview=true").message == (
-        "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
-    )
-    assert commit(client, edit).status == 200
+    assert commit(client, edit, wrong).message == words
+    assert commit(client, edit, right).status == 200
 
 
 def test_a_review_in_flight(start_emulator: StartEmulator) -> None:

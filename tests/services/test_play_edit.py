@@ -381,6 +381,3 @@ def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:
     engine = Engine(play)
     engine.run(release_job(retained=("2",), existing_edit="1"))
     assert (engine.outputs["committed"], play.live.tracks["internal"]) == ("true", [release(2)])
-
-
-# --- killed at any moment -------------------------------------------------------------------------------------------

@@ -6,26 +6,11 @@ import argparse
 import shutil
 import sys
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 
 from tests.soak.chaos import Chaos, Ledger
 
-FIGURES = (
-    *(
-        "releases",
-        "targets",
-        "runs",
-        "kills",
-        "real_kills",
-        "signals",
-        "jumps",
-        "rivals",
-        "faults",
-        "resumed",
-        "doubts",
-    ),
-    *("size", "received", "waited", "commits", "memory", "descriptors", "seconds", "codes", "wrong"),
-)
 SETTLED = 50  # releases after which memory is compared: until then libraries are still being loaded
 
 
@@ -49,7 +34,8 @@ def main() -> int:
 
 def page(ledger: Ledger, seed: int) -> str:
     """The figures in Markdown, a line each; sizes are in bytes, times in seconds."""
-    lines = (f"- {name}: {getattr(ledger, name)}" for name in FIGURES)
+    figures = (figure.name for figure in fields(ledger) if figure.name != "began")
+    lines = (f"- {name}: {getattr(ledger, name)}" for name in (*figures, "seconds"))
     return "\n".join(["# Reliability", "", f"Seed {seed}, written by `make soak`.", "", *lines, ""])
 
 

@@ -96,8 +96,7 @@ class Chaos:
         """Holds the server and the disk against what the release should have made of them."""
         ledger, state = self.ledger, job.emulator.state()
         wrong = one.wrong(state, most=most)
-        left = self._folder / f"{one.number}" / "workspace.private" / "uploader"
-        wrong += [f"left {path.name}" for path in left.glob("*.new")]
+        wrong += [f"left {path.name}" for path in job.state_folder.glob("*.new")]
         ledger.wrong += [f"release {one.number} ({one.inputs['target']}): {what}" for what in wrong]
         ledger.releases += 1
         ledger.targets[one.inputs["target"]] += 1
@@ -169,21 +168,17 @@ class Chaos:
         return code
 
     def _count(self, code: str, engine: Engine | None, job: Job, log: str) -> None:
+        ledger, results = self.ledger, engine.record.results if engine is not None else []
+        damaged = [result for result in results if isinstance(result.failure, IntegrityError)]
         with self._lock:
-            self._add(code, engine, secret_watch.leaks(job.emulator, {"the log": log.encode()}))
-
-    def _add(self, code: str, engine: Engine | None, leaks: list[str]) -> None:
-        ledger = self.ledger
-        ledger.runs += 1
-        ledger.codes[code] += 1
-        ledger.kills += code == "killed"
-        ledger.signals += code == "130"
-        if engine is not None:
-            ledger.resumed += any(result.resumed_from is not None for result in engine.record.results)
-            ledger.doubts += any(isinstance(result.failure, OutcomeUnknown) for result in engine.record.results)
-            mine = [result for result in engine.record.results if isinstance(result.failure, IntegrityError)]
-            ledger.wrong += [f"{result.path}: {result.error}" for result in mine if "changed during" in result.error]
-        ledger.wrong += leaks
+            ledger.runs += 1
+            ledger.codes[code] += 1
+            ledger.kills += code == "killed"
+            ledger.signals += code == "130"
+            ledger.resumed += any(result.resumed_from is not None for result in results)
+            ledger.doubts += any(isinstance(result.failure, OutcomeUnknown) for result in results)
+            ledger.wrong += [f"{result.path}: {result.error}" for result in damaged if "changed during" in result.error]
+            ledger.wrong += secret_watch.leaks(job.emulator, {"the log": log.encode()})
 
     # --- child processes ------------------------------------------------------------------------------------------
 
