@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.transfer_harness import DIALECTS, GRANULE, Bench, data_of, fault, job
+from tests.support.transfer_harness import DIALECTS, GRANULE, Bench, data_of, emulated, fault, job
 from uploader.services.base import Dialect
 
 DATA = data_of(2 * GRANULE + 500)
@@ -26,8 +25,7 @@ def test_two_multipart_requests_have_different_boundaries() -> None:
 def test_one_request_is_stored_identical(protocol: str, size: int) -> None:
     """Every edge of a size, in one request, is stored as it was."""
     data = data_of(size)
-    with Emulator() as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated(protocol=protocol) as bench:
         result = bench.send(job(data, metadata={"name": "x"} if protocol == "multipart" else None))
         assert (result.error, bench.stored(), bench.count(protocol)) == ("", [data], 1)
 
@@ -43,8 +41,7 @@ def test_the_token_goes_with_every_request_of_a_session(dialect: Dialect) -> Non
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_documented_waits_have_their_milliseconds(dialect: Dialect) -> None:
     """2^n seconds plus up to a second, drawn anew each time."""
-    with Emulator([fault("any", "status", status=500, times=3)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("any", "status", status=500, times=3)) as bench:
         draws = iter([0.0, 0.5, 0.999])
         bench.client.policy.clock.fraction = lambda: next(draws)
         assert bench.send(job(DATA, dialect)).error == ""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started, stored
 from tests.support.transfer_harness import (
     DIALECTS,
@@ -16,6 +15,7 @@ from tests.support.transfer_harness import (
     Bench,
     RecordingReporter,
     data_of,
+    emulated,
     fault,
     job,
 )
@@ -35,8 +35,7 @@ DATA = data_of(4 * GRANULE + 5)
 def test_an_undisturbed_upload_is_stored_once_and_identical(dialect: Dialect, chunk: int | None, size: int) -> None:
     """Whole or in chunks, at every edge of the granularity: as many requests as chunks, each byte once."""
     data = data_of(size)
-    with Emulator() as emulator:
-        bench = Bench(emulator, chunk=chunk)
+    with emulated(chunk=chunk) as bench:
         result = bench.send(job(data, dialect, metadata={"name": "x"}))
         assert (result.error, bench.stored(), result.bytes_resent) == ("", [data], 0)
         assert result.attempts == (1 if chunk is None else -(-size // chunk))
@@ -51,8 +50,7 @@ def test_the_file_is_never_uploaded_a_second_time(
     dialect: Dialect, trouble: dict[str, object], chunk: int | None
 ) -> None:
     """All bytes were stored and the answer is lost: the question brings the resource, one object was made."""
-    with Emulator([{"on": STEPS[dialect]["final"], **trouble}]) as emulator:
-        bench = Bench(emulator, chunk=chunk)
+    with emulated({"on": STEPS[dialect]["final"], **trouble}, chunk=chunk) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), result.bytes_resent) == ("", [DATA], 0)
         assert bench.fired() == [trouble["do"]]
@@ -64,8 +62,9 @@ def test_the_file_is_never_uploaded_a_second_time(
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_lost_session_is_begun_again_from_byte_0(dialect: Dialect, status: int, times: int) -> None:
     """404 and 410 in mid-upload: a new session, at most three times a file; one object is made."""
-    with Emulator([fault(STEPS[dialect]["put"], "session-lost", status=status, nth=2, times=times)]) as emulator:
-        bench = Bench(emulator, chunk=2 * GRANULE)
+    with emulated(
+        fault(STEPS[dialect]["put"], "session-lost", status=status, nth=2, times=times), chunk=2 * GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["session-lost"] * times)
         assert bench.count(STEPS[dialect]["start"]) == 1 + times
@@ -74,8 +73,7 @@ def test_a_lost_session_is_begun_again_from_byte_0(dialect: Dialect, status: int
 @BOTH
 def test_a_session_lost_four_times_is_temporary(dialect: Dialect) -> None:
     """After the third new session the run gives up with exit code 75."""
-    with Emulator([fault(STEPS[dialect]["put"], "session-lost", times=9)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["put"], "session-lost", times=9)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert (bench.count(STEPS[dialect]["start"]), bench.stored()) == (4, [])
@@ -85,8 +83,7 @@ def test_a_session_lost_four_times_is_temporary(dialect: Dialect) -> None:
 def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None:
     """The question itself is answered 404."""
     step = STEPS[dialect]
-    with Emulator([fault(step["put"], "reset", after=GRANULE), fault(step["query"], "session-lost")]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(step["put"], "reset", after=GRANULE), fault(step["query"], "session-lost")) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset", "session-lost"])
 
@@ -97,8 +94,7 @@ def test_a_session_found_lost_by_asking_is_begun_again(dialect: Dialect) -> None
 def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[str, object], chunk: int | None) -> None:
     """Everything was sent, the answer was lost, and then the session: a second effect is worse than an error."""
     step = STEPS[dialect]
-    with Emulator([{"on": step["final"], **trouble}, fault(step["query"], "session-lost")]) as emulator:
-        bench = Bench(emulator, chunk=chunk)
+    with emulated({"on": step["final"], **trouble}, fault(step["query"], "session-lost"), chunk=chunk) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.fired(), bench.stored()) == ([trouble["do"], "session-lost"], [DATA])
@@ -110,10 +106,9 @@ def test_what_may_be_there_is_not_begun_again(dialect: Dialect, trouble: dict[st
 def test_what_may_be_there_and_nobody_can_ask_is_not_begun_again(dialect: Dialect, status: int) -> None:
     """Everything was sent, the answer was lost, the query has none, and no state is kept for a later run to ask."""
     step = STEPS[dialect]
-    with Emulator(
-        [fault(step["final"], "answer-lost"), fault(step["query"], "status", status=status, times=99)]
-    ) as emulator:
-        bench = Bench(emulator)
+    with emulated(
+        fault(step["final"], "answer-lost"), fault(step["query"], "status", status=status, times=99)
+    ) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
         assert (bench.stored(), bench.count(step["start"])) == ([DATA], 1)
@@ -125,8 +120,7 @@ def test_what_was_turned_away_at_the_end_is_begun_again(dialect: Dialect, status
     """Everything was sent, and the answer says that nothing was done with it: the lost session leaves no doubt."""
     step = STEPS[dialect]
     turned_away = fault(step["final"], "status", status=status, after="end")
-    with Emulator([turned_away, fault(step["query"], "session-lost")]) as emulator:
-        bench = Bench(emulator)
+    with emulated(turned_away, fault(step["query"], "session-lost")) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["status", "session-lost"])
 
@@ -136,8 +130,7 @@ def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> Non
     """The last request failed, the server held only a part, and the session is lost later: nothing is there yet."""
     step = STEPS[dialect]
     lost = fault(step["put"], "session-lost", nth=2)
-    with Emulator([fault(step["final"], "reset", after="end", stored=GRANULE), lost]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(step["final"], "reset", after="end", stored=GRANULE), lost) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["reset", "session-lost"])
 
@@ -145,8 +138,7 @@ def test_a_server_that_holds_a_part_has_ended_the_doubt(dialect: Dialect) -> Non
 @BOTH
 def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
     """Started, finalised with nothing to send, stored with no bytes."""
-    with Emulator() as emulator:
-        bench = Bench(emulator)
+    with emulated() as bench:
         result = bench.send(job(b"", dialect))
         assert (result.error, bench.stored()) == ("", [b""])
         assert bench.count(STEPS[dialect]["final"]) == 1
@@ -155,8 +147,7 @@ def test_an_empty_file_is_an_upload_too(dialect: Dialect) -> None:
 @pytest.mark.parametrize("status", [400, 403, 500, 503])
 def test_final_with_an_error_is_the_end(status: int) -> None:
     """The session is called over: the first error is reported, and no 200 that would follow is believed."""
-    with Emulator([fault("goog.upload", "final-error", status=status, nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("goog.upload", "final-error", status=status, nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, "goog-upload"))
         assert isinstance(result.failure, ApiError)
         assert (bench.fired(), bench.count("goog"), bench.stored()) == (["final-error"], 3, [])
@@ -176,8 +167,7 @@ def test_final_at_the_start_is_a_refusal() -> None:
 def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(dialect: Dialect) -> None:
     """The resource that the question brings is checked like any other."""
     step = STEPS[dialect]
-    with Emulator([fault(step["final"], "answer-lost"), fault(step["query"], "wrong-digest")]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(step["final"], "answer-lost"), fault(step["query"], "wrong-digest")) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, IntegrityError)
         assert bench.fired() == ["answer-lost", "wrong-digest"]
@@ -186,8 +176,7 @@ def test_a_wrong_digest_is_found_when_completion_was_learnt_by_asking(dialect: D
 @BOTH
 def test_an_empty_answer_is_followed_by_the_question(dialect: Dialect) -> None:
     """The resource was lost on the way: asking returns it, and the upload is complete with it."""
-    with Emulator([fault(STEPS[dialect]["final"], "empty-body")]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["final"], "empty-body")) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["empty-body"])
         assert result.resource["sha256"] == result.sha256
@@ -281,8 +270,7 @@ def test_a_size_that_the_service_states_is_checked(dialect: Dialect, body: bytes
 def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
     """What ended the upload is the story, whatever happens to the good manners afterwards."""
     step = STEPS[dialect]
-    with Emulator([fault(step["put"], "range-beyond"), fault(step["cancel"], "reset")]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(step["put"], "range-beyond"), fault(step["cancel"], "reset"), chunk=GRANULE) as bench:
         assert isinstance(bench.send(job(DATA, dialect)).failure, ProtocolError)
         assert bench.fired() == ["range-beyond", "reset"]
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator import Emulator
 from tests.situations.test_ends import journal
 from tests.support.scripted_transport import finished, says, scripted, started, stored
-from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job, on_disk
+from tests.support.transfer_harness import GRANULE, Bench, data_of, emulated, fault, job, on_disk
 from uploader.errors import ApiError, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.services.base import Dialect
 
@@ -28,8 +27,7 @@ AT_ONCE_AND_FOUR_WAITS = [2.0, 4.0, 8.0, 16.0]
 @pytest.mark.parametrize("after", [0, "end"])
 def test_a_refused_request_of_a_live_session_is_followed_by_the_question(status: int, on: str, after: object) -> None:
     """The offset is asked at once, without a wait, and the upload goes on in the same session."""
-    with Emulator([fault(on, "status", status=status, headers=LIVES, after=after)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(on, "status", status=status, headers=LIVES, after=after), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.naps, bench.fired()) == ("", [DATA], [], ["status"])
         assert (bench.count("goog.start"), bench.count("goog.query"), result.retries) == (1, 1, 1)
@@ -38,8 +36,7 @@ def test_a_refused_request_of_a_live_session_is_followed_by_the_question(status:
 def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
     """The connection breaks, the question is answered 409: waits of the schedule, and the rest of the file."""
     refused = fault("goog.query", "status", status=409, headers=LIVES, times=2)
-    with Emulator([fault("goog.upload", "reset", after=GRANULE), refused]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("goog.upload", "reset", after=GRANULE), refused) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0, 4.0])
 
@@ -48,8 +45,7 @@ def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
 def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(status: int, tmp_path: Path) -> None:
     """Asked and sent to again and again without progress: exit 4 after `max-retries`, and the session is ended."""
     broken = fault("goog.upload", "status", status=status, headers=LIVES, nth=2, times=99, message="Not like this.")
-    with Emulator([broken]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE, journal=journal(tmp_path))
+    with emulated(broken, chunk=GRANULE, journal=journal(tmp_path)) as bench:
         result = bench.send(job(on_disk(tmp_path, DATA), B))
         assert isinstance(result.failure, ApiError)
         assert (result.failure.status, result.failure.exit_code) == (status, 4)
@@ -94,8 +90,7 @@ def test_a_live_session_may_not_go_back_twice() -> None:
 
 def test_active_alone_means_that_the_chunk_arrived() -> None:
     """No chunk is followed by a question; the last one is answered `final`."""
-    with Emulator([fault("goog.upload", "drop-header", name=RECEIVED, times=99)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("goog.upload", "drop-header", name=RECEIVED, times=99), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [])
         assert (result.attempts, bench.count("goog.query"), bench.fired()) == (5, 0, ["drop-header"] * 4)
@@ -123,16 +118,14 @@ def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
 
 def test_a_start_without_a_status_is_tried_again() -> None:
     """400 from something that is not the upload service: two waits of the schedule, then the upload."""
-    with Emulator([fault("goog.start", "status", status=400, times=2)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("goog.start", "status", status=400, times=2)) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0])
 
 
 def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
     """The schedule is the bound; then exit code 4 and what the server said, not a temporary failure."""
-    with Emulator([fault("goog.start", "status", status=400, times=99, message="No deployment.")]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("goog.start", "status", status=400, times=99, message="No deployment.")) as bench:
         result = bench.send(job(DATA, B))
         assert isinstance(result.failure, ApiError)
         assert (result.failure.exit_code, bench.naps) == (4, [1.0, 2.0, 4.0, 8.0, 16.0])
@@ -143,8 +136,7 @@ def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
 def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None:
     """With a status header it is the service's word, and nothing is tried again."""
     refused = fault("goog.start", "status", status=400, headers={STATUS: status}, message="No deployment.")
-    with Emulator([refused]) as emulator:
-        bench = Bench(emulator)
+    with emulated(refused) as bench:
         result = bench.send(job(DATA, B))
         assert isinstance(result.failure, ApiError)
         assert (bench.naps, bench.count("upload")) == ([], 1)
@@ -153,8 +145,7 @@ def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None
 def test_a_question_whose_answer_has_the_size_alone_goes_on_from_there() -> None:
     """A query's status is missing: nothing has ended, and all that remains goes out in one request."""
     lost = fault("goog.query", "drop-header", name=STATUS)
-    with Emulator([fault("goog.upload", "reset", after=GRANULE), lost]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("goog.upload", "reset", after=GRANULE), lost) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.count("goog.query")) == ("", [DATA], 1)
         assert (bench.naps, bench.count("goog.upload"), bench.count("goog.cancel")) == ([1.0], 2, 0)

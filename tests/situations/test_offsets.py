@@ -8,7 +8,7 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
 from uploader.errors import ProtocolError, TemporaryError
 from uploader.protocol.session import AUTO_CHUNK
 from uploader.services.base import Dialect
@@ -23,8 +23,7 @@ RECEIVED = "X-Goog-Upload-Size-Received"
 @pytest.mark.parametrize("kept", [0, 43, GRANULE, 3 * GRANULE + 1])
 def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, kept: int) -> None:
     """One wait, one question, and the rest from exactly where the server stands."""
-    with Emulator([fault(STEPS[dialect]["put"], "reset", after=4 * GRANULE, stored=kept)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["put"], "reset", after=4 * GRANULE, stored=kept)) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert (bench.fired(), bench.count(STEPS[dialect]["query"])) == (["reset"], 1)
@@ -36,8 +35,7 @@ def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, 
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -> None:
     """The chunk was stored and its answer lost: the next request is the question, not the chunk again."""
-    with Emulator([fault(STEPS[dialect]["put"], "answer-lost", nth=nth)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], "answer-lost", nth=nth), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["answer-lost"])
         assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (5, 0, 1)
@@ -48,8 +46,7 @@ def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -
 def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int) -> None:
     """The answer is read at once, the rest of 24 MiB stays unsent, and the upload goes on where the server stands."""
     data = os.urandom(24 << 20)
-    with Emulator([fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["status"])
         assert bench.naps == ([7.0] if status == 503 else [1.0])
@@ -59,8 +56,7 @@ def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int)
 @BOTH
 def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
     """A 403 that comes while the body is being sent is reported in the server's words, not as a broken pipe."""
-    with Emulator([fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")) as bench:
         result = bench.send(job(os.urandom(24 << 20), dialect))
         assert "Quota." in result.error
         assert (bench.naps, bench.stored(), result.attempts) == ([], [], 1)
@@ -70,8 +66,7 @@ def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
 def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
     """The connection broke under the answer: the question hears the cause, and the run ends with it."""
     refused = fault(STEPS[dialect]["query"], "status", status=403, message="Suspended.")
-    with Emulator([fault(STEPS[dialect]["put"], "reset", after=GRANULE), refused]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["put"], "reset", after=GRANULE), refused) as bench:
         result = bench.send(job(DATA, dialect))
         assert "Suspended." in result.error
         assert (bench.fired(), bench.stored()) == (["reset", "status"], [])
@@ -79,8 +74,7 @@ def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
 
 def test_308_without_a_range_to_a_chunk_asks() -> None:
     """The chunk was stored; the silence about it costs a question and no bytes."""
-    with Emulator([fault("resumable.put", "no-range", nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("resumable.put", "no-range", nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["no-range"])
         assert (result.bytes_resent, bench.count("resumable.query"), bench.naps) == (0, 1, [])
@@ -88,8 +82,7 @@ def test_308_without_a_range_to_a_chunk_asks() -> None:
 
 def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
     """The upload begins at byte 0 again, in the same session."""
-    with Emulator([fault("resumable.put", "reset", after=GRANULE, stored=0)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("resumable.put", "reset", after=GRANULE, stored=0)) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.count("resumable.start")) == ("", [DATA], 1)
         assert any("holds 0 B of" in text for text in bench.reporter.infos)
@@ -97,8 +90,7 @@ def test_308_without_a_range_to_the_question_means_nothing_is_stored() -> None:
 
 def test_a_server_that_never_tells_the_range_is_given_up() -> None:
     """Without any offset there is no progress: the budget ends it."""
-    with Emulator([fault("resumable", "no-range", times=1000)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("resumable", "no-range", times=1000), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
         assert result.failure is not None
         assert bench.stored() == []
@@ -109,8 +101,7 @@ def test_a_server_that_never_tells_the_range_is_given_up() -> None:
 @pytest.mark.parametrize("kept", [43, GRANULE - 1])
 def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(dialect: Dialect, kept: int) -> None:
     """The server's offset is no multiple of anything; lengths stay multiples of 256 KiB, and there is no hole."""
-    with Emulator([fault(STEPS[dialect]["put"], "short-store", stored=kept, nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], "short-store", stored=kept, nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
         assert result.bytes_resent == GRANULE - kept
@@ -120,8 +111,7 @@ def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(dialect: Dial
 def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(dialect: Dialect) -> None:
     """After a partial store `auto` goes on in chunks: what is sent again stays in proportion."""
     data = os.urandom(20 << 20)
-    with Emulator([fault(STEPS[dialect]["put"], "short-store", stored=GRANULE, times=4)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["put"], "short-store", stored=GRANULE, times=4)) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["short-store"] * 4)
         whole = 2 if dialect == "goog-upload" else 1  # whose documents send all that remains, once more
@@ -132,8 +122,7 @@ def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(d
 @pytest.mark.parametrize("kind", ["short-store", "reset"])
 def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(dialect: Dialect, kind: str) -> None:
     """Such progress would end only after as many requests as the file has bytes."""
-    with Emulator([fault(STEPS[dialect]["put"], kind, stored=1, times=1000)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], kind, stored=1, times=1000), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (isinstance(result.failure, TemporaryError), bench.stored()) == (True, [])
         assert bench.count("upload") < 20
@@ -142,8 +131,7 @@ def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(dialect: Diale
 @BOTH
 def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Dialect) -> None:
     """The server really lost bytes: they are sent again, and people hear of it."""
-    with Emulator([fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-backward"])
         assert len(bench.reporter.warnings) == 1
@@ -156,8 +144,7 @@ def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) ->
     """A server that loses bytes time after time is not trusted with a release; the session is cancelled."""
     step = STEPS[dialect]
     back = [fault(step["put"], "range-backward", to=GRANULE, nth=3), fault(step["put"], "range-backward", to=0, nth=5)]
-    with Emulator(back) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(*back, chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.stored(), bench.count(step["cancel"])) == (["range-backward"] * 2, [], 1)
@@ -166,8 +153,7 @@ def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) ->
 @BOTH
 def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) -> None:
     """To believe it would leave a hole; the session is cancelled and nothing is finished."""
-    with Emulator([fault(STEPS[dialect]["put"], "range-beyond", by=1)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], "range-beyond", by=1), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.stored()) == (["range-beyond"], [])
@@ -177,8 +163,7 @@ def test_an_offset_beyond_what_was_sent_is_a_protocol_error(dialect: Dialect) ->
 @pytest.mark.parametrize("start", [1, 42])
 def test_a_range_that_does_not_begin_at_0_is_a_protocol_error(start: int) -> None:
     """Bytes 1 to 42 are no prefix of the file."""
-    with Emulator([fault("resumable.put", "range-from", start=start)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("resumable.put", "range-from", start=start), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.stored(), bench.count("resumable.cancel")) == (["range-from"], [], 1)
@@ -195,8 +180,7 @@ def test_success_before_the_end_is_a_protocol_error(dialect: Dialect) -> None:
 
 def test_308_with_a_location_is_no_redirect() -> None:
     """The next chunk goes to the session, not to the address beside the Range."""
-    with Emulator([fault("resumable.put", "redirect-308", times=4)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("resumable.put", "redirect-308", times=4), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["redirect-308"] * 4)
         assert bench.count("any") == 6
@@ -205,8 +189,7 @@ def test_308_with_a_location_is_no_redirect() -> None:
 def test_a_query_without_a_status_is_a_protocol_error() -> None:
     """200 with neither X-Goog-Upload-Status nor a size is not the service's answer: nothing is concluded from it."""
     lost = fault("goog.query", "html", status=200)
-    with Emulator([fault("goog.upload", "reset", after=GRANULE), lost]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("goog.upload", "reset", after=GRANULE), lost) as bench:
         result = bench.send(job(DATA, "goog-upload"))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.stored()) == (["reset", "html"], [])
@@ -215,8 +198,7 @@ def test_a_query_without_a_status_is_a_protocol_error() -> None:
 def test_a_query_without_a_size_is_a_protocol_error() -> None:
     """`active` alone does not say where to go on."""
     lost = fault("goog.query", "drop-header", name=RECEIVED)
-    with Emulator([fault("goog.upload", "reset", after=GRANULE), lost]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault("goog.upload", "reset", after=GRANULE), lost) as bench:
         assert isinstance(bench.send(job(DATA, "goog-upload")).failure, ProtocolError)
         assert bench.stored() == []
 
@@ -225,8 +207,7 @@ def test_a_query_without_a_size_is_a_protocol_error() -> None:
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> None:
     """An HTML page with a 5xx says nothing of the session: wait, ask, go on."""
-    with Emulator([fault(STEPS[dialect]["put"], "html", status=status, nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], "html", status=status, nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert (bench.fired(), result.bytes_resent) == (["html"], 0)
@@ -234,8 +215,7 @@ def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> 
 
 def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None:
     """A page with 200 in place of the service's answer does not move the upload; the question does."""
-    with Emulator([fault("goog.upload", "html", status=200, nth=2)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault("goog.upload", "html", status=200, nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, "goog-upload"))
         assert (result.error, bench.stored(), bench.fired(), result.bytes_resent) == ("", [DATA], ["html"], 0)
 
@@ -254,7 +234,6 @@ def test_the_servers_granularity_is_kept(granularity: int) -> None:
 def test_after_a_retreat_every_chunk_is_progress(dialect: Dialect) -> None:
     """Eleven chunks are sent a second time without a fault: that is no trouble, and costs no wait of the budget."""
     data = data_of(14 * GRANULE)
-    with Emulator([fault(STEPS[dialect]["put"], "range-backward", to=0, nth=11)]) as emulator:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(fault(STEPS[dialect]["put"], "range-backward", to=0, nth=11), chunk=GRANULE) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [data], [])

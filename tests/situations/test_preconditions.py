@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from tests.support.transfer_harness import GRANULE, Bench, MemoryJournal, data_of, fault, in_memory
+from tests.support.transfer_harness import GRANULE, Bench, MemoryJournal, data_of, emulated, fault, in_memory
 from tests.support.transfer_harness import job as upload_of
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError
 from uploader.results import FileResult
@@ -53,8 +53,7 @@ def is_unknown(result: FileResult, *words: str) -> None:
 @pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 503}], ids=str)
 def test_a_lost_answer_is_found_in_the_object(protocol: str, trouble: dict[str, Any]) -> None:
     """Tried again, refused with 412, looked up: the first try did it, and nothing was written twice."""
-    with Emulator([{"on": protocol, **trouble}]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job())
         assert (result.error, bench.naps, result.attempts, bench.count(GET)) == ("", [1.0], 2, 1)
         assert (bench.stored(), result.id) == ([DATA], held(bench)["id"])
@@ -65,8 +64,7 @@ def test_a_lost_answer_is_found_in_the_object(protocol: str, trouble: dict[str, 
 @pytest.mark.parametrize("trouble", [{"do": "status", "status": 503}, NOT_STORED], ids=str)
 def test_a_try_that_had_no_effect_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
     """The second try is obeyed, so there is nothing to look up."""
-    with Emulator([{"on": protocol, **trouble}]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job())
         assert (result.error, bench.stored(), bench.count(GET)) == ("", [DATA], 0)
 
@@ -160,8 +158,7 @@ def test_an_object_that_does_not_show_its_bytes_is_no_success(trouble: dict[str,
 
 def test_the_look_is_tried_again() -> None:
     """A service that fails for now is asked once more."""
-    with Emulator([fault("simple", "answer-lost"), fault(GET, "status", status=503)]) as emulator:
-        bench = Bench(emulator, protocol="simple")
+    with emulated(fault("simple", "answer-lost"), fault(GET, "status", status=503), protocol="simple") as bench:
         assert (bench.send(job()).error, bench.naps) == ("", [1.0, 2.0])
 
 
@@ -169,8 +166,7 @@ def test_the_look_is_tried_again() -> None:
 def test_a_session_that_was_forgotten_after_its_work_is_looked_up(forgotten: int) -> None:
     """The last answer was lost, then the session; the new one is refused with 412, and the object tells."""
     lost = [fault("resumable.final", "answer-lost"), fault("resumable.query", "session-lost", status=forgotten)]
-    with Emulator(lost) as emulator:
-        bench = Bench(emulator, protocol="resumable")
+    with emulated(*lost, protocol="resumable") as bench:
         result = bench.send(job())
         assert (result.error, bench.stored(), bench.count(GET)) == ("", [DATA], 1)
         assert (result.id, bench.count("resumable.start")) == (held(bench)["id"], 2)
@@ -183,8 +179,7 @@ def test_412_after_a_lost_last_answer_is_looked_up_wherever_it_comes(step: str) 
     if step == "resumable.start":
         lost[1]["nth"] = 2
         lost.append(fault("resumable.query", "session-lost"))
-    with Emulator(lost) as emulator:
-        bench = Bench(emulator, protocol="resumable")
+    with emulated(*lost, protocol="resumable") as bench:
         result = bench.send(job())
         assert (result.error, bench.stored(), bench.count(GET)) == ("", [DATA], 1)
 

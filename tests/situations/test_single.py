@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.scripted_transport import says, scripted
-from tests.support.transfer_harness import GRANULE, Bench, data_of, fault, job
+from tests.support.transfer_harness import GRANULE, Bench, data_of, emulated, fault, job
 from uploader.errors import ApiError, OutcomeUnknown, ProtocolError
 
 DATA = data_of(2 * GRANULE)
@@ -24,8 +23,7 @@ ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])
 )
 def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[str, Any]) -> None:
     """The method has an effect and the answer is lost: exit code 4, one request, and words that say so."""
-    with Emulator([{"on": protocol, **trouble}]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, OutcomeUnknown)
         assert (result.failure.exit_code, bench.fired(), bench.count("upload"), bench.naps) == (
@@ -41,8 +39,7 @@ def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[st
 @pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status", "status": 503}], ids=str)
 def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
     """Where the same request twice leaves one effect, it is tried again after a wait."""
-    with Emulator([{"on": protocol, **trouble}]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job(DATA, idempotent=True))
         assert (result.error, bench.naps, result.attempts, bench.fired()) == ("", [1.0], 2, [trouble["do"]])
         assert bench.stored()[-1] == DATA
@@ -52,8 +49,7 @@ def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, A
 @pytest.mark.parametrize("status", [408, 429])
 def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) -> None:
     """408 and 429 come before anything is carried out, so nothing happens twice."""
-    with Emulator([fault(protocol, "status", status=status, after="end")]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated(fault(protocol, "status", status=status, after="end"), protocol=protocol) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
 
@@ -62,8 +58,7 @@ def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) 
 def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> None:
     """An error that comes while 24 MiB are on their way is about a request that the server does not have."""
     data = os.urandom(24 << 20)
-    with Emulator([fault(protocol, "status", status=503, after=GRANULE)]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated(fault(protocol, "status", status=503, after=GRANULE), protocol=protocol) as bench:
         result = bench.send(job(data))
         assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == ("", True, ["status"], [1.0])
 
@@ -71,8 +66,7 @@ def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> No
 @ONE_REQUEST
 def test_an_expired_token_is_renewed_once(protocol: str) -> None:
     """A 401 was turned away, so the request may be sent again with a fresh token."""
-    with Emulator([fault(protocol, "token-expired", after="end")]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated(fault(protocol, "token-expired", after="end"), protocol=protocol) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.login.renewals, bench.naps) == ("", [DATA], 1, [])
 
@@ -81,8 +75,7 @@ def test_an_expired_token_is_renewed_once(protocol: str) -> None:
 @pytest.mark.parametrize("status", [400, 403, 404, 413])
 def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
     """No repeat, and the service's own message."""
-    with Emulator([fault(protocol, "status", status=status, message="Too much.")]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated(fault(protocol, "status", status=status, message="Too much."), protocol=protocol) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, ApiError)
         assert "Too much." in result.error
@@ -92,8 +85,7 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
 @ONE_REQUEST
 def test_success_without_a_resource_is_none(protocol: str) -> None:
     """A page or nothing in place of the resource is no success."""
-    with Emulator([fault(protocol, "html", status=200)]) as emulator:
-        bench = Bench(emulator, protocol=protocol)
+    with emulated(fault(protocol, "html", status=200), protocol=protocol) as bench:
         assert isinstance(bench.send(job(DATA)).failure, ProtocolError)
 
 

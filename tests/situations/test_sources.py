@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.scripted_transport import finished, scripted, silent, started, stored
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
 from uploader.errors import TemporaryError
 from uploader.files.artifacts import Artifact, identity
 from uploader.services.base import Dialect
@@ -47,8 +46,7 @@ def _fill(path: Path, data: bytes) -> None:
 def test_a_stream_of_unknown_size_arrives_whole(dialect: Dialect, size: int, chunk: int | None, tmp_path: Path) -> None:
     """Whatever its length, also nothing at all and exactly one chunk, it is stored once and identical."""
     data = data_of(size)
-    with Emulator() as emulator, pipe(tmp_path, data) as stream:
-        bench = Bench(emulator, chunk=chunk)
+    with emulated(chunk=chunk) as bench, pipe(tmp_path, data) as stream:
         result = bench.send(job(stream, dialect))
         assert (result.error, bench.stored(), result.bytes) == ("", [data], size)
         assert result.resource["sha256"] == result.sha256
@@ -71,8 +69,7 @@ def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: 
 def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path: Path) -> None:
     """What the server has not confirmed is still held: it is sent again from the server's offset."""
     broken = fault(STEPS[dialect]["put"], "reset", after="end", stored=43, nth=nth)
-    with Emulator([broken]) as emulator, pipe(tmp_path, DATA) as stream:
-        bench = Bench(emulator, chunk=GRANULE)
+    with emulated(broken, chunk=GRANULE) as bench, pipe(tmp_path, DATA) as stream:
         result = bench.send(job(stream, dialect))
         assert bench.fired() == ["reset"]
         assert (result.error, bench.stored()) == ("", [DATA])
@@ -89,8 +86,10 @@ def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Pat
 
 def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(dialect: Dialect, tmp_path: Path) -> None:
     """The session was lost after bytes had left the pipe: nobody has them any more, and people are told."""
-    with Emulator([fault(STEPS[dialect]["put"], "session-lost", nth=3)]) as emulator, pipe(tmp_path, DATA) as stream:
-        bench = Bench(emulator, chunk=GRANULE)
+    with (
+        emulated(fault(STEPS[dialect]["put"], "session-lost", nth=3), chunk=GRANULE) as bench,
+        pipe(tmp_path, DATA) as stream,
+    ):
         result = bench.send(job(stream, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert "second time" in result.error

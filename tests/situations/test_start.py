@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, fault, job
+from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
 from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
 from uploader.services.base import Dialect
 
@@ -28,8 +27,7 @@ TRANSIENT = [
 @pytest.mark.parametrize("trouble", TRANSIENT, ids=str)
 def test_a_start_that_fails_for_now_is_tried_again(dialect: Dialect, trouble: dict[str, object]) -> None:
     """5xx, 408, 429, a rate limit or a broken connection: two waits of the schedule, then the upload."""
-    with Emulator([{"on": STEPS[dialect]["start"], "times": 2, **trouble}]) as emulator:
-        bench = Bench(emulator)
+    with emulated({"on": STEPS[dialect]["start"], "times": 2, **trouble}) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0])
         assert bench.fired() == [trouble["do"]] * 2
@@ -38,8 +36,7 @@ def test_a_start_that_fails_for_now_is_tried_again(dialect: Dialect, trouble: di
 
 def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
     """Five waits, 31 s in all, then exit code 75."""
-    with Emulator([fault(STEPS[dialect]["start"], "status", status=503, times=6)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["start"], "status", status=503, times=6)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (75, [1.0, 2.0, 4.0, 8.0, 16.0], [])
@@ -49,8 +46,7 @@ def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
 def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, status: int) -> None:
     """No second try, and the service's message reaches people."""
     said = {"message": "Not today.", "headers": {"X-Goog-Upload-Status": "final"}}
-    with Emulator([fault(STEPS[dialect]["start"], "status", status=status, **said)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["start"], "status", status=status, **said)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ApiError)
         assert (result.failure.status, result.failure.exit_code) == (status, 4)
@@ -61,8 +57,7 @@ def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, 
 def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
     """401 fetches a fresh token; a second 401 is about the credentials, exit code 3."""
     for times, ending in ((1, None), (2, CredentialsError)):
-        with Emulator([fault(STEPS[dialect]["start"], "token-expired", times=times)]) as emulator:
-            bench = Bench(emulator)
+        with emulated(fault(STEPS[dialect]["start"], "token-expired", times=times)) as bench:
             result = bench.send(job(DATA, dialect))
             assert bench.fired() == ["token-expired"] * times
             assert (bench.login.renewals, bench.naps) == (1, [])
@@ -82,8 +77,7 @@ def test_a_start_without_a_valid_token_renews_it_once(dialect: Dialect) -> None:
 )
 def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -> None:
     """Neither the token nor a byte leaves for another scheme, host or port."""
-    with Emulator([fault(STEPS[dialect]["start"], "foreign-session", origin=origin)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["start"], "foreign-session", origin=origin)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, UntrustedHost)
         assert (bench.fired(), bench.count("upload"), result.attempts) == (["foreign-session"], 1, 0)
@@ -107,8 +101,7 @@ def test_a_session_that_is_no_upload_is_refused(dialect: Dialect, path: str) -> 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_at_the_start_is_not_followed(dialect: Dialect, status: int) -> None:
     """Whatever kind of redirect it is, the token stays where it was sent."""
-    with Emulator([fault(STEPS[dialect]["start"], "redirect", status=status)]) as emulator:
-        bench = Bench(emulator)
+    with emulated(fault(STEPS[dialect]["start"], "redirect", status=status)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ProtocolError)
         assert (bench.fired(), bench.count("any")) == (["redirect"], 1)

@@ -7,8 +7,8 @@ made up, so that a wait of a minute is written down instead of slept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -224,6 +224,13 @@ class Bench:
     def stored(self) -> list[bytes]:
         """The content of every object that was made."""
         return [Path(one["file"]).read_bytes() for one in self.state()["objects"]]
+
+
+@contextmanager
+def emulated(*faults: dict[str, Any], **settings: Any) -> Iterator[Bench]:
+    """A bench with these settings against an emulator with these faults."""
+    with Emulator(list(faults)) as emulator:
+        yield Bench(emulator, **settings)
 
 
 def fault(on: str, do: str, **options: Any) -> dict[str, Any]:
