@@ -37,6 +37,7 @@ class UploaderError(Exception):
     exit_code: int = 1
     title = "Upload failed"  # a word or two for the kind of failure
     code: str = "internal-error"
+    unanswered = False  # only an `Interrupted` is ever that
     details: tuple[str, ...] = ()  # what happened in particular, where one sentence can't hold it: each a line
 
     def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
@@ -203,8 +204,10 @@ class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
         name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
         super().__init__(f"Stopped by {name}.", hint="Run again.")
         self.signal_number = signal_number
-        self.unanswered = False
         self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")
+
+
+SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 
 
 def missing_module(error: ImportError) -> UploaderError:

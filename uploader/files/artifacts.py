@@ -19,17 +19,7 @@ from typing import TypeAlias
 
 from uploader.errors import InputError, IntegrityError, Problem, Problems
 from uploader.files.android.manifest import Manifest, read_manifest
-from uploader.files.workspace import (
-    ANYWHERE,
-    LOGIN_FILE,
-    Access,
-    NotOpened,
-    Workspace,
-    is_login_file,
-    path_hint,
-    printable,
-    reason,
-)
+from uploader.files.workspace import ANYWHERE, LOGIN_FILE, Access, NotOpened, Workspace, path_hint, printable, reason
 
 STREAM = "-"
 _WILDCARD = re.compile(r"[*?\[]")
@@ -223,7 +213,7 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
     if stat.S_ISDIR(status.st_mode):
         return None
     real, regular = os.path.realpath(path), stat.S_ISREG(status.st_mode)
-    objection = LOGIN_FILE if is_login_file(path.name) else workspace.objection(real, status)
+    objection = workspace.objection(real, status, name=path.name)
     if objection == LOGIN_FILE and not exact:
         return None
     if objection != LOGIN_FILE and not (regular or stat.S_ISFIFO(status.st_mode)):

@@ -68,15 +68,15 @@ class Workspace:
         """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound."""
         return Access(self, input_name, "" if folder is None else self.lexical(folder))
 
-    def objection(self, real: str, status: os.stat_result, folder: str = "") -> str:
-        """Why the file with this real path may not be opened, as the end of a sentence; empty when it may."""
+    def objection(self, real: str, status: os.stat_result, folder: str = "", name: str = "") -> str:
+        """Why the file with this real path, or this name, may not be opened, as the end of a sentence; else empty."""
         inside = real == self.real or real.startswith(below(self.real))
-        names = [name.casefold() for name in real[len(self.real) if inside else 0 :].split("/")]
-        if is_login_file(names[-1]):
+        names = [part.casefold() for part in real[len(self.real) if inside else 0 :].split("/")]
+        if any(fnmatchcase(each, _LOGIN_FILES) for each in (names[-1], name)):
             return LOGIN_FILE
         if real in self._secrets or _inode(status) in self._secrets:
             return _CREDENTIALS
-        if any(name in {".git", ".ssh"} or name.startswith(".env") for name in names) or real.startswith("/proc/"):
+        if any(part in {".git", ".ssh"} or part.startswith(".env") for part in names) or real.startswith("/proc/"):
             return _NEVER
         if not (inside or self.allow_outside):
             return _OUTSIDE
@@ -166,11 +166,6 @@ def printable(name: str) -> str:
 def reason(error: Exception) -> str:
     """What the system says in its own words; never the exception's text, which may repeat a whole hostile name."""
     return (error.strerror or "it can't be read") if isinstance(error, OSError) else "it is not a valid path"
-
-
-def is_login_file(name: str) -> bool:
-    """Whether a file of this name is one that a login action leaves behind."""
-    return fnmatchcase(name, _LOGIN_FILES)
 
 
 def _check_kind(status: os.stat_result, *, pipe: bool) -> None:

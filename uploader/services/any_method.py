@@ -44,7 +44,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, media_type: str, params: str
         raise InputError(Problem("target", what, "a method of docs/METHODS.md."))
     problems = Problems()
     given = problems.collect(lambda: read_params(params))
-    resource = problems.collect(lambda: batch.read_metadata(metadata)) or {}
+    resource = batch.read_metadata(metadata, problems)
     values = {} if given is None else catalogue.check_params(method, given, problems)
     # Drive does without a name; whatever else takes one requires it.
     name_field = "" if inputs.upload_protocol == "simple" and method.id.startswith("drive.") else method.name_field

@@ -12,17 +12,7 @@ from functools import partial
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from uploader.errors import (
-    ApiError,
-    CredentialsError,
-    InputError,
-    Interrupted,
-    OutcomeUnknown,
-    Problem,
-    Problems,
-    ProtocolError,
-    UploaderError,
-)
+from uploader.errors import ApiError, CredentialsError, OutcomeUnknown, Problems, ProtocolError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
@@ -64,16 +54,18 @@ def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> N
         problems.add("files", wrong, "a pattern that matches one file")
 
 
-def read_metadata(text: str) -> dict[str, Any]:
-    """The JSON object in the input `metadata`. Raises InputError."""
+def read_metadata(text: str, problems: Problems) -> dict[str, Any]:
+    """The JSON object in the input `metadata`; an empty one, and a problem, for anything else."""
     try:
         value = json.loads(text or "{}")
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # Python reads NaN and half a surrogate pair
+        wrong = "is not a map."
     except (ValueError, RecursionError):
-        raise InputError(Problem("metadata", "is not JSON.", "a JSON object")) from None
-    if not isinstance(value, dict):
-        raise InputError(Problem("metadata", "is not a map.", "a JSON object"))
-    return value
+        value, wrong = None, "is not JSON."
+    if isinstance(value, dict):
+        return value
+    problems.add("metadata", wrong, "a JSON object")
+    return {}
 
 
 def check(upload: Upload, protocol: str, problems: Problems) -> None:
@@ -200,7 +192,7 @@ def send_metadata(
         call = Call(method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what)
         response: dict[str, Any] = yield call
     except UploaderError as error:
-        if unanswered(error) and not endpoint.idempotent:
+        if error.unanswered and not endpoint.idempotent:
             error.hint = f"It is not known whether {what} took effect. {_CHECK}"
         else:
             context.remember(key, None)
@@ -211,11 +203,6 @@ def send_metadata(
         raise ProtocolError(f"The service answered {what} without the id of what it made.", hint=_CHECK)
     context.publish({}, ids=(named,))  # no upload tells it
     return response
-
-
-def unanswered(error: UploaderError) -> bool:
-    """Whether a signal ended the run between a whole request and its response: what it asked may have been done."""
-    return isinstance(error, Interrupted) and error.unanswered
 
 
 def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:

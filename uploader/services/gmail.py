@@ -17,16 +17,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
 
-from uploader.errors import (
-    ApiError,
-    CredentialsError,
-    InputError,
-    Interrupted,
-    Problem,
-    Problems,
-    TemporaryError,
-    UploaderError,
-)
+from uploader.errors import SESSION_KEPT, ApiError, InputError, Problem, Problems, UploaderError
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import MailInputs
@@ -41,7 +32,6 @@ _Send: TypeAlias = Callable[[Context], _Response]
 
 _MEDIA = "message/rfc822"
 _HELD = "the message in metadata"
-_SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 # By `gmail-action`: the method, what will be done with the mail, and what was done, in words.
 _ACTIONS = {
     "send": ("messages.send", "Send", "Mail sent"),
@@ -119,7 +109,7 @@ def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
     It is Gmail's Message, or the Draft that a message stands in. Told here is what Gmail would pass over in silence.
     """
     method, problems = _ACTIONS[inputs.gmail_action][0], Problems()
-    resource, draft = batch.read_metadata(inputs.metadata), method.startswith("drafts.")
+    resource, draft = batch.read_metadata(inputs.metadata, problems), method.startswith("drafts.")
     for name in ("threadId", "labelIds", "raw") if draft else ("message",):
         if name in resource:
             accepted = '{"message": {"threadId": "…"}} for a draft, {"threadId": "…"} for a message'
@@ -174,7 +164,7 @@ def _send(
     try:
         result: FileResult = yield upload
     except UploaderError as error:
-        if not (isinstance(error, _SESSION_KEPT) if in_session else batch.unanswered(error)):
+        if not (isinstance(error, SESSION_KEPT) if in_session else error.unanswered):
             context.remember(key, None)  # a mail that is sent after this is another one
         raise
     context.remember(key, None)

@@ -27,7 +27,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, resource_id: str, image_type
     problems = Problems()
     batch.require(problems, resource_id=resource_id, image_type=image_type)
     # The image's resource as it was given, if it was; it may not speak of another image. Alone it needs no file.
-    resource = problems.collect(lambda: batch.read_metadata(metadata)) or {}
+    resource = batch.read_metadata(metadata, problems)
     if files or not resource:
         batch.require_one(files, "Play Games", problems)
     asked = {"resourceId": ("resource-id", resource_id), "imageType": ("image-type", image_type)}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.errors import SESSION_KEPT, ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.hosts import trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
@@ -37,7 +37,6 @@ from uploader.transfer.api_client import refusal, require_trusted
 from uploader.transfer.sources import BLOCK, FileSource
 from uploader.transfer.upload import FileUpload
 
-_RESUMABLE = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 _KEPT = "What the server has stored is kept, and the next run continues from there."
 
 _SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
@@ -69,7 +68,7 @@ class Resumable:
         try:
             while not self._session.over:
                 self._step()
-        except _RESUMABLE as error:
+        except SESSION_KEPT as error:
             self._keep()
             unconfirmed_for_good = self._session.state is State.UNCONFIRMED and not self._kept
             if unconfirmed_for_good and self._session.at_most_once and not isinstance(error, Interrupted):
