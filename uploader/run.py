@@ -147,7 +147,7 @@ class Run:
         # What was begun at one endpoint (an emulator) is nothing to go on with at another.
         whose = f"{account} at {inputs.api_endpoint}" if inputs.api_endpoint else account
         owners = workspace_owners(inputs.platform.workspace)
-        store = SealedStore(folder, key or b"", whose, self._clock.wall, self._reporter, owners)
+        store = SealedStore(folder, key or b"", whose, self._clock, self._reporter, *owners)
         return Journal(store, inputs.platform.run)
 
     def _report(self) -> int:

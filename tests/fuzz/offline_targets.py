@@ -32,6 +32,7 @@ from uploader.auth import credential_source
 from uploader.auth import google as google_auth
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.auth.oidc import JobToken
+from uploader.clock import Clock
 from uploader.errors import InputError, Problems, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.http.client import HttpClient, Timeouts
@@ -248,7 +249,7 @@ def state_entries(data: bytes) -> None:
 
 def _journal(state: Path) -> Journal:
     reporter: Any = Silent()  # it follows no upload
-    return Journal(SealedStore(state, b"k" * 32, "account", time.time, reporter), JobRun("run"))
+    return Journal(SealedStore(state, b"k" * 32, "account", Clock(time.sleep), reporter), JobRun("run"))
 
 
 def edit_records(data: bytes) -> None:

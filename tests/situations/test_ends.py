@@ -19,6 +19,7 @@ from tests.support.transfer_harness import (
     fault,
     job,
 )
+from uploader.clock import Clock
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.inputs import JobRun
 from uploader.services.base import Dialect
@@ -277,5 +278,5 @@ def test_a_failing_cancel_does_not_hide_the_cause(dialect: Dialect) -> None:
 
 def journal(folder: Path) -> Journal:
     """The journal that a run and the next one share."""
-    store = SealedStore(folder / "state", b"lasting secret", "tester@example.com", time.time, RecordingReporter())
+    store = SealedStore(folder / "state", b"lasting secret", "a@example.com", Clock(time.sleep), RecordingReporter())
     return Journal(store, JobRun("run"))

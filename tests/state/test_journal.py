@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.job import Job
 from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_of, in_memory, on_disk
+from uploader.clock import Clock
 from uploader.inputs import JobRun
 from uploader.services.base import Upload
 from uploader.state.journal import Journal, SessionOrigin, SessionRecord
@@ -44,7 +45,8 @@ class Books:
         """A journal as a new process would open it, once the one before has ended, or `beside` it."""
         if self._last and not beside:
             self._last.close()
-        journal = Journal(SealedStore(self.folder, key, account, lambda: self.now, self.reporter), RUN)
+        clock = Clock(time.sleep, wall=lambda: self.now)
+        journal = Journal(SealedStore(self.folder, key, account, clock, self.reporter), RUN)
         self._last = self._last if beside else journal
         return journal
 

@@ -169,7 +169,7 @@ class World:
         clock = self.time.clock()
         clock.wall = lambda: BEGAN + self.time.now  # files bear the real time
         reporter, client = RecordingReporter(), FatedClient(fate)
-        journal = Journal(SealedStore(self._state, b"k" * 32, "me", clock.wall, reporter), run)
+        journal = Journal(SealedStore(self._state, b"k" * 32, "me", clock, reporter), run)
         settings = TransferInputs(api_endpoint=self.emulator.url, chunk_size=GRANULE)
         api = ApiClient(client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings)
         engine = Engine(api, settings, journal, reporter)

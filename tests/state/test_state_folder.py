@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.job import Job
 from tests.support.transfer_harness import RecordingReporter
+from uploader.clock import Clock
 from uploader.state.sealed_store import SealedStore
 
 NOW = 1_800_000_000.0  # seconds since the epoch
@@ -19,7 +21,7 @@ OURS = (f"{'0' * 40}.sealed", f"{'1' * 40}.lock", f"{'2' * 40}.0123abcd.new")
 
 def store(folder: Path, reporter: RecordingReporter, owners: tuple[int, ...] = ()) -> SealedStore:
     """The store as a run opens it."""
-    return SealedStore(folder, b"k" * 32, "me", lambda: NOW, reporter, owners)
+    return SealedStore(folder, b"k" * 32, "me", Clock(time.sleep, wall=lambda: NOW), reporter, *owners)
 
 
 def old_files(folder: Path, *names: str) -> None:

@@ -83,14 +83,14 @@ class FakeLogin(Login):
 
 def forgetful_journal() -> Journal:
     """A journal that keeps nothing, as that of a run without a state folder."""
-    return Journal(SealedStore(None, b"", "", time.time, RecordingReporter()), JobRun(""))
+    return Journal(SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun(""))
 
 
 class MemoryJournal(Journal):
     """A journal that two runs of a test share."""
 
     def __init__(self) -> None:
-        super().__init__(SealedStore(None, b"", "", time.time, RecordingReporter()), JobRun(""))
+        super().__init__(SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun(""))
         self.entries: dict[Artifact, SessionRecord] = {}
 
     def find(self, job: Upload) -> SessionRecord | None:

@@ -24,7 +24,7 @@ from uploader.inputs.table import MailInputs
 from uploader.results import FileResult
 from uploader.services import batch, catalogue, mail_message
 from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
-from uploader.services.mail_message import MessageIdentity
+from uploader.services.mail_message import Mail, MessageIdentity
 from uploader.text import format_size, plural
 
 _Response: TypeAlias = Steps[Mapping[str, Any]]
@@ -98,7 +98,7 @@ def _made(inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnin
     return Prepared((line,), endpoint.scopes, would if inputs.dry_run else flow, warnings)
 
 
-def _artifact(mail: mail_message.Mail, identity: MessageIdentity) -> Artifact:
+def _artifact(mail: Mail, identity: MessageIdentity) -> Artifact:
     data = mail.data(identity)
     return Artifact(mail.name, mail.name, len(data), data=data)
 
@@ -143,9 +143,7 @@ def _message_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     return inside if isinstance(inside, dict) else {}
 
 
-def _send(
-    mail: mail_message.Mail, identity: MessageIdentity, upload: Upload, in_session: bool, context: Context
-) -> _Response:
+def _send(mail: Mail, identity: MessageIdentity, upload: Upload, in_session: bool, context: Context) -> _Response:
     """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end.
 
     `in_session`: the next run can go on with what this one began.

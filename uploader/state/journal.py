@@ -73,7 +73,7 @@ class Journal:
             store.reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
             return None
         origin = SessionOrigin(*found.pop("origin"))
-        age = store.wall_clock() - origin.time
+        age = store.clock.wall() - origin.time
         # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
         if age > job.endpoint.session_lifetime.total_seconds():
             store.reporter.info(f"{name}: the session of an earlier run should have expired by now.")
@@ -86,7 +86,7 @@ class Journal:
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
-        origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._store.wall_clock())
+        origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
         kept = {**vars(record), "origin": astuple(origin)}
         del kept["same_file"], kept["own_run"]
         place = {"file": _file_key(job), "path": job.endpoint.upload_path}

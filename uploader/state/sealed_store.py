@@ -16,7 +16,7 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
+from uploader.clock import Clock
 from uploader.reporting import Reporter
 from uploader.text import plural
 
@@ -59,18 +60,12 @@ class SealedStore:
     """
 
     def __init__(
-        self,
-        folder: Path | None,
-        key: bytes,
-        purpose: str,
-        wall_clock: Callable[[], float],
-        reporter: Reporter,
-        owners: Collection[int] = (),
+        self, folder: Path | None, key: bytes, purpose: str, clock: Clock, reporter: Reporter, *owners: int
     ) -> None:
         self._folder = folder or Path()
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
-        self.wall_clock = wall_clock
+        self.clock = clock
         self.reporter = reporter
         self._lock: int | None = None  # the descriptor that holds it; without it nothing is read or kept
         self._ours = self._warned = False
@@ -134,7 +129,7 @@ class SealedStore:
         for name, path in list(found.items())[:_MAX_FILES]:
             if not _OWN_NAMES.fullmatch(name):
                 continue
-            left_behind = path.suffix == ".new" or self.wall_clock() - path.lstat().st_mtime > _MAX_AGE
+            left_behind = path.suffix == ".new" or self.clock.wall() - path.lstat().st_mtime > _MAX_AGE
             if self._ours and left_behind:
                 path.unlink(missing_ok=True)
                 expired += path.suffix == ".sealed"
