@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.support.job import Ended, Job
+from tests.support.recording_context import RecordingContext
+from uploader.services.base import Context, Flow, Outcome, Parallel, Sleep
+from uploader.services.play.train import Train
 
 APPS = ("com.example.phone", "com.example.watch", "com.example.tv")
 RELEASE = {"target": "play", "tracks": "internal", "files": "*.aab", "package-name": "\n".join(APPS)}
@@ -117,6 +122,52 @@ def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     assert again.outputs["bytes-uploaded"] == "0"
 
 
+def test_after_a_failure_nothing_is_begun(job: Job) -> None:
+    """Neither an edit in place of one that does not serve, nor an upload: what is deleted already stays deleted."""
+    job.emulator.add_fault("play.edits.validate", "status", status=503)
+    assert job.run({**RELEASE, "max-retries": "0"}).code == 75
+    job.emulator.add_fault("play.edits.get", "status", status=403)
+    before = len(job.emulator.requests)
+    other = job.run({**RELEASE, "tracks": "alpha"})
+    assert other.code in (3, 4), other.log
+    sent = [request for request in job.emulator.requests[before:] if request.method == "POST"]
+    assert [request.path for request in sent if "/applications/" in request.path] == []
+    assert [edit["id"] for edit in job.emulator.state()["edits"]["open"]] == [
+        app["edit-id"] for app in apps(other).values() if app["failure"]
+    ]
+    assert "could not be deleted" not in other.log
+    job.emulator.add_fault("play.bundles.upload", "status", status=400)
+    before = len(uploads(job))
+    assert job.run({**RELEASE, "concurrency": "1"}).code == 4
+    assert len(uploads(job)) == before
+
+
+def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> None:
+    """Somebody closes the edit of one app, and Google Play refuses another: nothing of that app is left."""
+    job.emulator.add_fault("play.edits.validate", "lose-edit", nth=2)
+    job.emulator.add_fault("play.edits.insert", "status", status=400, nth=4)
+    ended = job.run(RELEASE)
+    assert (ended.code, job.emulator.state()["edits"]["open"]) == (4, []), ended.log
+    assert not any(app["edit-id"] or app["version-codes"] for app in apps(ended).values())
+    assert f"Not committed by this run, with nothing kept: {', '.join(APPS)}." in ended.log
+    assert all(result["error"] and not result["id"] for result in ended.results)
+
+
+def test_a_bundle_that_is_sent_again_beside_an_image_is_no_defect(job: Job) -> None:
+    """An edit that is closed during its upload, while another app's images are sent: all is released."""
+    listing = job.workspace / "listing" / APPS[1] / "en-US"
+    for name in ("icon", "phoneScreenshots/1", "phoneScreenshots/2", "sevenInchScreenshots/1", "tenInchScreenshots/1"):
+        (path := listing / "images" / f"{name}.png").parent.mkdir(parents=True, exist_ok=True)
+        specimens.make_image(path, *((512, 512) if name == "icon" else (1080, 1920)), alpha=name == "icon")
+    for name in (APPS[0], APPS[2]):
+        (job.workspace / "listing" / name / "en-US").mkdir(parents=True)
+        (job.workspace / "listing" / name / "en-US" / "title.txt").write_text("Title")
+    job.emulator.add_fault("play.bundles.upload", "lose-edit")
+    ended = job.run({**RELEASE, "images-directory": "listing/{package}", "concurrency": "1"})
+    assert (ended.code, live(job)) == (0, list(APPS)), ended.log
+    assert len(ended.results) == 8
+
+
 def test_without_a_journal_the_next_run_commits_the_rest_as_well(job: Job) -> None:
     """Where nothing can be kept, what is committed is told, and a new run finds it done."""
     job.emulator.add_fault("play.edits.commit", "status", status=400, nth=2)
@@ -202,6 +253,10 @@ def test_a_wait_is_for_all(job: Job) -> None:
     assert ended.outputs["committed"] == "true"
     assert [app["failure"] for app in apps(ended).values()] == ["", "", "review-pending"]
     assert "com.example.tv: The release is not published" in ended.log
+    states = {"com.example.tv": ["NOT_APPROVED"], "com.example.watch": ["IN_REVIEW"]}
+    with Emulator(config={"lifecycle": states}) as emulator:  # a rejection is worse than a wait, whoever comes first
+        ended = Job(job.workspace, emulator).run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
+    assert (ended.code, ended.outputs["failure"]) == (6, "review-rejected"), ended.log
 
 
 def test_a_status_looks_at_every_app(job: Job) -> None:
@@ -221,6 +276,7 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
     assert refused.code == 4, refused.log
     assert len(json.loads(refused.outputs["status"])) == 2
     assert [bool(app["failure"]) for app in apps(refused).values()].count(True) == 1
+    assert refused.summary.count("### Tracks: ") == 2
 
 
 @pytest.mark.parametrize("kind", ["one edit an app", "an edit of somebody else"])
@@ -285,3 +341,27 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
     tracks = job.emulator.state()["tracks"]
     found = {name: [track for track, releases in tracks[name].items() if releases] for name in APPS}
     assert list(found.values()) == [["production"], ["wear:production"], ["production"]]
+    nowhere = job.run({**RELEASE, "tracks": "production, wear:production, tv:production"})
+    assert (nowhere.code, nowhere.outputs["failure"]) == (2, "form-factor-differs")
+    assert "tracks: tv:production is a track for none of the apps" in nowhere.log
+
+
+def test_a_wait_is_as_long_as_that_of_the_app_that_began_it_last() -> None:
+    """Apps wait together; nobody is told that time is up before it is, and the line says who is waited for."""
+
+    def waits(first: int, _: Context) -> Flow:
+        for number in range(first, 3):
+            yield Sleep(number, "not published", 60.0)
+        return Outcome("Done.")
+
+    context = RecordingContext({})
+    train = Train(("com.example.a", "com.example.b"), (), context, commits=False)
+    for app, first in zip(train.apps, (2, 1), strict=True):
+        app.begin(partial(waits, first))
+    steps, told = train.advance(), []
+    with suppress(StopIteration):
+        step = next(steps)
+        while isinstance(step, Parallel):
+            told += [(one.number, one.why) for one in step.steps if isinstance(one, Sleep)]
+            step = steps.send((True,))
+    assert told == [(1, "not published, for com.example.b"), (2, "not published, for com.example.b")]

@@ -101,7 +101,7 @@ def run(start: Position, plan: Mapping[int, Fault]) -> tuple[Position, Engine, B
     if not isinstance(failure, Killed):
         check_words(apps, engine, failure, before)
         if failure is not None:
-            check_edits(apps, engine, failure, tuple(fault.name for fault in plan.values()))
+            check_edits(apps, engine, failure, plan)
     return Position(apps, journal), engine, failure
 
 
@@ -123,16 +123,14 @@ def check_words(apps: Apps, engine: Engine, failure: BaseException | None, befor
         assert (said[1].split(", ") if said else []) == committed
 
 
-def check_edits(apps: Apps, engine: Engine, failure: BaseException, faults: tuple[str, ...]) -> None:
+def check_edits(apps: Apps, engine: Engine, failure: BaseException, plan: Mapping[int, Fault]) -> None:
     """A refusal before the first commit leaves no edit, and one that is left open is told."""
     told = json.loads(engine.outputs["apps"])
     temporary = isinstance(failure, (TemporaryError, Interrupted))
     for name, play in apps.plays.items():
         ours = play.opened & play.edits.keys()
         if not apps.commit_sent and not temporary:
-            excused = f"Edit {''.join(ours)} could not be deleted" in engine.log or any(
-                word in fault for fault in faults for word in ("5xx", "signal")
-            )
+            excused = any("signal" in fault.name or apps.calls[number] == "DELETE" for number, fault in plan.items())
             assert not ours or excused, "a refusal leaves an edit behind"
         for edit in ours:
             assert told[name]["edit-id"] == edit or f"Edit {edit} could not be deleted" in engine.log, (

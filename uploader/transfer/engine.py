@@ -111,22 +111,28 @@ class Engine:
                 return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
 
     def _parallel(self, step: Parallel) -> tuple[Any, ...]:
-        """What each step comes to, or the exception that is thrown into its flow; results in the order of the steps."""
+        """What each step comes to, or the exception that is thrown into its flow; results in the order of the steps.
+
+        Once one has failed, no other is begun.
+        """
         if any(isinstance(one, Upload | Batch) for one in step.steps):
             self._begin_uploads()
 
+        failures: list[Exception] = []
+
         def attempt(one: Step) -> Any:
             try:
-                return self._carry_out(one)
+                return one if failures else self._carry_out(one)
             except Exception as error:  # noqa: BLE001  # as in `run`: each flow cleans up behind itself
+                failures.append(error)
                 return error
 
         first = len(self.record.results)
         with ThreadPoolExecutor(self._settings.concurrency or MAX_IN_FLIGHT) as pool:
             responses = tuple(pool.map(attempt, step.steps))
-        order = [one.artifact.name for one in step.steps if isinstance(one, Upload)]
-        if len(order) == len(self.record.results) - first:
-            self.record.results[first:] = sorted(self.record.results[first:], key=lambda one: order.index(one.path))
+        order = {one.artifact.name: number for number, one in enumerate(step.steps) if isinstance(one, Upload)}
+        results, last = self.record.results, len(step.steps)
+        results[first:] = sorted(results[first:], key=lambda one: order.get(one.path, last))
         return responses
 
     def _begin_uploads(self) -> None:

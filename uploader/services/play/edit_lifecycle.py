@@ -365,7 +365,8 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     context, state = edit.context, edit.state
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
-    if isinstance(error, (TemporaryError, Interrupted)) or (edit.keep and state.stage is Stage.CHANGED):
+    passes = isinstance(error, (TemporaryError, Interrupted)) and state.stage is not Stage.GONE
+    if passes or (edit.keep and state.stage is Stage.CHANGED):
         context.info(_why_kept(edit))
     elif not state.open:
         if state.stage is Stage.GONE and not state.in_doubt:

@@ -36,13 +36,19 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
     jobs, told, codes = [], list[str](), {str(version_code(one)) for one in artifacts}
+    served = set[str]()
     for package, (own_files, own) in apps.items():
         others = codes - {str(version_code(one)) for one in own}
         given = _for_app(inputs, package, others)
         if own and len(apps) > 1:
             given = replace(given, tracks=reach.fitting(given.tracks, own))
+        served.update(given.tracks)
         jobs.append(replace(_job(given, package, own_files, own, workspace, problems), among=len(apps)))
         told += _warnings(given, own)
+    for track in inputs.tracks if len(artifacts) == len(files) and apps else ():
+        if track not in served:
+            what = f"{track} is a track for none of the apps, whose artifacts are for other devices."
+            problems.add("tracks", what, "the tracks of the apps", code="form-factor-differs")
     _check_shared(jobs, problems)
     problems.raise_if_any()
     order = tuple(one.manifest.package for one in artifacts if one.manifest)

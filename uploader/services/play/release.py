@@ -66,14 +66,15 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
         app.begin(partial(released, job))
     yield from train.advance(stop=True)
     if not train.failed:
-        yield from train.commit() if commits else train.pass_barrier()
+        yield from train.commit() if commits else train.advance(onward=True)
     if not train.failed:
         for app, job in zip(train.apps, jobs, strict=True):
             if app.outcome:
                 app.begin(partial(followed_up, job, app.outcome))
         yield from train.advance()
-    what = "passed the validation; nothing was published" if jobs[0].dry_run else "are left open in their edits"
-    return train.end(f"All {len(jobs)} apps {'are committed' if commits else what}.")
+    what = "are committed" if commits else "are in their edits, which are left open"
+    what = "passed the validation; nothing was published" if jobs[0].dry_run else what
+    return train.end(f"All {len(jobs)} apps {what}.")
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:
@@ -95,7 +96,11 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
             edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-        edit = yield from edit_lifecycle.inserted(edit.job, edit.context, edit)
+        try:
+            edit = yield from edit_lifecycle.inserted(edit.job, edit.context, edit)
+        except Exception as error:
+            yield from edit_lifecycle.settle(edit, error)
+            raise
     raise AssertionError  # the loop has no other end
 
 

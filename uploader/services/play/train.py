@@ -21,13 +21,12 @@ from uploader.errors import Interrupted, Problems, TemporaryError, UploaderError
 from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
-from uploader.services.base import Barrier, Context, Flow, Outcome, Parallel, Section, Sleep, Step, Steps
+from uploader.services.base import Barrier, Call, Context, Flow, Outcome, Parallel, Section, Sleep, Step, Steps
 
 ABOUT_ONE = ("is about one app, but several are given.", "one app, or nothing")
-_SHOWN = 20  # apps that an error names, and links of a summary
+_LINKS = 20  # of a summary
 _JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
 _ALL_OR_NONE = ("committed", "sent-for-review")
-_RANKS = {Interrupted: 0, TemporaryError: 2}
 
 
 def check_several(inputs: StatusInputs, problems: Problems) -> None:
@@ -73,14 +72,21 @@ class App:
         self._flow = flow(self)
         self.advance(None)
 
+    @property
+    def deleting(self) -> bool:
+        """Whether the flow waits for a deletion; most are of its edit, which it gives up."""
+        return isinstance(self.step, Call) and self.step.method == "DELETE"
+
     def stop(self, why: UploaderError) -> None:
-        """Ends the flow, if it has not ended, with a failure that is another app's."""
+        """Ends the flow, if it has not ended, with a failure that is another app's; an edit is deleted first."""
         self._stopped_by = why
-        if self.step is not None:
+        if self.step is not None and not self.deleting:
             self.advance(why)
 
     def advance(self, response: Any) -> None:
         """Gives the flow what its step came to, an exception too, and takes its next step."""
+        if self.step is not None and response is self.step:
+            return  # it was not begun, because another one failed
         try:
             if isinstance(response, Exception):
                 self.step = self._flow.throw(response)
@@ -140,52 +146,55 @@ class Train:
     def failed(self) -> App | None:
         """The app whose failure ends the run: a signal before a refusal, and that before what passes by itself."""
         failed = [app for app in self.apps if app.failure]
-        return min(failed, key=lambda app: _RANKS.get(type(app.failure), 1), default=None)
+        return min(failed, key=lambda app: _rank(app.failure), default=None)
 
-    def advance(self, *, stop: bool = False) -> Steps[None]:
-        """Carries all flows on until each has ended or waits at the barrier; `stop` ends all once one has failed."""
-        while active := [app for app in self.apps if app.step and not isinstance(app.step, Barrier)]:
-            # Who waits for Google waits together, and only when nobody has anything else to do.
-            due = [app for app in active if not isinstance(app.step, Sleep)]
+    @property
+    def _refused(self) -> bool:
+        """Whether an app failed for good, or deletes something because of that, as far as is known."""
+        return any(app.deleting or (app.failure and _rank(app.failure) < 2) for app in self.apps)
+
+    def advance(self, *, stop: bool = False, onward: bool = False) -> Steps[None]:
+        """Carries all flows on until each has ended or, unless `onward`, waits at the barrier.
+
+        `stop` ends all once one has failed.
+        """
+        while active := [app for app in self.apps if app.step and (onward or not isinstance(app.step, Barrier))]:
+            # An edit that is given up is deleted before anybody goes on: then it is known why. Who waits for Google
+            # waits together, when nobody has anything else to do, and as long as the one that began last.
+            due = [app for app in active if app.deleting] or [app for app in active if not isinstance(app.step, Sleep)]
             if due:
                 responses = yield Parallel(tuple(app.step for app in due if app.step))
             else:
-                sleeps = [app.step for app in active if isinstance(app.step, Sleep)]
-                due, responses = active, (yield Parallel((max(sleeps, key=lambda one: one.number),))) * len(active)
-            for app, response in zip(due, responses, strict=True):
-                app.advance(response)
-            if stop and self.failed:
-                yield from self.stop(keep=False)
+                pairs = ((app.package, app.step) for app in active if isinstance(app.step, Sleep))
+                sleeps = [replace(sleep, why=f"{sleep.why}, for {package}") for package, sleep in pairs]
+                due, responses = active, (yield Parallel((min(sleeps, key=lambda one: one.number),))) * len(active)
+            answered = zip(due, responses, strict=True)
+            for app, response in sorted(answered, key=lambda each: isinstance(each[1], TemporaryError)):
+                # Beside a refusal nothing is kept; whether a deletion is about one, the next round shows.
+                if not (stop and isinstance(response, TemporaryError) and self._refused and not app.deleting):
+                    app.advance(response)
+            if stop and self.failed and not any(app.deleting for app in self.apps):
+                self.stop(keep=False)
             self.publish()
 
     def commit(self) -> Steps[None]:
         """Commits the apps one after the other; once one has failed, what the others have is kept for the next run."""
         for app in self.apps:
             while app.step and not self.failed:
-                (response,) = (None,) if isinstance(app.step, Barrier) else (yield Parallel((app.step,)))
-                app.advance(response)
+                app.advance(*(yield Parallel((app.step,))))
             self.publish()
         if self.failed:
-            yield from self.stop(keep=True)
+            self.stop(keep=True)
 
-    def pass_barrier(self) -> Steps[None]:
-        """Lets all flows go on that wait at the barrier, side by side."""
-        for app in self.apps:
-            if isinstance(app.step, Barrier):
-                app.advance(None)
-        yield from self.advance()
-
-    def stop(self, *, keep: bool) -> Steps[None]:
+    def stop(self, *, keep: bool) -> None:
         """Ends all flows with the failure of one; their edits are kept if they are to be, or after such a failure."""
         failed = self.failed
         assert failed, "there is a reason"
-        error, kind = failed.failure, TemporaryError if keep else UploaderError
-        if isinstance(error, (TemporaryError, Interrupted)):
-            kind = TemporaryError
+        error, passes = failed.failure, isinstance(failed.failure, (TemporaryError, Interrupted))
+        kind = TemporaryError if keep or passes else UploaderError
         why = error.what if isinstance(error, UploaderError) else "The program itself failed."
         for app in self.apps:
             app.stop(kind(f"{failed.package}: {why}"))
-        yield from self.advance()
 
     def publish(self) -> None:
         """The outputs of the run, as far as those of its apps are known; a value in which they differ is left out."""
@@ -212,17 +221,16 @@ class Train:
         self.publish()
         failed_first = sorted(self.apps, key=lambda app: not app.error)
         rows = tuple((app.package, "+".join(app.codes), _state(app)) for app in failed_first)
-        table, planned = Section("Apps", ("App", "Versions", "State"), rows), self._planned.values()
-        if failed := self.failed:
-            self._context.show("Apps", table.lines(), (table, *chain.from_iterable(planned)))
-            raise self._explained(failed)
+        table = Section("Apps", ("App", "Versions", "State"), rows)
         ended = [(app.package, app.outcome) for app in self.apps if app.outcome]
-        return Outcome(
-            headline,
-            tuple((f"{name} of {package}", link) for package, one in ended for name, link in one.links)[:_SHOWN],
-            (table, *(section for package, one in ended for section in _of(package, one.sections))),
-            next((_named(package, one.trouble) for package, one in ended if one.trouble), None),
-        )
+        known = {**self._planned, **{package: tuple(_of(package, one.sections)) for package, one in ended}}
+        sections = (table, *chain.from_iterable(known.values()))
+        if failed := self.failed:
+            self._context.show("Apps", table.lines(), sections)
+            raise self._explained(failed)
+        troubles = [_named(package, one.trouble) for package, one in ended if one.trouble]
+        links = tuple((f"{name} of {package}", link) for package, one in ended for name, link in one.links)
+        return Outcome(headline, links[:_LINKS], sections, min(troubles, key=_rank, default=None))
 
     def _as_json(self, app: App) -> dict[str, Any]:
         known = {"true": self._commits, "": None}.get(app.outputs.get("committed", "false"), False)
@@ -239,9 +247,14 @@ class Train:
             _named(failed.package, error)
             for app in self.apps if self._commits else ():
                 fates.setdefault(_fate(app), []).append(app.package)
-            told = (f"{fate}: {_names(packages)}." for fate, packages in fates.items())
+            told = (f"{fate}: {', '.join(packages)}." for fate, packages in fates.items())
             error.hint = " ".join(filter(None, (error.hint, *told)))
         return error
+
+
+def _rank(failure: Exception | None) -> int:
+    """Which of several failures ends the run: the lowest."""
+    return {Interrupted: 0, TemporaryError: 2}.get(type(failure), 1)
 
 
 def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
@@ -256,19 +269,10 @@ def _named(package: str, error: UploaderError) -> UploaderError:
     return error
 
 
-def _names(packages: Sequence[str]) -> str:
-    more = f" and {len(packages) - _SHOWN} more" if len(packages) > _SHOWN else ""
-    return ", ".join(packages[:_SHOWN]) + more
-
-
 def _fate(app: App) -> str:
     """What became of an app in a run that failed, for the error."""
-    committed, edit = app.outputs.get("committed"), app.outputs.get("edit-id")
-    if committed == "true":
-        return "Committed"
-    if committed == "":
-        return "Perhaps committed"
-    return f"Not committed by this run, with {'its edit' if edit else 'nothing'} kept"
+    not_yet = f"Not committed by this run, with {'its edit' if app.outputs.get('edit-id') else 'nothing'} kept"
+    return {"true": "Committed", "": "Perhaps committed"}.get(app.outputs.get("committed", "false"), not_yet)
 
 
 def _state(app: App) -> str:
