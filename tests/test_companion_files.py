@@ -33,8 +33,7 @@ def job(job: Job) -> Job:
 
 def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
     """A run that ends offline: exit 2, no request, each of the words in the log."""
-    ended = job.run({**PLAY, **inputs})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {**PLAY, **inputs})
     assert not job.emulator.state()["requests"]
     for word in words:
         assert word in ended.log
@@ -47,8 +46,7 @@ def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
 )
 def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
     """By version code, by name, by a line each: the log, the plan and the server agree."""
-    ended = job.run({**PLAY, "mapping-file": given, "dry-run": "true"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "mapping-file": given, "dry-run": "true"})
     sent = {entry["version_code"]: entry["name"] for entry in json.loads(ended.outputs["plan"])["files"][1::2]}
     folders = {42: "phone", 1042: "wear"}
     assert {code: (job.workspace / name).read_text() for code, name in sent.items()} == {
@@ -98,8 +96,7 @@ def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
     """Each sees one artifact alone: one path would be for several in silence, and lines are for all jobs together."""
     shard = {"shard": "1/2", "commit": "false", "tracks": ""}
     refused(job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`")
-    ended = job.run({**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"})
     assert [result["path"] for result in ended.results] == [PHONE, "phone/mapping.txt"]
 
 
@@ -107,8 +104,7 @@ def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     """The plan says what is in it, and a pattern is then filled for the other one alone."""
     add_entries(job.workspace / PHONE, {OWN_MAPPING: b"a.B -> c:\n", OWN_SYMBOLS: b"\x7fELF"})
     (job.workspace / "phone" / "mapping.txt").unlink()
-    ended = job.run({**PLAY, "mapping-file": "{name}/mapping.txt"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "mapping-file": "{name}/mapping.txt"})
     assert [result["path"] for result in ended.results] == [PHONE, WEAR, "wear/mapping.txt"]
     plan = plan_of(ended)
     assert "  = phone.aab: mapping for version code 42, in the bundle itself" in plan

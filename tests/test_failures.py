@@ -146,8 +146,7 @@ def test_a_dead_proxy_is_told_by_its_host_and_the_variable(job: Job, variable: s
     port = closed_port()
     key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
     given = {**PLAY, "credentials": json.dumps(key)}
-    ended = job.run(given, **{variable: f"http://robot:geheimnis@127.0.0.1:{port}"})
-    assert ended.code == 75, ended.log
+    ended = job.fail(75, given, **{variable: f"http://robot:geheimnis@127.0.0.1:{port}"})
     assert f"the connection to the proxy 127.0.0.1:{port} (from {variable}) was refused" in ended.log
     assert "Correct the variable" in ended.log
     assert ended.outputs["failure"] == "proxy-unreachable"
@@ -211,8 +210,7 @@ def test_what_was_meant_is_named(job: Job, name: str) -> None:
         (job.workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (job.workspace / path).write_text("a.b.C -> x.y:\n")
     inputs, words = MEANT[name]
-    ended = job.run({**PLAY, **inputs})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {**PLAY, **inputs})
     assert words in ended.log.replace("%25", "%")
     assert not job.emulator.state()["requests"]
 
@@ -232,8 +230,7 @@ def test_a_variable_that_nobody_expanded_is_recognised(job: Job, name: str, refe
 
 def test_a_state_key_that_looks_like_one_is_not_shown(job: Job) -> None:
     """It may be a real secret."""
-    ended = job.run({**PLAY, "state-key": "$ecret_of_the_house"})
-    assert ended.code == 2
+    ended = job.fail(2, {**PLAY, "state-key": "$ecret_of_the_house"})
     assert "state-key: The value is the name of a variable" in ended.log
     assert "ecret_of" not in ended.log.replace("::add-mask::$ecret_of_the_house", "")
 
@@ -249,8 +246,7 @@ def key_as(form: str, job: Job) -> str:
 def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, name: str) -> None:
     """It would be the release's name for everybody to read."""
     given = key_as(form, job)
-    ended = job.run({**PLAY, name: given})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {**PLAY, name: given})
     assert re.search(f"{name}: (A value of [0-9]+ characters|The value) holds a key or another credential", ended.log)
     shown = "\n".join(line for line in ended.log.splitlines() if not line.startswith("::add-mask::"))
     assert given not in shown

@@ -10,7 +10,7 @@ import pytest
 
 from google_emulator import Emulator, specimens
 from tests.support.fake_play import PACKAGE, release
-from tests.support.job import Ended, Job
+from tests.support.job import Job
 
 PLAY = {"target": "play", "package-name": PACKAGE}
 NEW = {**PLAY, "files": "app.aab", "tracks": "internal"}
@@ -41,13 +41,6 @@ def live(job: Job, track: str) -> list[dict[str, Any]]:
     return found
 
 
-def done(job: Job, inputs: dict[str, str]) -> Ended:
-    """A run that ends well."""
-    ended = job.run(inputs)
-    assert ended.code == 0, ended.log
-    return ended
-
-
 def notes(job: Job, track: str = "internal") -> dict[str, str]:
     """The release notes that are live, by language."""
     return {note["language"]: note["text"] for note in live(job, track)[0]["releaseNotes"]}
@@ -58,7 +51,7 @@ def notes(job: Job, track: str = "internal") -> dict[str, str]:
 
 def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
     """Play is asked for it once, for as many tracks as there are."""
-    done(job, {**NEW, "tracks": "internal, alpha", "whats-new": "Startet schneller.\n\nUnd mehr."})
+    job.succeed({**NEW, "tracks": "internal, alpha", "whats-new": "Startet schneller.\n\nUnd mehr."})
     assert notes(job) == notes(job, "alpha") == {"de-DE": "Startet schneller.\n\nUnd mehr."}
     assert job.emulator.state()["requests"]["play.details.get"] == 1
 
@@ -75,8 +68,7 @@ def test_what_contradicts_itself_is_a_mistake(job: Job, given: dict[str, str], w
     """Exit 2, before any request."""
     (job.workspace / "notes").mkdir()
     (job.workspace / "notes" / "whatsnew-en-US").write_text("Text.")
-    ended = job.run({**NEW, **given})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {**NEW, **given})
     assert words in ended.log
     assert not job.emulator.state()["requests"]
 
@@ -99,7 +91,7 @@ def test_a_release_has_the_name_of_its_track(job: Job) -> None:
     text = job.workspace / "src" / "main" / "play" / "release-notes" / "en-US" / "default.txt"
     text.parent.mkdir(parents=True)
     text.write_text("Faster.")
-    done(job, {**NEW, **given, "tracks": "internal, alpha"})
+    job.succeed({**NEW, **given, "tracks": "internal, alpha"})
     assert [live(job, track)[0]["name"] for track in ("internal", "alpha")] == ["Nightly 48", "Spring"]
     assert notes(job) == {"en-US": "Faster."}
 
@@ -109,7 +101,7 @@ def test_a_release_has_the_name_of_its_track(job: Job) -> None:
 
 def test_chosen_versions_are_promoted(job: Job) -> None:
     """One version of a release that is not the newest, with that release's name and notes."""
-    done(job, {**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "1046"})
+    job.succeed({**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "1046"})
     assert live(job, "alpha") == [{**BETA[0], "versionCodes": ["1046"]}]
 
 
@@ -119,11 +111,11 @@ def test_chosen_versions_are_promoted(job: Job) -> None:
 def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> None:
     """Those of the staged one are not: they would reach everybody. A run that is repeated changes nothing."""
     given = {**NEW, "tracks": "beta", "replace-rollout": "true", "version-codes-to-retain": "last-release"}
-    ended = done(job, given)
+    ended = job.succeed(given)
     assert "1.48 (48) with the versions of the last release" in ended.log
     named = {**release(48, 46, 1046), "name": ANY}  # Google Play names it after the day
     assert live(job, "beta") == [named]
-    done(job, given)
+    job.succeed(given)
     assert live(job, "beta") == [named]
 
 
@@ -132,7 +124,7 @@ def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> No
 
 def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> None:
     """What is given replaces the text of its language, and the plan shows it."""
-    done(job, {**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."})
-    ended = done(job, {**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."})
+    job.succeed({**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."})
+    ended = job.succeed({**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."})
     assert notes(job, "beta") == {"en-US": "Faster.", "de-DE": "Viel schneller."}
     assert 'notes de-DE: "Schneller." (10 characters) -> "Viel schneller." (15 characters)' in ended.log

@@ -34,8 +34,7 @@ def job(job: Job) -> Job:
     specimens.make_image(source / "icon.png", 512, 512)
     for number in (1, 2):
         specimens.make_image(source / f"phoneScreenshots/{number}.png", 400 + number, 800)
-    pushed = job.run({**PUSH, "images-directory": "source", "images-prune": "false"})
-    assert pushed.code == 0, pushed.log
+    job.succeed({**PUSH, "images-directory": "source", "images-prune": "false"})
     notes = [{"language": "en-US", "text": "Faster."}]
     release = {"versionCodes": ["41", "42"], "status": "completed", "releaseNotes": notes}
     job.emulator.console.add_release(APP, "production", release)
@@ -60,8 +59,7 @@ def requests(job: Job, operation: str) -> int:
 
 def test_a_pull_writes_what_is_live_byte_for_byte(job: Job) -> None:
     """Texts as Google Play has them, images under names in their order, notes under the highest version code."""
-    ended = job.run(PULL)
-    assert ended.code == 0, ended.log
+    job.succeed(PULL)
     source = job.workspace / "source/en-US/images"
     files = pulled(job)
     assert files.pop("en-US/images/icon.png") == (source / "icon.png").read_bytes()
@@ -82,8 +80,7 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
     """Not an image, not a text, and nothing is committed."""
     job.run(PULL)
     before = job.emulator.state()
-    ended = job.run(PUSH)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(PUSH)
     after = job.emulator.state()
     for operation in ("play.images.upload", "play.images.delete", "play.listings.update", "play.edits.commit"):
         assert before["requests"].get(operation, 0) == after["requests"].get(operation, 0), operation
@@ -97,8 +94,7 @@ def test_what_differs_is_replaced_and_what_play_does_not_have_is_left_and_told(j
     (folder / "title.txt").write_text("Mine")
     (folder / "video.txt").write_text("https://example.com/")
     (folder / "images/tvBanner.png").write_bytes(b"mine")
-    ended = job.run(PULL)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(PULL)
     assert pulled(job)["en-US/title.txt"] == b"Example"
     assert pulled(job)["en-US/images/tvBanner.png"] == b"mine"
     assert "metadata/en-US/images/tvBanner.png, metadata/en-US/video.txt" in ended.log
@@ -113,8 +109,7 @@ def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     for language in ("../evil", "/etc", "en-US/../../..", "..", ""):
         app.live.listings[language] = {**TEXTS, "language": language}
     app.live.tracks["production"][0]["releaseNotes"] = [{"language": "../../notes", "text": "Evil."}]
-    ended = job.run(PULL)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(PULL)
     assert ended.log.count("which is not a language") == 6
     assert {name.partition("/")[0] for name in pulled(job)} == {"en-US", "de-DE"}
     assert sorted(path.name for path in job.workspace.iterdir()) == ["metadata", "source", "uploader-results.json"]
@@ -144,8 +139,7 @@ def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
 def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_asked(folder: str, job: Job) -> None:
     """Outside the workspace, and where what is written would be run or read as a secret."""
     before = requests(job, LISTINGS)
-    ended = job.run({**PULL, "images-directory": folder})
-    assert ended.code == 2, ended.log
+    job.fail(2, {**PULL, "images-directory": folder})
     assert requests(job, LISTINGS) == before
 
 
@@ -153,8 +147,7 @@ def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
     """No request goes there, and the edit is deleted."""
     app = job.emulator.play.app(APP)
     app.live.images["en-US", "icon"][0]["url"] = "https://play-lh.googleusercontent.com.example.net/1"
-    ended = job.run(PULL)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, PULL)
     assert "not one of its image hosts" in ended.log
     assert requests(job, SERVED) == 0
     assert open_edits(job) == []
@@ -163,8 +156,7 @@ def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
 def test_an_image_with_other_bytes_is_not_written_and_the_rest_is(job: Job) -> None:
     """The run says which, and ends as one whose bytes were not those that were promised."""
     job.emulator.add_fault(SERVED, "damage-body", at=50)
-    ended = job.run(PULL)
-    assert ended.code == 5, ended.log
+    ended = job.fail(5, PULL)
     assert ended.outputs["failure"] == "download-damaged"
     assert "en-US/images/icon.png" not in pulled(job)
     assert "en-US/images/phoneScreenshots/2_en-US.png" in pulled(job)
@@ -176,10 +168,8 @@ def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
     """Opening another would end it; the error says how to go on."""
     specimens.make_bundle(job.workspace / "app.aab", APP, 44, "1.0")
     job.emulator.add_fault("play.edits.commit", "status", status=503, times=9)
-    release = job.run({"target": "play", "files": "app.aab", "tracks": "internal", "max-retries": "0"})
-    assert release.code == 75, release.log
+    job.fail(75, {"target": "play", "files": "app.aab", "tracks": "internal", "max-retries": "0"})
     (edit,) = open_edits(job)
-    ended = job.run(PULL)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, PULL)
     assert "existing-edit-id" in ended.log
     assert open_edits(job) == [edit]

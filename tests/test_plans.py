@@ -98,8 +98,7 @@ def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(name: str, t
 def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str, tmp_path: Path) -> None:
     """A phone release at 10 % that another job prepared is named before the upload, the commit and in the summary."""
     with arranged(KINDS[name], tmp_path) as (job, inputs):
-        ended = job.run(inputs)
-        assert ended.code == 0, ended.log
+        ended = job.succeed(inputs)
         assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
     assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
     phone = "production 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed (not from this run)"
@@ -114,8 +113,7 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str
 def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
     """It is in the log of a run whose first upload is refused, and the summary calls it planned."""
     job.emulator.add_fault("resumable.start", "status", status=400, message="No room.")
-    ended = job.run(NEW)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, NEW)
     assert "+ 1.48 (48): all users, completed" in plan_of(ended)
     assert "### Planned changes\n" in ended.summary
     assert "### Changes\n" not in ended.summary
@@ -124,8 +122,7 @@ def test_the_plan_comes_before_the_first_byte(job: Job) -> None:
 def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job: Job) -> None:
     """Version 47 is there with other bytes: 48 is not uploaded in vain."""
     specimens.make_bundle(job.workspace / "old.aab", PACKAGE, 47, "1.47")
-    ended = job.run({**NEW, "files": "app.aab, old.aab"})
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, {**NEW, "files": "app.aab, old.aab"})
     assert "version code 47 with different contents" in ended.log
     assert hashlib.sha256((job.workspace / "old.aab").read_bytes()).hexdigest() in ended.log
     assert job.emulator.state()["objects"] == []
@@ -135,8 +132,7 @@ def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
     """What was uploaded went with the edit: no version code and no id is an output, each file tells the error."""
     (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
     job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
-    ended = job.run({**NEW, "mapping-file": "mapping.txt"})
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, {**NEW, "mapping-file": "mapping.txt"})
     assert not {"id", "ids", "version-code", "version-codes"} & ended.outputs.keys()
     assert "in edit" not in ended.log.replace("edit …", "")
     assert "Committed" not in ended.log
@@ -154,8 +150,7 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
     """It is still there after the failure, so its id is true and nothing is wrong with the file."""
     assert job.run({**NEW, "tracks": "internal"}).code == 0
     job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
-    ended = job.run(NEW)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, NEW)
     assert [one["error"] for one in ended.results] == [""]
     assert ended.outputs["id"] == "48"
 
@@ -174,8 +169,7 @@ def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happe
 def test_a_dry_run_that_is_refused_has_its_plan_all_the_same(job: Job) -> None:
     """The output and the tables are there; what was uploaded into the throwaway edit is not."""
     job.emulator.add_fault("play.edits.validate", "status", status=400, message="Not like this.")
-    ended = job.run({**NEW, "dry-run": "true"})
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, {**NEW, "dry-run": "true"})
     assert planned(ended) == {"production": [(["48"], "completed", None)]}
     assert "### Planned changes\n" in ended.summary
     assert "version-code" not in ended.outputs
@@ -217,8 +211,7 @@ def test_under_gitlab_a_plan_that_is_too_long_is_left_out_of_the_report(tmp_path
 
 def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
     """What would be sent where, in words."""
-    ended = job.run({"target": "drive.files.create", "files": "app.aab", "dry-run": "true"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({"target": "drive.files.create", "files": "app.aab", "dry-run": "true"})
     plan = json.loads(ended.outputs["plan"])
     assert (plan["version"], plan["target"], plan["left_out"]) == (1, "drive.files.create", 0)
     assert any("app.aab" in step for step in plan["steps"])

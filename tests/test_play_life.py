@@ -72,8 +72,7 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
     """All tracks with their releases, in log, summary and outputs; the plan tells of the edit that it takes."""
     rolling(job, 0.05)
     job.emulator.console.add_release(APP, "closed", {"versionCodes": ["43"], "name": "next", "status": "draft"})
-    ended = job.run(STATUS)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(STATUS)
     status = json.loads(ended.outputs["status"])
     assert status["production"]["releases"] == [
         {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.05, "lifecycle": "PUBLISHED"},
@@ -96,8 +95,7 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
 def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]) -> None:
     """A dry run and a wait look at the list of releases alone, and say what it says."""
     rolling(job)
-    ended = job.run({**STATUS, **more})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**STATUS, **more})
     assert (edits(job), ended.outputs["version-code"], ended.outputs["lifecycle"]) == ((0, 0, 0), "42", "PUBLISHED")
     assert "next-version-code" not in ended.outputs
     assert annotated(ended, "warning") == []
@@ -129,8 +127,7 @@ def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
 def test_a_release_waits_for_its_review(job: Job) -> None:
     """After the commit the list is asked at growing intervals, each told in the log, until the review is through."""
     job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "looks": 1}, "PUBLISHED"]})
-    ended = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
     assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
     assert "Wait until the release is published" in ended.log
     assert "The review has not finished (production: in review); looking again in 2 s." in ended.log
@@ -241,8 +238,7 @@ def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
 def test_all_mistakes_are_told_before_anything_is_sent(job: Job) -> None:
     """A rollout needs an app, one track, steps that ascend and limits that can be read."""
     wrong = {"target": "play-rollout", "rollout-steps": "5%, 1%", "halt-above": "crashes 1%", "tracks": "beta, alpha"}
-    ended = job.run({**wrong, "files": "*.aab", "existing-edit-id": "7", "commit": "false"})
-    assert ended.code == 2
+    ended = job.fail(2, {**wrong, "files": "*.aab", "existing-edit-id": "7", "commit": "false"})
     for name in ("rollout-steps", "halt-above", "tracks", "package-name", "files", "existing-edit-id", "commit"):
         assert f"- {name}:" in ended.log
     assert job.emulator.state()["requests"] == {}

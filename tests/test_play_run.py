@@ -67,8 +67,7 @@ def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> No
     job.emulator.add_fault(on, "reset", nth=5, after=500_000)
     job.emulator.add_fault(on, "short-store", nth=7, stored=512 * 1024)
     sharing = {"target": "play-internal-sharing", "files": "*.apk"}
-    ended = job.run({**sharing, "chunk-size": "1MiB", "allow-outside-workspace": "true"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**sharing, "chunk-size": "1MiB", "allow-outside-workspace": "true"})
     assert fired(job) == ["status", "reset", "short-store"]
     assert stored(job) == [file(apk)]
     assert ended.results[0]["sha256"] == file(apk)[1]
@@ -101,8 +100,7 @@ def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
     """Whatever happens once on the way, the release ends committed with the same bytes, stored once."""
     fault = FAULTS[name]
     job.emulator.add_fault(**fault)
-    ended = job.run({**PLAY, "chunk-size": "1MiB", "stall-timeout": "1s"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "chunk-size": "1MiB", "stall-timeout": "1s"})
     assert fired(job) == [fault["do"]]
     assert stored(job) == [file(job.workspace / "app.aab")]
     assert (ended.outputs["committed"], len(job.emulator.state()["edits"]["committed"])) == ("true", 1)
@@ -112,8 +110,7 @@ def test_a_gibibyte_needs_little_memory(job: Job) -> None:
     """A sparse bundle of 1 GiB goes through with less than 80 MB of resident memory."""
     (job.workspace / "app.aab").unlink()
     specimens.make_bundle(job.workspace / "huge.aab", "com.example.app", 43, "1.0", size_bytes=1 << 30, sparse=True)
-    ended = job.run(PLAY)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(PLAY)
     assert stored(job)[0][0] == 1 << 30
     assert stored(job)[0][1] == ended.results[0]["sha256"]
     assert ended.peak < 80_000_000
@@ -146,11 +143,9 @@ def test_retries_spent_keep_the_session_and_the_next_run_resumes(job: Job) -> No
     """Exit 75 keeps edit and session; the same run again sends only the rest, and ends as one clean run would."""
     job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
     job.emulator.add_fault("resumable.query", "status", status=503)
-    first = job.run({**PLAY, "chunk-size": "1MiB", "max-retries": "1"})
-    assert first.code == 75, first.log
+    first = job.fail(75, {**PLAY, "chunk-size": "1MiB", "max-retries": "1"})
     assert len(job.emulator.state()["edits"]["open"]) == 1
-    second = job.run({**PLAY, "chunk-size": "1MiB"})
-    assert second.code == 0, second.log
+    second = job.succeed({**PLAY, "chunk-size": "1MiB"})
     assert (second.outputs["resumed"], second.outputs["bytes-uploaded"]) == ("true", str(SIZE - 2 * MIB))
     assert second.outputs["edit-id"] == first.outputs["edit-id"]
     assert stored(job) == [file(job.workspace / "app.aab")]

@@ -52,8 +52,7 @@ def bars(ended: Ended) -> list[str]:
 
 def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
     """Its outputs, its last line and its summary say that nothing was published; its endpoint is named."""
-    ended = job.run({**PLAY, "api-endpoint": "emulator"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "api-endpoint": "emulator"})
     assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("false", "true")
     assert "::warning::This is a rehearsal against the embedded emulator: nothing is published." in ended.log
     assert re.search(
@@ -99,8 +98,7 @@ def test_a_session_lost_at_the_end_may_have_stored_all(job: Job) -> None:
 def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> None:
     """Three mebibytes of five are sent by the second run: that number stands in the log, before the speed."""
     job.emulator.add_fault(PUT, "status", status=503, nth=3)
-    first = job.run({**CHUNKS, "max-retries": "0"})
-    assert first.code == 75, first.log
+    first = job.fail(75, {**CHUNKS, "max-retries": "0"})
     assert re.search(r"^out/app\.aab: stopped, 2\.0 of 5\.0 MiB stored \(\d\.\d MiB sent\)$", first.log, re.MULTILINE)
     assert bars(first)[-1].startswith("failed. ")
     assert tables(first.summary)[0][1][-1] == "❌ failed, see above"

@@ -57,8 +57,7 @@ def uploads(job: Job) -> list[str]:
 def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str) -> None:
     """The outputs about files are in the order of `files`, those about apps by package, and the summary has a table."""
     job = Job(job.workspace, job.emulator, kind)
-    ended = job.run(RELEASE)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(RELEASE)
     assert commits(job) == list(APPS)
     assert live(job) == list(APPS)
     if kind == "gitlab":
@@ -82,8 +81,7 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
 def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
     """What Google Play refuses of one app deletes the edits of all, and each app's fate is told, the failure first."""
     job.emulator.add_fault("play.edits.validate", "status", status=400, nth=2)
-    ended = job.run(RELEASE)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, RELEASE)
     assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == ([], [], [])
     failed = [name for name, app in apps(ended).items() if app["failure"]]
     assert len(failed) == 1
@@ -104,8 +102,7 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
     assert [app["committed"] for app in apps(ended).values()] == [True, False, False]
     assert all(app["edit-id"] in str(job.emulator.state()["edits"]["open"]) for app in list(apps(ended).values())[1:])
     assert f"Committed: {APPS[0]}. Not committed by this run, with its edit kept: {APPS[1]}, {APPS[2]}." in ended.log
-    again = job.run(RELEASE)
-    assert again.code == 0, again.log
+    again = job.succeed(RELEASE)
     assert commits(job) == ["com.example.phone", "com.example.watch", "com.example.watch", "com.example.tv"]
     assert (again.outputs["bytes-uploaded"], again.outputs["committed"], len(uploads(job))) == ("0", "true", 3)
 
@@ -116,8 +113,7 @@ def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     ended = job.run({**RELEASE, "max-retries": "0"})
     assert (ended.code, live(job), commits(job)) == (75, [], []), ended.log
     kept = {app["edit-id"] for app in apps(ended).values()}
-    again = job.run(RELEASE)
-    assert again.code == 0, again.log
+    again = job.succeed(RELEASE)
     assert {app["edit-id"] for app in apps(again).values()} == kept
     assert again.outputs["bytes-uploaded"] == "0"
 
@@ -215,8 +211,7 @@ def test_each_app_has_its_own_files(job: Job) -> None:
     assert "notes/com.example.tv" in missing.log
     assert "com.example.tv.txt" in missing.log
     (job.workspace / "1-tv.aab").unlink()
-    ended = job.run({**RELEASE, **own, "package-name": ",".join(APPS[:2])})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**RELEASE, **own, "package-name": ",".join(APPS[:2])})
     tracks = job.emulator.state()["tracks"]
     for name in APPS[:2]:
         (release,) = tracks[name]["internal"]
@@ -226,8 +221,7 @@ def test_each_app_has_its_own_files(job: Job) -> None:
 
 def test_a_dry_run_and_a_rehearsal_are_about_all(job: Job) -> None:
     """The plan has an object for each app, nothing is published, and no edit is left."""
-    ended = job.run({**RELEASE, "dry-run": "true"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**RELEASE, "dry-run": "true"})
     plan = json.loads(ended.outputs["plan"])
     assert {name: one["tracks"][0]["after"][0]["version_codes"] for name, one in plan.items()} == {
         "com.example.phone": ["42"],
@@ -235,8 +229,7 @@ def test_a_dry_run_and_a_rehearsal_are_about_all(job: Job) -> None:
         "com.example.tv": ["44"],
     }
     assert (commits(job), job.emulator.state()["edits"]["open"]) == ([], [])
-    rehearsed = job.run({**RELEASE, "api-endpoint": "emulator", "wait-for": "published"})
-    assert rehearsed.code == 0, rehearsed.log
+    rehearsed = job.succeed({**RELEASE, "api-endpoint": "emulator", "wait-for": "published"})
     assert (rehearsed.outputs["committed"], {app["committed"] for app in apps(rehearsed).values()}) == (
         "false",
         {False},
@@ -263,8 +256,7 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
     """One that can't be looked at ends the run with its failure, and keeps nobody from the others."""
     assert job.run(RELEASE).code == 0
     look = {"target": "play-status", "package-name": RELEASE["package-name"]}
-    ended = job.run(look)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(look)
     found = json.loads(ended.outputs["status"])
     assert {name: one["internal"]["releases"][0]["versionCodes"] for name, one in found.items()} == {
         "com.example.phone": ["42"],
@@ -272,8 +264,7 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
         "com.example.tv": ["44"],
     }
     job.emulator.add_fault("play.applications.tracks.releases.list", "status", status=400)
-    refused = job.run({**look, "tracks": "internal"})
-    assert refused.code == 4, refused.log
+    refused = job.fail(4, {**look, "tracks": "internal"})
     assert len(json.loads(refused.outputs["status"])) == 2
     assert [bool(app["failure"]) for app in apps(refused).values()].count(True) == 1
     assert refused.summary.count("### Tracks: ") == 2
@@ -286,8 +277,7 @@ def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) ->
         job = Job(job.workspace, emulator)
         if kind == "an edit of somebody else":
             emulator.add_fault("play.edits.commit", "lose-edit", nth=2)
-        ended = job.run(RELEASE)
-        assert ended.code == 0, ended.log
+        job.succeed(RELEASE)
         assert live(job) == list(APPS)
 
 
@@ -303,8 +293,7 @@ def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(job: Job, tmp_
             before = commits(killed)
             running.send(signal.SIGKILL).end()
             assert before == list(APPS[: len(before)])
-            again = killed.run(RELEASE, RUNNER_TEMP=str(tmp_path / str(number)))
-            assert again.code == 0, again.log
+            killed.succeed(RELEASE, RUNNER_TEMP=str(tmp_path / str(number)))
             assert live(killed) == list(APPS)
             assert len(emulator.state()["edits"]["committed"]) == 3
             assert len(set(uploads(killed))) == 3
@@ -324,8 +313,7 @@ def test_a_hundred_apps_take_a_fifth_of_a_hundred_runs(job: Job) -> None:
         files = "\n".join(f"all/{number:03}.aab" for number in range(count))
         began = time.monotonic()
         release = {**RELEASE, "files": files, "package-name": "\n".join(names[:count]), "tracks": f"t{count}"}
-        ended = job.run(release)
-        assert ended.code == 0, ended.log
+        ended = job.succeed(release)
         taken.append(time.monotonic() - began)
         peak.append(ended.peak)
     assert taken[2] < 100 * taken[0] / 5
@@ -336,8 +324,7 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
     """A phone app never comes to a track for watches, nor a watch app to one for phones where it has its own."""
     watch = specimens.Build(features={"android.hardware.type.watch": True})
     specimens.make_bundle(job.workspace / "3-watch.aab", APPS[1], 43, "1.0", build=watch)
-    ended = job.run({**RELEASE, "tracks": "production, wear:production"})
-    assert ended.code == 0, ended.log
+    job.succeed({**RELEASE, "tracks": "production, wear:production"})
     tracks = job.emulator.state()["tracks"]
     found = {name: [track for track, releases in tracks[name].items() if releases] for name in APPS}
     assert list(found.values()) == [["production"], ["wear:production"], ["production"]]

@@ -55,8 +55,7 @@ def requests(job: Job, operation: str = DOWNLOAD) -> int:
 
 def test_the_signed_apk_comes_back_after_the_commit(job: Job) -> None:
     """It is there whole, of the right app and version, with its digest and its certificate told."""
-    ended = job.run(PLAY)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(PLAY)
     apk = job.workspace / "dist/app.apk"
     with zipfile.ZipFile(apk) as archive:
         assert "AndroidManifest.xml" in archive.namelist()
@@ -73,8 +72,7 @@ def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
     job.run({name: value for name, value in PLAY.items() if name != "universal-apk"})
     (job.workspace / "dist").mkdir()
     (job.workspace / "dist/app.apk").write_bytes(b"yesterday's")
-    ended = job.run(STATUS)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(STATUS)
     assert ended.outputs["universal-apk"] == "dist/app.apk"
     assert zipfile.is_zipfile(job.workspace / "dist/app.apk")
 
@@ -86,13 +84,11 @@ def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
 def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
     """What was committed is told; the run ends as one that may be repeated, and the next one finds everything done."""
     job.emulator.add_fault(DOWNLOAD, "status", status=503, times=1)
-    ended = job.run({**PLAY, "max-retries": "0"})
-    assert ended.code == 75, ended.log
+    ended = job.fail(75, {**PLAY, "max-retries": "0"})
     assert (ended.outputs["committed"], ended.outputs["version-code"]) == ("true", "42")
     assert ended.outputs.get("universal-apk", "") == ""
     assert left(job) == ["app.aab"]
-    again = job.run(PLAY)
-    assert again.code == 0, again.log
+    again = job.succeed(PLAY)
     assert (again.outputs["committed"], again.outputs["universal-apk"]) == ("true", "dist/app.apk")
 
 
@@ -111,8 +107,7 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
 )
 def test_another_apk_than_was_asked_for_gets_no_name(said: str, job: Job) -> None:
     """Whoever signed another one, of whichever app: nothing is left of it, and nothing is told as an output."""
-    ended = job.run(PLAY)
-    assert ended.code == 5, ended.log
+    ended = job.fail(5, PLAY)
     assert ended.outputs["failure"] == "universal-apk-mismatch"
     assert said in ended.log
     assert ended.outputs["committed"] == "true"
@@ -129,8 +124,7 @@ def test_another_apk_than_was_asked_for_gets_no_name(said: str, job: Job) -> Non
 def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
     """By the digest that the server states, else by what the file itself says."""
     job.emulator.add_fault(DOWNLOAD, "damage-body", at=at)
-    ended = job.run(PLAY)
-    assert ended.code == 5, ended.log
+    job.fail(5, PLAY)
     assert left(job) == ["app.aab"]
 
 
@@ -145,8 +139,7 @@ def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
 )
 def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
     """The newer one signs in v3.1 for new devices, the older one in v3 for the others; both have signed the APK."""
-    ended = job.run(PLAY)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(PLAY)
     assert "Google Play signs version 42 with 2 keys; the APK of the first is fetched." in ended.log
     assert ended.outputs["universal-apk"] == "dist/app.apk"
 
@@ -157,8 +150,7 @@ def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
 @generating(never=True)
 def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
     """It says what to do, and the release is told as what it is."""
-    ended = job.run({**PLAY, "wait-deadline": "0s"})
-    assert ended.code == 75, ended.log
+    ended = job.fail(75, {**PLAY, "wait-deadline": "0s"})
     assert ended.outputs["failure"] == "universal-apk-not-generated"
     assert ended.outputs["committed"] == "true"
     assert "target: play-status" in ended.log
@@ -181,16 +173,13 @@ def test_it_is_waited_for(job: Job) -> None:
 def test_several_bundles_need_a_place_each(job: Job) -> None:
     """A path without the version code is a mistake, one with it gets one file for each."""
     specimens.make_bundle(job.workspace / "b.aab", APP, 43, "1.0")
-    ended = job.run(PLAY)
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, PLAY)
     assert "{version-code}" in ended.log
-    ended = job.run({**PLAY, "universal-apk": "dist/{version-code}.apk"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "universal-apk": "dist/{version-code}.apk"})
     assert ended.outputs["universal-apk"] == "dist/42.apk,dist/43.apk"
     digests = [hashlib.sha256((job.workspace / f"dist/{code}.apk").read_bytes()).hexdigest() for code in (42, 43)]
     assert ended.outputs["universal-apk-sha256"] == ",".join(digests)
-    ended = job.run(STATUS)
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, STATUS)
     assert "{version-code}" in ended.log
 
 
@@ -199,8 +188,7 @@ def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(pat
     """Outside the workspace, through a link, over a folder, or where others would run it."""
     (job.workspace / "dist").mkdir()
     (job.workspace / "dist/link").symlink_to("/tmp/elsewhere.apk")
-    ended = job.run({**PLAY, "universal-apk": path})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {**PLAY, "universal-apk": path})
     assert "universal-apk: " in ended.log
     assert job.emulator.state()["requests"] == {}
 
@@ -209,8 +197,7 @@ def test_the_apk_never_replaces_what_is_uploaded(job: Job) -> None:
     """However its path is written."""
     bundle = (job.workspace / "app.aab").read_bytes()
     for path in ("app.aab", "dist/../app.aab"):
-        ended = job.run({**PLAY, "universal-apk": path})
-        assert ended.code == 2, ended.log
+        ended = job.fail(2, {**PLAY, "universal-apk": path})
         assert "is one of `files`" in ended.log
     assert (job.workspace / "app.aab").read_bytes() == bundle
     assert job.emulator.state()["requests"] == {}

@@ -87,8 +87,7 @@ def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
         job = Job(tmp_path, google)
         bundle(job, 1_000_000)
         inputs = given(google, state_key="a lasting secret of ours")
-        first = job.run({**inputs, "max-retries": "0"}, **permitted(google))
-        assert first.code == 75, first.log
+        job.fail(75, {**inputs, "max-retries": "0"}, **permitted(google))
         again = job.run(inputs, **permitted(google))
         assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
 
@@ -113,8 +112,7 @@ def test_acting_for_a_user_signs_through_iam(job: Job) -> None:
     google = job.emulator
     mail = {"mail-to": "team@example.com", "mail-subject": "Out", "mail-body": "Here."}
     inputs = given(google, target="gmail", files="", tracks="", impersonate_user="release@example.com")
-    ended = job.run({**inputs, **mail}, **permitted(google))
-    assert ended.code == 0, ended.log
+    job.succeed({**inputs, **mail}, **permitted(google))
     assert request_counts(google, SIGN, ACT_AS) == [1, 0]
     assert len(google.state()["messages"]) == 1
     assert google.state()["tokens"][-1]["subject"] == "release@example.com"

@@ -80,8 +80,7 @@ def test_sixteen_small_files_are_in_flight(begin: Begin) -> None:
     """Two hundred small files and late responses: sixteen are on their way at once, and no more."""
     job = begin(LATE)
     digests = fill(job.workspace, 200, 1000)
-    ended = job.run({**STORAGE, "files": "*.bin"})
-    assert ended.code == 0, ended.log[-2000:]
+    ended = job.succeed({**STORAGE, "files": "*.bin"})
     assert sorted(stored(job)) == sorted(digests.items())
     assert [result["path"] for result in ended.results] == list(digests)
     assert 12 < job.emulator.state()["connections"] <= 16 + 1  # one more is for the token
@@ -94,8 +93,7 @@ def test_four_large_files_are_in_flight_among_the_small_ones(begin: Begin) -> No
         with (job.workspace / f"{number}.bin").open("wb") as file:
             file.truncate(8 * MIB + 1)
     (job.workspace / "small.txt").write_bytes(b"small")
-    ended = job.run({**STORAGE, "files": "*.bin\nsmall.txt"})
-    assert ended.code == 0, ended.log[-2000:]
+    job.succeed({**STORAGE, "files": "*.bin\nsmall.txt"})
     assert job.emulator.state()["connections"] <= 5 + 1
     assert [name for name, _ in stored(job)].index("small.txt") < 4
 
@@ -104,8 +102,7 @@ def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:
     """With a number there are never more connections, and a 429 delays its own file alone."""
     job = begin({**TOO_MANY, "nth": 6}, LATE)
     fill(job.workspace, 60, 1000)
-    ended = job.run({**STORAGE, "files": "*.bin", "concurrency": "3"})
-    assert ended.code == 0, ended.log[-2000:]
+    ended = job.succeed({**STORAGE, "files": "*.bin", "concurrency": "3"})
     assert "in flight" not in ended.log
     assert job.emulator.state()["connections"] <= 3 + 1
 
@@ -118,8 +115,7 @@ def test_faults_among_many_files_cost_none_of_them(begin: Begin) -> None:
         {"on": "resumable.start", "do": "status", "status": 429, "retry_after": 0, "nth": 20, "times": 4},
     )
     digests = fill(job.workspace, 40, 20_000)
-    ended = job.run({**DRIVE, "files": "*.bin", "concurrency": "8"})
-    assert ended.code == 0, ended.log
+    job.succeed({**DRIVE, "files": "*.bin", "concurrency": "8"})
     assert len(job.emulator.state()["faults"]["fired"]) == 12
     assert sorted(stored(job)) == sorted(digests.items())
 
@@ -137,8 +133,7 @@ def test_results_keep_the_order_of_the_files(begin: Begin) -> None:
     job = begin({"on": "resumable.start", "do": "slow-answer", "seconds": 0.5})  # one of two is overtaken
     for name in ("c.bin", "a.bin", "b.bin"):
         (job.workspace / name).write_bytes(name.encode())
-    ended = job.run({**DRIVE, "files": "c.bin\na.bin\nb.bin", "concurrency": "2"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**DRIVE, "files": "c.bin\na.bin\nb.bin", "concurrency": "2"})
     assert [name for name, _ in stored(job)] != ["c.bin", "a.bin", "b.bin"]
     assert [result["path"] for result in ended.results] == ["c.bin", "a.bin", "b.bin"]
     assert ended.outputs["ids"].split(",") == [result["id"] for result in ended.results]
@@ -148,8 +143,7 @@ def test_results_keep_the_order_of_the_files(begin: Begin) -> None:
 def test_links_of_internal_sharing_come_in_the_order_of_the_files(job: Job) -> None:
     """An APK and two bundles shared by one run: each has its link, and the first one's is `download-url`."""
     files = [bundle(job.workspace, code=3), apk(job.workspace, code=2), bundle(job.workspace, code=1)]
-    ended = job.run({"target": "play-internal-sharing", "files": "\n".join(file.name for file in files)})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({"target": "play-internal-sharing", "files": "\n".join(file.name for file in files)})
     links = [f"https://play.google.com/apps/test/com.example.app/{sha256(file.read_bytes())[:16]}" for file in files]
     assert ended.outputs["download-urls"].split(",") == links
     assert ended.outputs["download-url"] == ended.outputs["id"] == links[0]
@@ -189,8 +183,7 @@ def test_shards_together_send_everything_once(begin: Begin, how: str) -> None:
     for number in ("1", "2", "3"):
         node = {"CI_NODE_INDEX": number, "CI_NODE_TOTAL": "3"} if how == "gitlab" else {}
         shard = {} if how == "gitlab" else {"shard": f"{number}/3"}
-        ended = job.run({**STORAGE, **shard, "files": "*.bin"}, **node)
-        assert ended.code == 0, ended.log
+        ended = job.succeed({**STORAGE, **shard, "files": "*.bin"}, **node)
         parts.append([result["path"] for result in ended.results])
     assert sorted(len(part) for part in parts) == [3, 3, 4]
     assert [path for part in parts for path in part] == list(digests)
@@ -201,20 +194,17 @@ def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
     """One job opens the edit, a matrix puts its shard on tracks of its own, the last one commits all of it at once."""
     job = begin()
     play = {"target": "play", "package-name": "com.example.app"}
-    opened = job.run({**play, "commit": "false"})
-    assert opened.code == 0, opened.log
+    opened = job.succeed({**play, "commit": "false"})
     edit = opened.outputs["edit-id"]
     for code in (101, 102, 103):
         bundle(job.workspace, code=code)
     for number, track in enumerate(("internal", "alpha", "beta"), 1):
         inputs = {"files": "*.aab", "shard": f"{number}/3", "tracks": track, "commit": "false"}
-        ended = job.run({**play, **inputs, "existing-edit-id": edit})
-        assert ended.code == 0, ended.log
+        ended = job.succeed({**play, **inputs, "existing-edit-id": edit})
         assert (ended.outputs["edit-id"], ended.outputs["committed"]) == (edit, "false")
         assert ended.outputs["version-codes"] == str(100 + number)
     assert job.emulator.state()["edits"]["committed"] == []
-    last = job.run({**play, "existing-edit-id": edit})
-    assert last.code == 0, last.log
+    last = job.succeed({**play, "existing-edit-id": edit})
     assert last.outputs["committed"] == "true"
     state = job.emulator.state()
     assert [one["id"] for one in state["edits"]["committed"]] == [edit]
@@ -230,7 +220,6 @@ def test_parallel_jobs_on_one_bundle_make_one_release(job: Job, number: int) -> 
     bundle(job.workspace, MIB, 7)
     (job.workspace / "mapping.txt").write_text("com.example.Main -> a:\n")
     inputs = {"target": "play", "files": "*.aab", "tracks": "internal", "mapping-file": "mapping.txt"}
-    ended = job.run({**inputs, "shard": f"{number}/5"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**inputs, "shard": f"{number}/5"})
     assert ("no file is assigned to this job" in ended.log) is (number != 5)
     assert len(job.emulator.state()["edits"]["committed"]) == (number == 5)

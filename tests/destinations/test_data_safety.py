@@ -20,8 +20,7 @@ FORM = f"{HEADER}\n{ANSWER}\n{BLANK}\n"
 def test_the_form_is_sent_as_it_is(job: Job, text: str) -> None:
     """Google has its text, but for a byte order mark; the log says that a review comes before users see it."""
     (job.workspace / "form.csv").write_bytes(text.encode())
-    ended = job.run(GIVEN)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(GIVEN)
     assert job.emulator.state()["dataSafety"] == {APP: text.removeprefix("\ufeff")}
     assert "1 answer" in ended.log
     assert "when Google has reviewed it" in ended.log
@@ -37,8 +36,7 @@ def test_a_rehearsal_claims_nothing_of_google(job: Job) -> None:
 def test_a_dry_run_sends_nothing(job: Job) -> None:
     """The checks alone: no request but the login's."""
     (job.workspace / "form.csv").write_text(FORM)
-    ended = job.run({**GIVEN, "dry-run": "true"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**GIVEN, "dry-run": "true"})
     assert "Would send form.csv" in ended.log
     assert [name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher")] == []
 
@@ -59,8 +57,7 @@ def test_a_dry_run_sends_nothing(job: Job) -> None:
 def test_what_is_no_form_is_refused_before_anything_is_sent(job: Job, data: bytes, words: str) -> None:
     """Exit code 2, the line and what is wrong with it, and not one request."""
     (job.workspace / "form.csv").write_bytes(data)
-    ended = job.run(GIVEN)
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, GIVEN)
     assert words in ended.log
     assert job.emulator.state()["requests"] == {}
 
@@ -69,16 +66,14 @@ def test_what_is_no_form_is_refused_before_anything_is_sent(job: Job, data: byte
 def test_the_app_and_the_file_are_required(job: Job, missing: str) -> None:
     """A form does not say whose it is."""
     (job.workspace / "form.csv").write_text(FORM)
-    ended = job.run({name: value for name, value in GIVEN.items() if name != missing})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {name: value for name, value in GIVEN.items() if name != missing})
     assert f"{missing}: " in ended.log
 
 
 def test_google_names_the_row_that_it_refuses(job: Job) -> None:
     """Exit code 4 in the service's own words."""
     (job.workspace / "form.csv").write_text(FORM + "PSL_X,,,REQUIRED,Which?\n")
-    ended = job.run(GIVEN)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, GIVEN)
     assert "Row 4: the required question PSL_X has no answer." in ended.log
 
 
@@ -86,6 +81,5 @@ def test_a_lost_response_and_a_503_are_tried_again(begin: Begin) -> None:
     """The form replaces the one before, so it may be sent again."""
     job = begin({"on": METHOD, "do": "answer-lost"}, {"on": METHOD, "do": "status", "status": 503, "nth": 2})
     (job.workspace / "form.csv").write_text(FORM)
-    ended = job.run(GIVEN)
-    assert ended.code == 0, ended.log
+    job.succeed(GIVEN)
     assert job.emulator.state()["requests"][METHOD] == 3

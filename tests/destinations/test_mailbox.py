@@ -16,8 +16,7 @@ FOR_USER = {**MAIL, "impersonate-user": USER}
 
 def test_the_mail_leaves_from_the_user_that_is_acted_for(job: Job) -> None:
     """The assertion names the user, the token is the user's, and the message is in the user's mailbox."""
-    ended = job.run(FOR_USER)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(FOR_USER)
     state = job.emulator.state()
     assert [token["subject"] for token in state["tokens"]] == [USER]
     assert [(message["user"], message["to"]) for message in state["messages"]] == [(USER, ["Ann <ann@example.com>"])]
@@ -26,8 +25,7 @@ def test_the_mail_leaves_from_the_user_that_is_acted_for(job: Job) -> None:
 
 def test_without_a_user_the_error_names_the_remedy(job: Job) -> None:
     """A service account has no mailbox: Gmail's bare words come with the input that is missing."""
-    ended = job.run(MAIL)
-    assert ended.code == 4
+    ended = job.fail(4, MAIL)
     assert "Precondition check failed." in ended.log
     assert "`impersonate-user`" in ended.log
     assert job.emulator.state()["messages"] == []
@@ -37,16 +35,14 @@ def test_without_a_user_the_error_names_the_remedy(job: Job) -> None:
 def test_without_delegation_no_request_reaches_gmail(begin: Begin, dry_run: str) -> None:
     """An account that may not act for the user gets no token, and the error says where an administrator allows it."""
     job = begin(delegation=False)
-    ended = job.run({**FOR_USER, "dry-run": dry_run})
-    assert ended.code == 3
+    ended = job.fail(3, {**FOR_USER, "dry-run": dry_run})
     assert "Admin console" in ended.log
     assert job.emulator.state()["requests"] == {"any": 1, "api": 1, "oauth.token": 1}
 
 
 def test_another_users_mailbox_is_not_open(job: Job) -> None:
     """The mailbox of somebody else is refused in Gmail's own words."""
-    ended = job.run({**FOR_USER, "user-id": "you@example.com"})
-    assert ended.code == 3
+    ended = job.fail(3, {**FOR_USER, "user-id": "you@example.com"})
     assert f"Delegation denied for {USER}" in ended.log
 
 
@@ -56,8 +52,7 @@ def test_a_message_file_arrives_as_it_was_written(begin: Begin, end: bytes) -> N
     job = begin({"on": "resumable.final", "do": "status-after-effect", "status": 503, "retry_after": 0})
     lines = [b"From: me@example.com", b"To: a@example.com", b"Subject: Hi", b"", b"Gr\xc3\xbc\xc3\x9fe", b".", b""]
     (job.workspace / "mail.eml").write_bytes(end.join(lines))
-    ended = job.run({"target": "gmail", "impersonate-user": USER, "message-file": "mail.eml"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({"target": "gmail", "impersonate-user": USER, "message-file": "mail.eml"})
     [message] = job.emulator.state()["messages"]
     assert Path(message["file"]).read_bytes() == b"\r\n".join(lines)
     assert ended.outputs["message-id"] == message["id"]
@@ -68,8 +63,7 @@ def test_a_draft_is_made_changed_and_sent_by_three_jobs(job: Job) -> None:
     drafted = job.run({**FOR_USER, "gmail-action": "draft"}).outputs["draft-id"]
     changed = job.run({**FOR_USER, "gmail-action": "draft-update", "draft-id": drafted, "mail-subject": "Out now"})
     assert changed.outputs["draft-id"] == drafted
-    sent = job.run({"target": "gmail", "impersonate-user": USER, "gmail-action": "draft-send", "draft-id": drafted})
-    assert sent.code == 0, sent.log
+    sent = job.succeed({"target": "gmail", "impersonate-user": USER, "gmail-action": "draft-send", "draft-id": drafted})
     state = job.emulator.state()
     assert state["effects"] == {"draft": 1, "draft-update": 1, "draft-send": 1}
     assert [(message["id"], message["subject"]) for message in state["messages"]] == [

@@ -30,8 +30,7 @@ def test_the_type_that_was_stated_is_that_of_the_upload(job: Job, where: str, pr
     (job.workspace / "report.bin").write_bytes(noise(5000, PDF))
     metadata = json.dumps({"contentType": HTML, "cacheControl": "no-store"})
     given = {"metadata": metadata} if where == "metadata" else {"media-type": HTML}
-    ended = job.run({**STORAGE, "files": "report.bin", "upload-protocol": protocol, **given})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**STORAGE, "files": "report.bin", "upload-protocol": protocol, **given})
     state = job.emulator.state()
     [stored] = state["objects"]
     assert stored["media_type"] == HTML
@@ -57,8 +56,7 @@ def test_the_type_that_was_stated_is_that_of_the_upload(job: Job, where: str, pr
 def test_drive_converts_a_file_of_its_own_type(job: Job, given: Mapping[str, str], sent: str, kept: str) -> None:
     """A type in the metadata is the upload's, unless it names a document of Google's, which the file only becomes."""
     (job.workspace / "table.csv").write_text("a,b\n")
-    ended = job.run({**DRIVE, "files": "table.csv", **given})
-    assert ended.code == 0, ended.log
+    job.succeed({**DRIVE, "files": "table.csv", **given})
     state = job.emulator.state()
     assert [stored["media_type"] for stored in state["objects"]] == [sent]
     assert [file["mimeType"] for file in state["files"].values()] == [kept]
@@ -68,8 +66,9 @@ def test_a_method_without_a_field_takes_media_type(job: Job) -> None:
     """Several files of one run have it, and the plan tells it."""
     for name in ("a.bin", "b.bin"):
         (job.workspace / name).write_bytes(noise(5000))
-    ended = job.run({**YOUTUBE, "files": "*.bin", "media-type": "video/x-ivf", "metadata": '{"contentType": "a/b"}'})
-    assert ended.code == 0, ended.log
+    ended = job.succeed(
+        {**YOUTUBE, "files": "*.bin", "media-type": "video/x-ivf", "metadata": '{"contentType": "a/b"}'}
+    )
     assert [stored["media_type"] for stored in job.emulator.state()["objects"]] == ["video/x-ivf"] * 2
     assert "video/x-ivf) to youtube.videos.insert" in ended.log
 
@@ -92,8 +91,7 @@ def test_a_method_without_a_field_takes_media_type(job: Job) -> None:
 def test_a_wrong_type_is_told_before_anything_is_sent(job: Job, given: Mapping[str, str], wrong: str, why: str) -> None:
     """No media type, two that differ, one that the method does not take: exit code 2, and no request."""
     (job.workspace / "report.bin").write_bytes(noise(5000))
-    ended = job.run({**STORAGE, "files": "report.bin", **given})
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, {**STORAGE, "files": "report.bin", **given})
     [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
     assert wrong in error
     assert why in error

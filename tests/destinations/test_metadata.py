@@ -43,10 +43,9 @@ def test_a_mail_takes_its_labels_and_its_thread(job: Job, action: str, protocol:
     """The resource goes along as it was given: of a message itself, of a draft the message in it."""
     draft = with_draft(job, action)
     given: dict[str, Any] = {"message": LABELS} if action.startswith("draft") else LABELS
-    ended = job.run(
+    ended = job.succeed(
         {**WRITTEN, **draft, "gmail-action": action, "metadata": json.dumps(given), "upload-protocol": protocol}
     )
-    assert ended.code == 0, ended.log
     state = job.emulator.state()
     stored = state["objects"][-1]
     assert stored["protocol"] == ("multipart" if protocol == "multipart" else "resumable")
@@ -63,8 +62,7 @@ def test_a_message_in_the_metadata_needs_no_upload(job: Job, action: str) -> Non
     before = job.emulator.state()["requests"].get("upload", 0)
     message = {"raw": RAW, "threadId": "t1"}
     given: dict[str, Any] = {"message": message} if action.startswith("draft") else message
-    ended = job.run({**FOR_USER, **draft, "gmail-action": action, "metadata": json.dumps(given)})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**FOR_USER, **draft, "gmail-action": action, "metadata": json.dumps(given)})
     state = job.emulator.state()
     assert state["requests"].get("upload", 0) == before
     [made] = [draft["message"] for draft in state["drafts"]] or state["messages"]
@@ -103,8 +101,7 @@ def test_a_mail_by_a_methods_id_is_sent_once(begin: Begin) -> None:
 def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:
     """The answer is lost behind the effect: exit code 4, and nothing is repeated."""
     job = begin({"on": "gmail.users.messages.send", "do": "answer-lost"})
-    ended = job.run({**FOR_USER, "metadata": json.dumps({"raw": RAW})})
-    assert ended.code == 4
+    job.fail(4, {**FOR_USER, "metadata": json.dumps({"raw": RAW})})
     assert len(job.emulator.state()["messages"]) == 1
 
 
@@ -132,8 +129,7 @@ def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:
 def test_wrong_metadata_is_told_before_anything_is_sent(job: Job, given: Mapping[str, str], why: str) -> None:
     """What the service would pass over in silence, or refuse, is exit code 2 and no request."""
     (job.workspace / "icon.png").write_bytes(PNG)
-    ended = job.run(given)
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, given)
     [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
     assert "metadata" in error
     assert why in error
@@ -148,8 +144,7 @@ def test_an_image_takes_its_resource(job: Job, protocol: str, spoken: str) -> No
     """The image's resource goes along, by either way that carries one."""
     (job.workspace / "icon.png").write_bytes(PNG)
     resource = {"kind": "gamesConfiguration#imageConfiguration", "resourceId": "CgkI"}
-    ended = job.run({**ICON, "metadata": json.dumps(resource), "upload-protocol": protocol})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**ICON, "metadata": json.dumps(resource), "upload-protocol": protocol})
     [stored] = job.emulator.state()["objects"]
     assert (stored["protocol"], stored["metadata"]) == (spoken, resource)
     assert ended.outputs["id"] == "CgkI"
@@ -161,8 +156,7 @@ def test_an_image_is_sent_again(begin: Begin, protocol: str, fault: Mapping[str,
     """A resource has one image of each type, so what may have been received is repeated: two requests, one image."""
     job = begin({"on": "upload", **fault})
     (job.workspace / "icon.png").write_bytes(PNG)
-    ended = job.run({**ICON, "upload-protocol": protocol})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**ICON, "upload-protocol": protocol})
     state = job.emulator.state()
     assert [stored["protocol"] for stored in state["objects"]] == [protocol] * 2
     assert list(state["gameImages"]) == ["CgkI/ACHIEVEMENT_ICON"]

@@ -59,8 +59,7 @@ def test_what_would_be_added_twice_is_in_doubt(job: Job, name: str, trouble: str
         assert "It is not known whether" in told
         assert "Check whether the service has it before you run again" in told
     assert "id" not in ended.outputs
-    again = job.run(ADDING[name])
-    assert again.code == 0, again.log
+    job.succeed(ADDING[name])
     assert stored(job) == 2
 
 
@@ -69,10 +68,8 @@ def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
     fill(job)
     job.emulator.add_fault("resumable.final", "answer-lost")
     job.emulator.add_fault("resumable.query", "status", status=503, times=2)
-    ended = job.run({**DRIVE, "max-retries": "1"}, **attempt(1))
-    assert ended.code == 75, ended.log
-    again = job.run(DRIVE, **attempt(2))
-    assert again.code == 0, again.log
+    job.fail(75, {**DRIVE, "max-retries": "1"}, **attempt(1))
+    job.succeed(DRIVE, **attempt(2))
     assert stored(job) == 1
 
 
@@ -81,8 +78,7 @@ def test_what_a_repeat_can_not_double_is_sent_again(job: Job, given: dict[str, s
     """An object of a fixed name is replaced; a Play edit takes a version code once."""
     fill(job)
     lost(job, TROUBLES["answer lost"])
-    ended = job.run(given)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(given)
     assert "starting over at 0" in ended.log
 
 
@@ -115,8 +111,7 @@ def test_a_killed_run_may_have_sent_everything(job: Job, large: bool) -> None:
     ended = job.run(DRIVE, **attempt(2))
     assert is_in_doubt(ended), ended.log
     assert stored(job) == 1
-    again = job.run(DRIVE, **attempt(3))
-    assert again.code == 0, again.log
+    job.succeed(DRIVE, **attempt(3))
     assert stored(job) == 2
 
 
@@ -129,8 +124,7 @@ def test_a_run_killed_before_its_last_block_leaves_no_doubt(job: Job, given: dic
     running = job.start(given, **attempt(1)).when(lambda state: bool(state["faults"]["fired"]))
     running.send(signal.SIGKILL).end()
     job.emulator.add_fault("resumable.query", "session-lost")
-    ended = job.run(given, **attempt(2))
-    assert ended.code == 0, ended.log
+    ended = job.succeed(given, **attempt(2))
     assert "starting over at 0" in ended.log
     assert stored(job) == 1
 
@@ -139,16 +133,14 @@ def spent(job: Job) -> None:
     """A first attempt that brings one of three chunks to the server, and ends with 75."""
     (job.workspace / "a.bin").write_bytes(noise(3 * MIB))
     job.emulator.add_fault("resumable.put", "status", status=503, nth=2)
-    ended = job.run({**DRIVE, "chunk-size": "1MiB", "max-retries": "0"}, **attempt(1))
-    assert ended.code == 75, ended.log
+    job.fail(75, {**DRIVE, "chunk-size": "1MiB", "max-retries": "0"}, **attempt(1))
 
 
 def test_a_run_that_noted_what_it_sent_leaves_no_doubt(job: Job) -> None:
     """Not all of it was sent when the retries were spent, and the session is gone: the file is sent from its start."""
     spent(job)
     job.emulator.add_fault("resumable.query", "session-lost")
-    ended = job.run(DRIVE, **attempt(2))
-    assert ended.code == 0, ended.log
+    ended = job.succeed(DRIVE, **attempt(2))
     assert "starting over at 0" in ended.log
     assert stored(job) == 1
 

@@ -94,8 +94,7 @@ def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, pro
         assert f"it failed (package {failed}): The payload's signature is not valid." in told
     assert "id" not in ended.outputs
     job.emulator.config.package_error = ""
-    again = job.run(given, **AGAIN, GITHUB_RUN_ATTEMPT="2")
-    assert again.code == 0, again.log
+    again = job.succeed(given, **AGAIN, GITHUB_RUN_ATTEMPT="2")
     assert [failed, again.outputs["id"]] == names(job)
 
 
@@ -105,10 +104,8 @@ def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     job = begin(lost, {"on": "goog.query", "do": "status", "retry_after": 0})
     again = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload", "GITHUB_RUN_ATTEMPT": "1"}
     package(job.workspace, 100_000)
-    first = job.run({**GIVEN, "max-retries": "1"}, **again)
-    assert first.code == 75, first.log
-    second = job.run(GIVEN, **again)
-    assert second.code == 0, second.log
+    job.fail(75, {**GIVEN, "max-retries": "1"}, **again)
+    second = job.succeed(GIVEN, **again)
     assert second.outputs["resumed"] == "true"
     assert [second.outputs["id"]] == names(job)
 
@@ -121,8 +118,7 @@ def test_a_bare_200_is_settled_by_the_list(begin: Begin) -> None:
     """Neither the last bytes nor the query are answered with a status: the new package is the success."""
     job = begin({"on": "goog.finalize", **BARE}, {"on": "goog.query", **BARE})
     upload(job)
-    ended = job.run({**GIVEN, "package-title": "System 1.3"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**GIVEN, "package-title": "System 1.3"})
     assert [ended.outputs["id"]] == names(job)[1:]
     assert (ended.results[0]["error"], ended.outputs["bytes-uploaded"]) == ("", "100000")
     assert "The deployment lists the new package" in ended.log
@@ -148,8 +144,7 @@ def test_all_that_remains_goes_out_at_once_after_an_interruption(begin: Begin, b
     """With `upload, finalize`; a request that breaks twice at the same byte is followed by chunks."""
     job = begin({"on": "goog.upload", "do": "reset", "after": 500_000, "stored": 0, "times": broken})
     package(job.workspace, 9 << 20)
-    ended = job.run(GIVEN)
-    assert ended.code == 0, ended.log
+    job.succeed(GIVEN)
     requests = job.emulator.state()["requests"]
     assert (requests["goog.upload"], requests["goog.query"]) == (commands, broken)
     assert requests["goog.finalize"] == (broken + 1)

@@ -139,8 +139,7 @@ def test_a_refusal_sends_nothing(job: Job, name: str) -> None:
     """Exit code 2, the input's name and the reason in one error line, and a server that never heard of it."""
     given, make, wrong, why = REFUSALS[name]
     make(job.workspace)
-    ended = job.run(given)
-    assert ended.code == 2, ended.log
+    ended = job.fail(2, given)
     [error] = [line for line in ended.log.splitlines() if line.startswith("::error")]
     assert wrong in error
     assert why in error
@@ -153,8 +152,7 @@ def test_a_refusal_sends_nothing(job: Job, name: str) -> None:
 def test_all_mistakes_of_a_mail_are_told_together(job: Job) -> None:
     """One run is enough to learn of every mistake, in whichever room of the program it is found."""
     given = {**GMAIL, "mail-to": "nobody", "mail-body": "file:none", "files": "none", "chunk-size": "much"}
-    ended = job.run(given)
-    assert ended.code == 2
+    ended = job.fail(2, given)
     for name in ("mail-to", "mail-body", "files", "chunk-size"):
         assert f"{name}: " in ended.log
     assert job.emulator.state()["requests"] == {}

@@ -46,12 +46,10 @@ def test_a_wait_that_the_server_asks_for_can_be_the_end(begin: Begin) -> None:
     fill(job, 4)
     given = {**DRIVE, "retry-deadline": "100s"}
     run = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "release"}
-    ended = job.run(given, **run, GITHUB_RUN_ATTEMPT="1")
-    assert ended.code == 75, ended.log
+    ended = job.fail(75, given, **run, GITHUB_RUN_ATTEMPT="1")
     assert "past the retry deadline (100 s)" in ended.log
     assert told(ended)[2:] == [NOT_REACHED] * 2
-    again = job.run(given, **run, GITHUB_RUN_ATTEMPT="2")
-    assert again.code == 0, again.log
+    job.succeed(given, **run, GITHUB_RUN_ATTEMPT="2")
     assert len(job.emulator.state()["objects"]) == 4
 
 
@@ -59,8 +57,7 @@ def test_files_in_flight_are_finished(begin: Begin) -> None:
     """The second file fails for the deadline while the first is on its way, which arrives."""
     job = begin({"on": "resumable.final", "do": "slow-answer", "seconds": 1.5}, {"on": START, "nth": 2, **BUSY})
     fill(job, 6)
-    ended = job.run({**DRIVE, "concurrency": "2", "retry-deadline": "0s"})
-    assert ended.code == 75, ended.log
+    ended = job.fail(75, {**DRIVE, "concurrency": "2", "retry-deadline": "0s"})
     assert sorted(bool(result["id"]) for result in ended.results) == [False] * 5 + [True]
     assert told(ended)[2:] == [NOT_REACHED] * 4
 
@@ -69,8 +66,7 @@ def test_a_healthy_run_may_last_longer(begin: Begin) -> None:
     """Every file goes well at its first attempt, most of them behind the deadline."""
     job = begin({"on": "resumable.final", "do": "slow-answer", "seconds": 0.3, "times": 6})
     fill(job, 6)
-    ended = job.run({**DRIVE, "retry-deadline": "1s"})
-    assert ended.code == 0, ended.log
+    job.succeed({**DRIVE, "retry-deadline": "1s"})
     assert len(job.emulator.state()["objects"]) == 6
 
 
@@ -83,12 +79,10 @@ def test_the_images_of_a_release_are_a_batch_too(job: Job) -> None:
         specimens.make_image(folder / "1.png", 320, 640)
     job.emulator.add_fault("play.images.upload", "status", status=503, nth=2)
     play = {"target": "play", "files": "*.aab", "tracks": "internal", "images-directory": "listing"}
-    ended = job.run({**play, "concurrency": "1", "retry-deadline": "0s"})
-    assert ended.code == 75, ended.log
+    ended = job.fail(75, {**play, "concurrency": "1", "retry-deadline": "0s"})
     assert told(ended).count(NOT_REACHED) == 4
     state = job.emulator.state()
     assert (state["edits"]["deleted"], len(state["edits"]["open"])) == ([], 1)
-    again = job.run(play)
-    assert again.code == 0, again.log
+    job.succeed(play)
     [committed] = job.emulator.state()["edits"]["committed"]
     assert committed["id"] == state["edits"]["open"][0]["id"]

@@ -79,8 +79,7 @@ def test_a_release_refuses_what_internal_sharing_takes(job: Job, name: str, make
     assert words in ended.log
     assert "play-internal-sharing" in ended.log
     assert not job.emulator.state()["requests"]
-    ended = job.run({"target": "play-internal-sharing", "files": f"app.{suffix}"})
-    assert ended.code == 0, ended.log
+    job.succeed({"target": "play-internal-sharing", "files": f"app.{suffix}"})
 
 
 def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
@@ -92,8 +91,7 @@ def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
     android_tools.apksign(job.workspace / "app.apk", store, 2, 3)
     expected = android_tools.certificate_of(store)
     fingerprint = ":".join(re.findall("..", expected)).upper()
-    ended = job.run({**PLAY, "expected-certificate": fingerprint})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "expected-certificate": fingerprint})
     assert ended.log.count(f": signed with certificate {fingerprint[:23]}…") == 2
     assert [result["certificate_sha256"] for result in ended.results] == [expected, expected]
 
@@ -121,8 +119,7 @@ def test_another_certificate_than_the_expected_one_is_refused(job: Job, target: 
 def test_what_is_no_sha_256_is_a_mistake(job: Job, given: str) -> None:
     """SHA-1 among it, which old documents show."""
     make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0")
-    ended = job.run({**PLAY, "expected-certificate": given})
-    assert ended.code == 2
+    ended = job.fail(2, {**PLAY, "expected-certificate": given})
     assert "64 hexadecimal digits" in ended.log
 
 
@@ -133,8 +130,7 @@ def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     """All of them in one run, which goes on."""
     libraries = {"base/lib/armeabi-v7a/liba.so": b"", "base/lib/x86_64/liba.so": NARROW}
     make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0", build=Build(libraries=libraries, target_sdk=35))
-    ended = job.run({**PLAY, "tracks": "internal"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**PLAY, "tracks": "internal"})
     for words, rule in (
         ("app.aab targets API level 35; Google Play asks for 36 or higher", preflight.TARGET_API),
         ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", preflight.PAGE_SIZE),

@@ -22,13 +22,27 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def test_a_gap_is_refused(client: EmulatorClient) -> None:
-    """A chunk past the stored offset is a 503 in Google's words, as plain text, and stores nothing."""
+GAP = f"the upload offset is {GRANULE} byte(s), which exceeds already uploaded size of 0"
+TOO_SMALL = "contained 1024 bytes, which does not meet this requirement."
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "status", "words"),
+    [
+        (GRANULE, len(DATA), 503, [GAP]),
+        (0, 1024, 400, [TOO_SMALL, "required to be equal or greater than 262144"]),
+    ],
+)
+def test_a_gap_and_a_chunk_that_is_too_small_are_refused(
+    client: EmulatorClient, start: int, end: int, status: int, words: list[str]
+) -> None:
+    """In Google's words, as plain text, and nothing is stored."""
     uri = client.start_session(size=len(DATA))
-    reply = client.put(uri, DATA[GRANULE:], f"bytes {GRANULE}-{len(DATA) - 1}/{len(DATA)}")
-    assert (reply.status, reply.header("Content-Type")) == (503, "text/plain; charset=utf-8")
-    assert f"the upload offset is {GRANULE} byte(s), which exceeds already uploaded size of 0" in reply.body.decode()
+    reply = client.put(uri, DATA[start:end], f"bytes {start}-{end - 1}/{len(DATA)}")
+    assert (reply.status, reply.header("Content-Type")) == (status, "text/plain; charset=utf-8")
+    assert all(word in reply.body.decode() for word in words)
     assert client.offset(uri, len(DATA)).header("Range") == ""
+    assert client.put(uri, DATA).status == 200
 
 
 def test_a_repeated_range_is_passed_over(client: EmulatorClient) -> None:
@@ -38,17 +52,6 @@ def test_a_repeated_range_is_passed_over(client: EmulatorClient) -> None:
     assert client.put(uri, DATA, f"bytes 0-{len(DATA) - 1}/{len(DATA)}").status == 200
     assert stored(client) == [(len(DATA), sha256(DATA))]
     assert client.emulator.state()["sessions"][0]["bytes_repeated"] == GRANULE
-
-
-def test_a_chunk_that_is_too_small_is_refused(client: EmulatorClient) -> None:
-    """A chunk below 256 KiB that is not the last is a 400 in Google's words, as plain text, and stores nothing."""
-    uri = client.start_session(size=len(DATA))
-    reply = client.put(uri, DATA[:1024], f"bytes 0-1023/{len(DATA)}")
-    assert (reply.status, reply.header("Content-Type")) == (400, "text/plain; charset=utf-8")
-    assert b"required to be equal or greater than 262144" in reply.body
-    assert b"contained 1024 bytes, which does not meet this requirement." in reply.body
-    assert client.offset(uri, len(DATA)).header("Range") == ""
-    assert client.put(uri, DATA).status == 200
 
 
 def test_a_chunk_that_is_no_multiple_is_stored_down_to_one(client: EmulatorClient) -> None:

@@ -37,6 +37,7 @@ RANGES = {
     "range-from": ({"start": 5}, f"bytes=5-{GRANULE - 1}"),
     "range-beyond": ({"by": 7}, f"bytes=0-{GRANULE + 6}"),
     "range-backward": ({"to": 100}, "bytes=0-99"),
+    "redirect-308": ({}, f"bytes=0-{GRANULE - 1}"),
 }
 
 
@@ -91,12 +92,13 @@ def test_a_response_is_spoilt(start_emulator: StartEmulator, name: str) -> None:
 
 @pytest.mark.parametrize("name", RANGES)
 def test_the_range_of_a_308_is_spoilt(start_emulator: StartEmulator, name: str) -> None:
-    """The session itself is unharmed."""
+    """Or a Location comes with it; the session itself is unharmed."""
     options, wanted = RANGES[name]
     client = start_emulator({"on": "resumable.put", "do": name, **options})
     uri = client.start_session(size=SIZE)
     reply = client.put(uri, DATA[:GRANULE], FIRST)
     assert (reply.status, reply.header("Range")) == (308, wanted)
+    assert reply.header("Location").startswith(f"{client.emulator.url}/elsewhere") == (name == "redirect-308")
     finish(client, uri)
     assert fired(client) == [name]
 
@@ -250,16 +252,6 @@ def test_a_count_of_the_other_dialect_is_spoilt(start_emulator: StartEmulator) -
     told = [client.goog(url, "query").header("X-Goog-Upload-Size-Received") for _ in range(2)]
     assert told == [str(GRANULE + 7), "0"]
     assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(SIZE)
-
-
-@case("redirect-308")
-def _redirect_308(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "resumable.put", "do": "redirect-308"})
-    uri = client.start_session(size=SIZE)
-    reply = client.put(uri, DATA[:GRANULE], FIRST)
-    assert (reply.status, reply.header("Range")) == (308, f"bytes=0-{GRANULE - 1}")
-    assert reply.header("Location").startswith(f"{client.emulator.url}/elsewhere")
-    finish(client, uri)
 
 
 @case("foreign-session")

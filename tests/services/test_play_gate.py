@@ -253,16 +253,16 @@ def test_an_interval_is_taken_only_as_one_around_the_rate(
     assert [one.interval for one in measured[1]] == [expected]
 
 
-@pytest.mark.parametrize("rate", ["-0.01", "1.4", "NaN", "inf", "x", "0,01"])
-def test_a_rate_that_is_none_makes_the_metric_unknown(rate: str) -> None:
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(row(rate) for rate in ("-0.01", "1.4", "NaN", "inf", "x", "0,01")),
+        *(row("0.004", users) for users in ("-1", "NaN", "inf", "1e300", "many")),
+    ],
+)
+def test_a_rate_or_a_number_of_users_that_can_not_be_makes_the_metric_unknown(odd: dict[str, Any]) -> None:
     """One row that can't be read is enough."""
-    assert isinstance(found({"rows": [row("0.004"), row(rate)]}), str)
-
-
-@pytest.mark.parametrize("users", ["-1", "NaN", "inf", "1e300", "many"])
-def test_users_are_a_number_that_people_can_be(users: str) -> None:
-    """As with rates."""
-    assert isinstance(found({"rows": [row("0.004", users)]}), str)
+    assert isinstance(found({"rows": [row("0.004"), odd]}), str)
 
 
 @pytest.mark.parametrize(

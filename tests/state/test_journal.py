@@ -285,8 +285,7 @@ def broken_off(job: Job, **more: str) -> None:
     """A run that ends with 75 after two chunks."""
     job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
     job.emulator.add_fault("resumable.query", "status", status=503)
-    ended = job.run({**DRIVE, "max-retries": "1", **more})
-    assert ended.code == 75, ended.log
+    job.fail(75, {**DRIVE, "max-retries": "1", **more})
 
 
 def rewrite(job: Job, seed: int) -> None:
@@ -337,8 +336,7 @@ def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, s
     content[700_000 if "asked" in second else 5 * 256 * KIB] ^= 1  # beyond what the sample sees
     path.write_bytes(content)
     os.utime(path, (1, 1))
-    ended = job.run(DRIVE)
-    assert ended.code == 0, ended.log
+    ended = job.succeed(DRIVE)
     assert job.stored() == [bytes(content)]
     assert ended.outputs["resumed"] == "false"
 
@@ -347,8 +345,7 @@ def test_a_session_that_the_server_refuses_begins_anew(job: Job) -> None:
     """An old session that is answered 400 (terminated, of another account) is no reason to fail."""
     broken_off(job)
     job.emulator.add_fault("resumable.query", "status", status=400, message="Upload has already been terminated.")
-    ended = job.run(DRIVE)
-    assert ended.code == 0, ended.log
+    job.succeed(DRIVE)
     assert job.stored() == [data_of(SIZE)]
 
 
@@ -357,11 +354,9 @@ def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None
     for name in ("b.bin", "c.bin"):
         (job.workspace / name).write_bytes(data_of(600_000, ord(name[0])))
     job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.", nth=2)
-    first = job.run({**DRIVE, "concurrency": "1"})
-    assert first.code == 4
+    job.fail(4, {**DRIVE, "concurrency": "1"})
     assert len(job.stored()) == 2
-    second = job.run({**DRIVE, "concurrency": "1"})
-    assert second.code == 0, second.log
+    second = job.succeed({**DRIVE, "concurrency": "1"})
     assert sorted(job.stored()) == sorted(path.read_bytes() for path in job.workspace.glob("*.bin"))
     assert second.outputs["bytes-uploaded"] == "600000"
     assert len(second.outputs["ids"].split(",")) == 3
@@ -371,7 +366,6 @@ def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None
 def test_a_state_folder_that_refuses_costs_nothing_but_the_resume(job: Job) -> None:
     """The upload goes through; the log has one warning with the cure."""
     (job.workspace / "blocked").touch()
-    ended = job.run({**DRIVE, "state-dir": "blocked/state"})
-    assert ended.code == 0, ended.log
+    ended = job.succeed({**DRIVE, "state-dir": "blocked/state"})
     assert ended.log.count("Set `state-dir` to a writable folder.") == 1
     assert job.stored() == [data_of(SIZE)]

@@ -30,8 +30,7 @@ def break_off(job: Job, given: dict[str, str]) -> None:
     """A run that ends with 75 after its first chunk, and leaves the edit's record and the session's."""
     job.emulator.add_fault("resumable.put", "status", status=503, nth=2)
     job.emulator.add_fault("resumable.query", "status", status=503)
-    ended = job.run(given)
-    assert ended.code == 75, ended.log
+    job.fail(75, given)
 
 
 def rename_bundle(job: Job) -> None:
@@ -89,8 +88,7 @@ def test_nothing_stays_of_a_release_that_is_over(job: Job, what: str) -> None:
 @pytest.mark.parametrize("given", [{}, {"dry-run": "true"}, {"commit": "false"}], ids=str)
 def test_nothing_stays_of_one_run_that_ends_well(job: Job, given: dict[str, str]) -> None:
     """A release, a rehearsal and an edit that is left open to others."""
-    ended = job.run({**PLAY, **given})
-    assert ended.code == 0, ended.log
+    job.succeed({**PLAY, **given})
     assert not list(job.state_folder.iterdir())
 
 
@@ -135,8 +133,7 @@ def test_a_state_key_is_never_shown_whatever_its_length(job: Job, length: int) -
     """Refused or not, nothing that is written holds it outside GitHub's own masks; a word is masked elsewhere, too."""
     key = "~Zq7-xK9!"[:length].ljust(length, "~")
     place = key if length >= SHORTEST else "nowhere"
-    ended = job.run({**PLAY, "state-key": key, "whats-new-directory": f"no/{place}/there"})
-    assert ended.code == 2
+    ended = job.fail(2, {**PLAY, "state-key": key, "whats-new-directory": f"no/{place}/there"})
     assert "no/" in ended.log
     seen = [MASKS.sub("", ended.log), ended.summary, json.dumps(ended.results), json.dumps(ended.outputs)]
     assert not [text for text in seen if key in text]

@@ -300,11 +300,14 @@ def ci_run(platform: str, run: int, attempt: int = 1) -> dict[str, str]:
     return {"CI_PIPELINE_ID": f"{run}", "CI_JOB_NAME": "release", "CI_JOB_ID": f"{run * 100 + attempt}"}
 
 
-def killed_after_the_last_byte(job: Job, given: dict[str, str], **run: str) -> None:
-    """A run whose file is stored, and which dies before it hears so."""
+def killed_after_the_last_byte(job: Job, what: str, **run: str) -> dict[str, str]:
+    """The inputs of a run whose file is stored, and which died before it heard so."""
+    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
+    given = {**JOBS[what][0], "state-dir": str(job.workspace.parent / "state")}
     job.emulator.add_fault("resumable.final", "slow-answer", seconds=30)
     running = job.start(given, **run).when(lambda state: any(one["state"] == "done" for one in state["sessions"]))
     running.send(signal.SIGKILL).end()
+    return given
 
 
 @pytest.mark.parametrize("protocol", ["simple", "multipart"])
@@ -314,8 +317,7 @@ def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(jo
     (job.workspace / "a.bin").write_bytes(b"x" * 1000)
     job.emulator.add_fault(protocol, "slow-answer", seconds=30)
     job.start(mail).when(lambda state: bool(state["messages"])).send(signal.SIGKILL).end()
-    ended = job.run(mail)
-    assert ended.code == 4, ended.log
+    ended = job.fail(4, mail)
     assert "a run began it at" in ended.log
     assert len(job.emulator.state()["messages"]) == 1
     assert job.run(mail).code == 0
@@ -327,18 +329,13 @@ def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(jo
 def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform: str, what: str) -> None:
     """A restored state ends a new run with 4 and both readings; once that is told, the next attempt sends."""
     job = replace(job, kind=platform)
-    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
-    given, effect = JOBS[what]
-    given = {**given, "state-dir": str(job.workspace.parent / "state")}
-    killed_after_the_last_byte(job, given, **ci_run(platform, 1))
-    ended = job.run(given, **ci_run(platform, 2))
-    assert ended.code == 4, ended.log
+    effect, given = JOBS[what][1], killed_after_the_last_byte(job, what, **ci_run(platform, 1))
+    ended = job.fail(4, given, **ci_run(platform, 2))
     assert "run 1" in ended.log or "pipeline 1" in ended.log
     assert "ended before it could report success" in ended.log
     assert "was restored to an older state" in ended.log
     assert len(job.emulator.state()[effect]) == 1
-    again = job.run(given, **ci_run(platform, 2, 2))
-    assert again.code == 0, again.log
+    job.succeed(given, **ci_run(platform, 2, 2))
     assert len(job.emulator.state()[effect]) == 2
 
 
@@ -347,22 +344,15 @@ def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform:
 def test_a_re_run_finds_what_its_first_attempt_finished(job: Job, platform: str, what: str) -> None:
     """A killed run that is repeated, by GitHub's re-run, GitLab's retry or by hand, ends well and adds nothing."""
     job = replace(job, kind=platform)
-    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
-    given, effect = JOBS[what]
-    given = {**given, "state-dir": str(job.workspace.parent / "state")}
-    killed_after_the_last_byte(job, given, **ci_run(platform, 1))
-    ended = job.run(given, **ci_run(platform, 1, 2))
-    assert ended.code == 0, ended.log
+    effect, given = JOBS[what][1], killed_after_the_last_byte(job, what, **ci_run(platform, 1))
+    job.succeed(given, **ci_run(platform, 1, 2))
     assert len(job.emulator.state()[effect]) == 1
     assert not list((job.workspace.parent / "state").iterdir())
 
 
 def test_a_ci_system_that_names_no_run_is_never_believed(job: Job) -> None:
     """Where a re-run can't be told from another run, what is complete is in doubt."""
-    (job.workspace / "a.bin").write_bytes(b"x" * 1000)
-    given = {**JOBS["Drive"][0], "state-dir": str(job.workspace.parent / "state")}
     job = replace(job, kind="console")
-    killed_after_the_last_byte(job, given, CI="true")
-    ended = job.run(given, CI="true")
-    assert ended.code == 4, ended.log
+    given = killed_after_the_last_byte(job, "Drive", CI="true")
+    ended = job.fail(4, given, CI="true")
     assert "an unknown run" in ended.log

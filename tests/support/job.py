@@ -66,6 +66,18 @@ class Job:
         """One run from start to end."""
         return self.start(inputs, **more).end()
 
+    def succeed(self, inputs: Mapping[str, str], **more: str) -> Ended:
+        """One run that has to end well."""
+        ended = self.run(inputs, **more)
+        assert ended.code == 0, ended.log
+        return ended
+
+    def fail(self, code: int, inputs: Mapping[str, str], **more: str) -> Ended:
+        """One run that has to end with this exit code."""
+        ended = self.run(inputs, **more)
+        assert ended.code == code, ended.log
+        return ended
+
     def start(self, inputs: Mapping[str, str], **more: str) -> Running:
         """A run that goes on while the test does something to it."""
         for name in ("output", "summary"):
