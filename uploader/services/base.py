@@ -151,7 +151,7 @@ class Sleep:
 class Parallel:
     """Steps of several flows, carried out at the same time: they come to a tuple of what each came to, in their order.
 
-    What went wrong with one stands there as its exception; after that one that was not begun stands there itself.
+    What went wrong with one stands there as its exception; after that an upload that was not begun stands there itself.
     """
 
     steps: tuple[Step, ...]

@@ -113,7 +113,7 @@ class Engine:
     def _parallel(self, step: Parallel) -> tuple[Any, ...]:
         """What each step comes to, or the exception that is thrown into its flow; results in the order of the steps.
 
-        Once one has failed, no other is begun.
+        Once one has failed, no other file is begun.
         """
         if any(isinstance(one, Upload | Batch) for one in step.steps):
             self._begin_uploads()
@@ -122,7 +122,7 @@ class Engine:
 
         def attempt(one: Step) -> Any:
             try:
-                return one if failures else self._carry_out(one)
+                return one if failures and isinstance(one, Upload | Batch) else self._carry_out(one)
             except Exception as error:  # noqa: BLE001  # as in `run`: each flow cleans up behind itself
                 failures.append(error)
                 return error
