@@ -72,6 +72,37 @@ def test_an_early_response_stops_the_body(way: Way) -> None:
     assert blocks.taken < 32
 
 
+def test_a_response_behind_the_end_of_the_handshake_stops_the_body(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy's TLS may bring both in one record: then nothing more makes the socket readable."""
+    tls, over = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), threading.Event()
+    tls.load_cert_chain(certificate)
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # whose handshake the server ends
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        inside = tls.wrap_bio(incoming, outgoing, server_side=True)
+        for _ in range(2):
+            with pytest.raises(ssl.SSLWantReadError):
+                inside.do_handshake()
+            connection.sendall(outgoing.read())
+            incoming.write(connection.recv(MIB))
+        inside.do_handshake()
+        inside.write(response(403))
+        connection.sendall(outgoing.read())
+        over.wait(5)
+
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving(serve, tls=tls) as proxy:
+        monkeypatch.setenv("https_proxy", proxy)
+        assert send("https://0.0.0.0", 64 * MIB, QUICK).status == 403
+        over.set()
+
+
 def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> None:
     """What is left of the body could be read as the next request; that has a connection of its own."""
     heads: list[bytes] = []
