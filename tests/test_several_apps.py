@@ -128,14 +128,19 @@ def test_after_a_failure_nothing_is_begun(job: Job) -> None:
     assert other.code in (3, 4), other.log
     sent = [request for request in job.emulator.requests[before:] if request.method == "POST"]
     assert [request.path for request in sent if "/applications/" in request.path] == []
-    assert [edit["id"] for edit in job.emulator.state()["edits"]["open"]] == [
-        app["edit-id"] for app in apps(other).values() if app["failure"]
-    ]
+    left = {edit["id"] for edit in job.emulator.state()["edits"]["open"]}  # those that it did not come to, as well
+    assert left == {app["edit-id"] for app in apps(other).values()} - {""}
     assert "could not be deleted" not in other.log
+
+
+def test_after_a_refused_upload_no_other_is_sent(job: Job) -> None:
+    """A refused edit leaves nothing to send, either, and `committed` is false from the beginning."""
     job.emulator.add_fault("play.bundles.upload", "status", status=400)
-    before = len(uploads(job))
     assert job.run({**RELEASE, "concurrency": "1"}).code == 4
-    assert len(uploads(job)) == before
+    assert uploads(job) == []
+    job.emulator.add_fault("play.edits.insert", "status", status=400)
+    first = job.run({**RELEASE, "concurrency": "1"})
+    assert (first.code, first.outputs["committed"]) == (4, "false"), first.log
 
 
 def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> None:

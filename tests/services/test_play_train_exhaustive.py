@@ -90,6 +90,7 @@ def run(start: Position, plan: Mapping[int, Fault]) -> tuple[Position, Engine, B
     apps, journal = start.apps.copy(), dict(start.journal)
     apps.plan = dict(plan)
     engine, failure = Engine(apps, journal), None
+    engine.at_once = min(plan, default=0) % 2 == 0
     before = {name: len(play.commits) for name, play in apps.plays.items()}
     try:
         engine.drive(partial(flow_of_several, JOBS, NAMES))

@@ -37,6 +37,7 @@ class Engine(RecordingContext):
         self.kill_at: int | None = None
         self.kill_after_effect = False
         self.max_retries = 5
+        self.at_once = True  # the steps of several flows; else none is begun once another has failed
         self.waits = 0
 
     def run(self, job: ReleaseJob) -> Outcome:
@@ -76,7 +77,11 @@ class Engine(RecordingContext):
                 outcome: Outcome = end.value
                 return outcome
             if isinstance(step, Parallel):
-                response, failure = tuple(map(self._attempted, step.steps)), None
+                found: list[Any] = []
+                for one in step.steps:
+                    late = not self.at_once and any(isinstance(each, UploaderError) for each in found)
+                    found.append(one if late else self._attempted(one))
+                response, failure = tuple(found), None
                 continue
             response, failure = self._attempted(step), None
             if isinstance(response, UploaderError):

@@ -35,8 +35,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     apps = {_package(inputs, artifacts, problems): (files, artifacts)}
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
-    jobs, told, codes = [], list[str](), {str(version_code(one)) for one in artifacts}
-    served = set[str]()
+    jobs, told, served, codes = [], list[str](), set[str](), {str(version_code(one)) for one in artifacts}
     for package, (own_files, own) in apps.items():
         others = codes - {str(version_code(one)) for one in own}
         given = _for_app(inputs, package, others)

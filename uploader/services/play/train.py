@@ -202,7 +202,7 @@ class Train:
         codes = [left[package].pop(0) for package in self._order if left[package]]
         codes += chain.from_iterable(left.values())
         outputs = {"version-code": max(codes, key=int, default=""), "version-codes": ",".join(codes)}
-        for name in dict.fromkeys(chain.from_iterable(app.outputs for app in self.apps)):
+        for name in dict.fromkeys(chain(["committed"] * self._commits, *(app.outputs for app in self.apps))):
             values = [app.outputs.get(name, "false" if name == "committed" else "") for app in self.apps]
             if name in _JSON:
                 known = (f"{json.dumps(app.package)}: {app.outputs[name]}" for app in self.apps if name in app.outputs)
@@ -219,9 +219,9 @@ class Train:
     def end(self, headline: str) -> Outcome:
         """The outcome of the run with its table of apps, failures first. Raises the failure that ends it."""
         self.publish()
-        failed_first = sorted(self.apps, key=lambda app: not app.error)
-        rows = tuple((app.package, "+".join(app.codes), _state(app)) for app in failed_first)
-        table = Section("Apps", ("App", "Versions", "State"), rows)
+        apps = sorted(self.apps, key=lambda app: not app.error)
+        rows = ((app.package, "+".join(app.codes), _state(app)) for app in apps)
+        table = Section("Apps", ("App", "Versions", "State"), tuple(rows))
         ended = [(app.package, app.outcome) for app in self.apps if app.outcome]
         known = {**self._planned, **{package: tuple(_of(package, one.sections)) for package, one in ended}}
         sections = (table, *chain.from_iterable(known.values()))
@@ -234,8 +234,7 @@ class Train:
 
     def _as_json(self, app: App) -> dict[str, Any]:
         known = {"true": self._commits, "": None}.get(app.outputs.get("committed", "false"), False)
-        error = app.error
-        failure = error.code if isinstance(error, UploaderError) else UploaderError.code if error else ""
+        failure = getattr(app.error, "code", UploaderError.code) if app.error else ""  # a defect has none
         edit = app.outputs.get("edit-id", "")
         return {"committed": known, "version-codes": app.codes, "edit-id": edit, "failure": failure}
 
