@@ -43,7 +43,7 @@ SLOW = (
     "tests/services/test_gmail.py::test_message_file_over_the_limit_is_refused",
     "tests/services/test_play_edit_exhaustive.py",
     "tests/services/test_play_rollout_property.py",
-    "tests/services/test_play_train_exhaustive.py",
+    "tests/services/test_several_apps_exhaustive.py",
     "tests/state/test_journal.py::test_what_changed_in_between_begins_anew",
     "tests/state/test_left_behind.py",
     "tests/state/test_restored_state.py",

@@ -16,7 +16,7 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Ended, Job
 from tests.support.recording_context import RecordingContext
 from uploader.services.base import Context, Flow, Outcome, Parallel, Sleep
-from uploader.services.play.train import Train
+from uploader.services.play.several_apps import SeveralApps
 
 APPS = ("com.example.phone", "com.example.watch", "com.example.tv")
 RELEASE = {"target": "play", "tracks": "internal", "files": "*.aab", "package-name": "\n".join(APPS)}
@@ -347,10 +347,10 @@ def test_a_wait_is_as_long_as_that_of_the_app_that_began_it_last() -> None:
         return Outcome("Done.")
 
     context = RecordingContext({})
-    train = Train(("com.example.a", "com.example.b"), (), context, commits=False)
-    for app, first in zip(train.apps, (2, 1), strict=True):
+    together = SeveralApps(("com.example.a", "com.example.b"), (), context, commits=False)
+    for app, first in zip(together.apps, (2, 1), strict=True):
         app.begin(partial(waits, first))
-    steps, told = train.advance(), []
+    steps, told = together.advance(), []
     with suppress(StopIteration):
         step = next(steps)
         while isinstance(step, Parallel):

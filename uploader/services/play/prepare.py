@@ -20,10 +20,10 @@ from uploader.services.base import Prepared
 from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
 from uploader.services.play.release import flow, flow_of_several
 from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions, version_code
+from uploader.services.play.several_apps import ABOUT_ONE, check_several
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.track_merge import STAGED
 from uploader.services.play.tracks import in_words, named
-from uploader.services.play.train import ABOUT_ONE, check_several
 from uploader.text import format_size, plural
 
 

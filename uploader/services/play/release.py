@@ -21,8 +21,8 @@ from uploader.services.play.listing import ListingDifference
 from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, version_code
 from uploader.services.play.review import awaited, live_versions
+from uploader.services.play.several_apps import SeveralApps
 from uploader.services.play.track_merge import TrackChange
-from uploader.services.play.train import Train
 from uploader.services.play.universal_apk import fetched
 from uploader.text import capitalised
 
@@ -61,20 +61,20 @@ def followed_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Flow:
 def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context) -> Flow:
     """Releases every app or none; `order` has the app of each of the files."""
     commits = jobs[0].commit and not jobs[0].dry_run
-    train = Train([job.package for job in jobs], order, context, commits=commits and not jobs[0].rehearsal)
-    for app, job in zip(train.apps, jobs, strict=True):
+    together = SeveralApps([job.package for job in jobs], order, context, commits=commits and not jobs[0].rehearsal)
+    for app, job in zip(together.apps, jobs, strict=True):
         app.begin(partial(released, job))
-    yield from train.advance(stop=True)
-    if not train.failed:
-        yield from train.commit() if commits else train.advance(onward=True)
-    if not train.failed:
-        for app, job in zip(train.apps, jobs, strict=True):
+    yield from together.advance(stop=True)
+    if not together.failed:
+        yield from together.commit() if commits else together.advance(onward=True)
+    if not together.failed:
+        for app, job in zip(together.apps, jobs, strict=True):
             if app.outcome:
                 app.begin(partial(followed_up, job, app.outcome))
-        yield from train.advance()
+        yield from together.advance()
     what = "are committed" if commits else "are in their edits, which are left open"
     what = "passed the validation; nothing was published" if jobs[0].dry_run else what
-    return train.end(f"All {len(jobs)} apps {what}.")
+    return together.end(f"All {len(jobs)} apps {what}.")
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:

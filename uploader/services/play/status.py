@@ -24,8 +24,8 @@ from uploader.services.play import edit_requests, review, tracks, universal_apk
 from uploader.services.play.edit_lifecycle import blame_the_input, read_and_deleted, unfinished
 from uploader.services.play.edit_requests import Edit, Release, Releases, entries
 from uploader.services.play.known_errors import EDIT_GONE, explained, find
+from uploader.services.play.several_apps import SeveralApps, check_several
 from uploader.services.play.tracks import STANDARD, countries
-from uploader.services.play.train import Train, check_several
 
 _EDIT = (
     "in an edit of its own, which closes any other edit that this account has open for the app; `existing-edit-id` "
@@ -80,11 +80,11 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
 
 def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Flow:
     """Looks at every app, whatever becomes of the others."""
-    train = Train([job.package for job in jobs], (), context, commits=False)
-    for app, job in zip(train.apps, jobs, strict=True):
+    together = SeveralApps([job.package for job in jobs], (), context, commits=False)
+    for app, job in zip(together.apps, jobs, strict=True):
         app.begin(partial(flow, job))
-    yield from train.advance()
-    return train.end(" ".join(app.outcome.headline for app in train.apps if app.outcome))
+    yield from together.advance()
+    return together.end(" ".join(app.outcome.headline for app in together.apps if app.outcome))
 
 
 def flow(job: StatusJob, context: Context) -> Flow:

@@ -134,7 +134,7 @@ class App:
         self._whole.discarded(why, files, (), self._results if among is None else among)
 
 
-class Train:
+class SeveralApps:
     """The apps of one run, in the order of `package-name`; `order` has the app of each of the `files`."""
 
     def __init__(self, packages: Iterable[str], order: Sequence[str], context: Context, *, commits: bool) -> None:
