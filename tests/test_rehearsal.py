@@ -92,10 +92,10 @@ def test_what_is_there_already_can_be_rehearsed(job: Job, inputs: dict[str, str]
     ), ended.log
 
 
-@pytest.mark.parametrize("asked", ["auto", "true"])
-def test_a_rehearsed_rollout_makes_its_step(job: Job, asked: str) -> None:
+@pytest.mark.parametrize("more", [{}, {"changes-not-sent-for-review": "true"}, {"version-codes-to-retain": "7"}])
+def test_a_rehearsed_rollout_makes_its_step(job: Job, more: dict[str, str]) -> None:
     """The gate finds healthy days of the release in progress, and nothing is said to be reviewed."""
-    ended = rehearsed(job, {**ROLLOUT, "changes-not-sent-for-review": asked})
+    ended = rehearsed(job, {**ROLLOUT, **more})
     assert "sent for review" not in ended.log + ended.summary
     assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.2"), ended.log
     assert "2 (10 % of users, in progress) on production, with measurements of healthy days." in ended.log

@@ -193,6 +193,23 @@ def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(pat
     assert job.emulator.state()["requests"] == {}
 
 
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"target": "play-status", "universal-apk": ""},
+        {"target": "play-listing-pull", "images-directory": ""},
+        {**PLAY, "files": "other.aab", "universal-apk": ""},
+    ],
+    ids=repr,
+)
+def test_a_path_is_checked_before_its_app_is_known(inputs: dict[str, str], job: Job) -> None:
+    """No mistake is hidden by a name that is missing, and `{package}` leads nowhere else meanwhile."""
+    (job.workspace / "other.aab").write_text("no bundle")
+    for path, wrong in (("../{package}", True), ("{package}/x", False)):
+        ended = job.fail(2, {name: value or path for name, value in inputs.items()})
+        assert ("outside the workspace" in ended.log) is wrong, ended.log
+
+
 def test_the_apk_never_replaces_what_is_uploaded(job: Job) -> None:
     """However its path is written."""
     bundle = (job.workspace / "app.aab").read_bytes()

@@ -176,7 +176,7 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder
     """Checks the inputs, of which `images-directory` is the `folder`. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(inputs.package_name, problems)
-    folder, notes = folder.replace(PACKAGE, package), notes.replace(PACKAGE, package)
+    folder, notes = folder.replace(PACKAGE, package or PACKAGE), notes.replace(PACKAGE, package or PACKAGE)
     if files:
         problems.add("files", "a pull sends no files.", "no files")
     batch.require(problems, package_name=package, images_directory=folder)

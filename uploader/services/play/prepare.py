@@ -38,7 +38,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     jobs, told, served, codes = [], list[str](), set[str](), {str(version_code(one)) for one in artifacts}
     for package, (own_files, own) in apps.items():
         others = codes - {str(version_code(one)) for one in own}
-        given = _for_app(inputs, package, others)
+        given = _for_app(inputs, package or PACKAGE, others)
         if own and len(apps) > 1:
             given = replace(given, tracks=reach.fitting(given.tracks, own))
         served.update(given.tracks)

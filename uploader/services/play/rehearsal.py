@@ -6,6 +6,7 @@ promotes what is there, the track concerned has a release in progress as well, w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uploader.inputs.parsers import LAST_RELEASE
@@ -21,6 +22,8 @@ def live_app(inputs: ReleaseInputs, min_users: int, prepared: Prepared) -> tuple
 
     `inputs` may be those of any target; `min_users` is `gate-min-users`.
     """
+    if inputs.target != "play":  # which alone reads them
+        inputs = replace(inputs, promote_from="", promote_version_codes=(), version_codes_to_retain=())
     found = {package: _releases(inputs, versions) for package, versions in prepared.apps.items()}
     told = "; ".join(f"{package} live: {one[1]}" for package, one in found.items() if one)
     if not told:

@@ -60,7 +60,7 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
     may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
     jobs, lines = [], []
-    for package in inputs.package_name:
+    for package in inputs.package_name or (PACKAGE,):
         given = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
         apk = universal_apk.goal_of(given, (), workspace, problems) if given.universal_apk else None
         apk = None if inputs.dry_run else apk
