@@ -24,7 +24,7 @@ MADE = r"(?ms)^([^\n]*made-by-scripts:{part}\b[^\n]*\n)(.*?)(^[^\n]*end:{part}\b
 OUTPUTS: Mapping[str, str] = {
     "id": "The resource id of the first file.",
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
-    "edit-id": "The Play edit, of one app. Empty if it was deleted: if nothing had to be changed, after most failures.",
+    "edit-id": "The Play edit of one app. Empty after a dry run, after most failures, or if nothing had to change.",
     "committed": "`true` when everything that was asked for is committed on Google Play, or nothing had to be changed; "
     "empty when nobody knows; otherwise `false`, as in every rehearsal.",
     "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits for a person in the "
