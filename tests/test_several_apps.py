@@ -60,6 +60,7 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
     ended = job.succeed(RELEASE)
     assert commits(job) == list(APPS)
     assert live(job) == list(APPS)
+    assert "com.example.tv 1.0 (44) is released on internal." in ended.log  # GitLab has no summary
     if kind == "gitlab":
         report = (job.workspace / "uploader.env").read_text()
         assert "UPLOADER_COMMITTED=true\n" in report
@@ -87,7 +88,7 @@ def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
     assert len(failed) == 1
     assert not any(app["committed"] or app["edit-id"] or app["version-codes"] for app in apps(ended).values())
     assert (ended.outputs["committed"], ended.outputs.get("ids", "")) == ("false", "")
-    assert f"Not committed by this run, with nothing kept: {', '.join(APPS)}." in ended.log
+    assert f"Not committed by this run, and no edit is kept: {', '.join(APPS)}." in ended.log
     rows = [line for line in ended.summary.splitlines() if line.startswith("| com.example.")]
     assert rows[0].startswith(f"| {failed[0]} ")
     assert all(result["error"] and not result["id"] for result in ended.results)
@@ -101,7 +102,7 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
     assert live(job) == ["com.example.phone"]
     assert [app["committed"] for app in apps(ended).values()] == [True, False, False]
     assert all(app["edit-id"] in str(job.emulator.state()["edits"]["open"]) for app in list(apps(ended).values())[1:])
-    assert f"Committed: {APPS[0]}. Not committed by this run, with its edit kept: {APPS[1]}, {APPS[2]}." in ended.log
+    assert f"Committed: {APPS[0]}. Not committed by this run, and its edit is kept: {APPS[1]}, {APPS[2]}." in ended.log
     again = job.succeed(RELEASE)
     assert commits(job) == ["com.example.phone", "com.example.watch", "com.example.watch", "com.example.tv"]
     assert (again.outputs["bytes-uploaded"], again.outputs["committed"], len(uploads(job))) == ("0", "true", 3)
@@ -150,7 +151,7 @@ def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> No
     ended = job.run(RELEASE)
     assert (ended.code, job.emulator.state()["edits"]["open"]) == (4, []), ended.log
     assert not any(app["edit-id"] or app["version-codes"] for app in apps(ended).values())
-    assert f"Not committed by this run, with nothing kept: {', '.join(APPS)}." in ended.log
+    assert f"Not committed by this run, and no edit is kept: {', '.join(APPS)}." in ended.log
     assert all(result["error"] and not result["id"] for result in ended.results)
 
 
@@ -189,9 +190,12 @@ def test_every_mistake_is_told_at_once(job: Job) -> None:
         "existing-edit-id": "7",
         "universal-apk": "universal.apk",
         "mapping-file": "mapping.txt",
+        "whats-new-directory": "notes/{flavour}",
     }
     ended = job.run({**RELEASE, **wrong})
     assert (ended.code, job.emulator.requests) == (2, [])
+    assert "notes/{flavour} is not a folder" in ended.log
+    assert "has no release notes" not in ended.log  # one mistake of all apps is told once
     for words in (
         "3-watch.aab belongs to com.example.watch, which `package-name` does not name",
         "none of the files belongs to com.example.car",
@@ -201,7 +205,12 @@ def test_every_mistake_is_told_at_once(job: Job) -> None:
     ):
         assert words in ended.log
     (one_app := {**RELEASE}).pop("package-name")
-    assert "or the names of all in `package-name`" in job.run(one_app).log
+    specimens.make_bundle(job.workspace / "3-watch.aab", "com.example.watch", 42, "1.0")
+    unnamed = job.run(one_app).log
+    assert "or the names of all in `package-name`" in unnamed
+    assert "version code 42 occurs" not in unnamed  # apps may share one
+    spaced = job.run({**RELEASE, "package-name": " ".join(APPS)}).log
+    assert "with a comma between two apps" in spaced
 
 
 def test_each_app_has_its_own_files(job: Job) -> None:

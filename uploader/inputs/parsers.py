@@ -283,7 +283,8 @@ def media_type(value: str) -> str:
 def package_name(value: str) -> str:
     """An Android application id, developer.android.com/build/configure-app-module."""
     if len(value) > 255 or not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value):
-        raise InvalidValue("is not a package name.", "two or more words joined by dots, such as `com.example.app`")
+        accepted = "two or more words joined by dots, such as `com.example.app`, with a comma between two apps"
+        raise InvalidValue("is not a package name.", accepted)
     return value
 
 

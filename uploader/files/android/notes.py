@@ -78,7 +78,7 @@ class LocalizedFolder:
     @property
     def faulty(self) -> bool:
         """Whether anything was found to be wrong."""
-        return len(self.problems) > self._known
+        return len(self.problems) > self._known or not self.path.is_dir()
 
     def name_of(self, path: Path) -> str:
         """How an entry, or the folder itself, is called in messages."""

@@ -76,7 +76,7 @@ def _by_app(inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, probl
             problems.add("files", what, "the artifacts of the apps that are named")
     for name, found in own.items():
         if files and not found and len(artifacts) == len(files):
-            problems.add("package-name", f"none of the files belongs to {name}.", "the apps of the files, or no name")
+            problems.add("package-name", f"none of the files belongs to {name}.", "only the apps of the files")
     if inputs.promote_version_codes:
         problems.add("promote-version-codes", *ABOUT_ONE)
     check_several(inputs, problems)
@@ -194,11 +194,8 @@ def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) ->
         return ""
     if len(packages) > 1:
         named = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        problems.add(
-            "files",
-            f"the artifacts belong to different apps: {named}.",
-            "the artifacts of one app, or the names of all in `package-name`",
-        )
+        what = f"the artifacts belong to different apps: {named}."
+        problems.add("files", what, "the artifacts of one app, or the names of all in `package-name`")
     for package, name in packages.items():
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
@@ -207,15 +204,15 @@ def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) ->
 
 
 def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
-    by_code: dict[int, list[str]] = {}
+    by_code: dict[tuple[str, int], list[str]] = {}
     for artifact in artifacts:
         if manifest := artifact.manifest:
-            by_code.setdefault(manifest.version_code, []).append(artifact.name)
+            by_code.setdefault((manifest.package, manifest.version_code), []).append(artifact.name)
             check_size(artifact, manifest.kind, problems)
             if not manifest.version_code:
                 what = f"{artifact.name} has no android:versionCode, which Google Play uses to identify artifacts."
                 problems.add("files", what, "an artifact whose build sets versionCode")
-    for code, names in by_code.items():
+    for (_, code), names in by_code.items():
         if code and len(names) > 1:
             what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
             problems.add("files", what, "each version once")

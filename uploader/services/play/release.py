@@ -74,7 +74,8 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
         yield from together.advance()
     what = "are committed" if commits else "are in their edits, which are left open"
     what = "passed the validation; nothing was published" if jobs[0].dry_run else what
-    return together.end(f"All {len(jobs)} apps {what}.")
+    who = "Both" if len(jobs) == 2 else f"All {len(jobs)}"
+    return together.end(f"{who} apps {what}.")
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:

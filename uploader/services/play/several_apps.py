@@ -23,7 +23,7 @@ from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services.base import Barrier, Call, Context, Flow, Outcome, Parallel, Section, Sleep, Step, Steps
 
-ABOUT_ONE = ("is about one app, but several are given.", "one app, or nothing")
+ABOUT_ONE = ("is about one app, but `package-name` has several.", "a run of one app, or a run without this input")
 _LINKS = 20  # of a summary
 _JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
 _ALL_OR_NONE = ("committed", "sent-for-review")
@@ -225,8 +225,9 @@ class SeveralApps:
         ended = [(app.package, app.outcome) for app in self.apps if app.outcome]
         known = {**self._planned, **{package: tuple(_of(package, one.sections)) for package, one in ended}}
         sections = (table, *chain.from_iterable(known.values()))
-        if failed := self.failed:
+        if self.failed or self._commits:
             self._context.show("Apps", table.lines(), sections)
+        if failed := self.failed:
             raise self._explained(failed)
         troubles = [_named(package, one.trouble) for package, one in ended if one.trouble]
         links = tuple((f"{name} of {package}", link) for package, one in ended for name, link in one.links)
@@ -270,7 +271,7 @@ def _named(package: str, error: UploaderError) -> UploaderError:
 
 def _fate(app: App) -> str:
     """What became of an app in a run that failed, for the error."""
-    not_yet = f"Not committed by this run, with {'its edit' if app.outputs.get('edit-id') else 'nothing'} kept"
+    not_yet = f"Not committed by this run, and {'its' if app.outputs.get('edit-id') else 'no'} edit is kept"
     return {"true": "Committed", "": "Perhaps committed"}.get(app.outputs.get("committed", "false"), not_yet)
 
 

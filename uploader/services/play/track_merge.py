@@ -299,7 +299,7 @@ def _check_users(options: ReleaseOptions, track: str, live: Releases, release: R
         fraction = release.get("userFraction") if release.get("status") == "inProgress" else None
         if reached is not None and fraction is not None and fraction < reached:
             hints = {
-                "completed": "Halt it with `status: halted`.",
+                "completed": "Stage a newer version, or halt this one with `status: halted`.",
                 "inProgress": f"Halt it with `status: halted`, or give more than {reached:g}.",
                 "halted": f"Give {reached:g} or more.",
             }
