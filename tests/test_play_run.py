@@ -126,6 +126,16 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
     assert len(stored(job)) == 1
 
 
+def test_a_login_that_fails_leaves_the_edit_of_the_run_before_told(job: Job) -> None:
+    """The edit is open still: its id and that nothing is committed are outputs of the second run, too."""
+    job.emulator.add_fault("resumable.put", "status", status=503, times=2)
+    first = job.fail(75, {**PLAY, "max-retries": "1"})
+    job.emulator.add_fault("oauth.token", "status", status=401)
+    second = job.fail(3, PLAY)
+    assert first.outputs["edit-id"]
+    assert [second.outputs.get(name) for name in ("edit-id", "committed")] == [first.outputs["edit-id"], "false"]
+
+
 def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
     """When Google says no, its own words come out in one annotation, and the edit that was opened is gone."""
     job.emulator.add_fault("play.tracks.update", "status", status=400, message="Release notes are too naughty.")

@@ -113,7 +113,7 @@ class Run:
         )
 
     def _log_in(self, plan: Plan, inputs: Inputs) -> Engine:
-        """An engine that is ready for the plan's flow, with a first token."""
+        """An engine that is ready for the plan's flow. The first token is fetched where one is needed first."""
         reporter, scopes = self._reporter, plan.prepared.scopes
         if inputs.api_endpoint and not is_google(inputs.api_endpoint):
             reporter.info(f"API requests go to {inputs.api_endpoint} instead of Google's own servers.")
@@ -129,7 +129,8 @@ class Run:
             login.token()  # which tells whether this machine has credentials
         if scopes:  # without any a job has nothing to do
             reporter.info(f"Acting as {login.account}.")
-            login.token()  # asked for once: a login that fails has failed for every file
+        if scopes and inputs.dry_run:  # which may have nothing else to ask
+            login.token()
         settings = inputs.part(TransferInputs)
         api = ApiClient(client, login, policy, settings, reporter.debug if inputs.platform.debug else None)
         return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)

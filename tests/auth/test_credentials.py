@@ -617,12 +617,11 @@ def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, s
 
 def test_githubs_refusal_is_explained(server: TokenServer) -> None:
     """A job whose permission ended gets the same cure; an answer without a token is a protocol error."""
-    made = login(keyless(server))
     server.order(Ordered(403, b'{"message": "no"}'), Ordered(200, b"{}"))
     with pytest.raises(CredentialsError, match="id-token: write"):
-        made.token()
+        login(keyless(server)).token()
     with pytest.raises(ProtocolError, match="GitHub's OIDC endpoint"):
-        made.token()
+        login(keyless(server)).token()
 
 
 def test_a_machine_without_any_login_is_told_how_to_give_one(

@@ -126,6 +126,7 @@ def test_a_login_that_fails_has_failed_for_every_file(begin: Begin) -> None:
     fill(job.workspace, 20, 10)
     ended = job.run({**STORAGE, "files": "*.bin", "max-retries": "1"})
     assert (ended.code, job.emulator.state()["requests"]["oauth.token"]) == (75, 2), ended.log
+    assert all("no access token" in one["error"] for one in ended.results), ended.results
 
 
 def test_results_keep_the_order_of_the_files(begin: Begin) -> None:

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +30,15 @@ from google.oauth2 import service_account
 
 from uploader.auth import credential_source as configuration
 from uploader.auth.oidc import JobToken
-from uploader.errors import CredentialsError, InputError, Problem, ProtocolError, UntrustedHost, UploaderError
+from uploader.errors import (
+    CredentialsError,
+    InputError,
+    Problem,
+    ProtocolError,
+    TemporaryError,
+    UntrustedHost,
+    UploaderError,
+)
 from uploader.hosts import is_google, on_loopback
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response, TransportError
@@ -248,6 +257,7 @@ class Login:
             self._credential = credentials(source, scopes, inputs.impersonate_user, supplier)
         self._lock = threading.Lock()
         self._token = ""
+        self._failure: UploaderError | None = None  # of the first token: then nobody asks or waits again
         self._lifetime = self._expires = 0.0
         for secret in source.secrets:
             on_secret(secret)
@@ -259,9 +269,15 @@ class Login:
         when the endpoint stays unavailable through `max-retries` waits, Interrupted when the run is asked to end.
         """
         with self._lock:
+            if self._failure:
+                raise copy(self._failure)  # who catches it may add to its sentences
             needed = min_seconds if self._lifetime >= min_seconds else self._lifetime / 2
-            if not self._token or self._expires - self._policy.clock.monotonic() < needed:
-                self._renew()
+            try:
+                if not self._token or self._expires - self._policy.clock.monotonic() < needed:
+                    self._renew()
+            except (CredentialsError, ProtocolError, TemporaryError, UntrustedHost) as error:
+                self._failure = None if self._token else copy(error)
+                raise
             return self._token
 
     def renew(self) -> None:
