@@ -106,6 +106,7 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
     again = job.succeed(RELEASE)
     assert commits(job) == ["com.example.phone", "com.example.watch", "com.example.watch", "com.example.tv"]
     assert (again.outputs["bytes-uploaded"], again.outputs["committed"], len(uploads(job))) == ("0", "true", 3)
+    assert (ended.outputs["sent-for-review"], again.outputs["sent-for-review"]) == ("true", "true")
 
 
 def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
@@ -271,6 +272,7 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
     assert job.run(RELEASE).code == 0
     look = {"target": "play-status", "package-name": RELEASE["package-name"]}
     ended = job.succeed(look)
+    assert {app["committed"] for app in apps(ended).values()} == {None}
     found = json.loads(ended.outputs["status"])
     assert {name: one["internal"]["releases"][0]["versionCodes"] for name, one in found.items()} == {
         "com.example.phone": ["42"],

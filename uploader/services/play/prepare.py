@@ -79,6 +79,8 @@ def _by_app(inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, probl
             problems.add("package-name", f"none of the files belongs to {name}.", "only the apps of the files")
     if inputs.promote_version_codes:
         problems.add("promote-version-codes", *ABOUT_ONE)
+    if inputs.images_directory and PACKAGE not in inputs.images_directory:
+        problems.warn(f"`images-directory` has no `{PACKAGE}`: every app gets the same store texts and images.")
     check_several(inputs, problems)
     return {name: (found, found) for name, found in own.items() if found or not files}
 

@@ -75,7 +75,8 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
     what = "are committed" if commits else "are in their edits, which are left open"
     what = "passed the validation; nothing was published" if jobs[0].dry_run else what
     who = "Both" if len(jobs) == 2 else f"All {len(jobs)}"
-    return together.end(f"{who} apps {what}.")
+    waiting = ", ".join(app.package for app in together.apps if app.outputs.get("sent-for-review") == "false")
+    return together.end(f"{who} apps {what}.{f' Go on in the Play Console with {waiting}.' if waiting else ''}")
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:

@@ -22,6 +22,7 @@ from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services.base import Barrier, Call, Context, Flow, Outcome, Parallel, Section, Sleep, Step, Steps
+from uploader.text import sentence
 
 ABOUT_ONE = ("is about one app, but `package-name` has several.", "a run of one app, or a run without this input")
 _LINKS = 20  # of a summary
@@ -210,6 +211,8 @@ class SeveralApps:
             elif name in _LISTS:
                 outputs[name] = ",".join(filter(None, values))
             elif name in _ALL_OR_NONE:
+                if name == "sent-for-review":  # it is about what was committed
+                    values = [app.outputs[name] for app in self.apps if name in app.outputs]
                 outputs[name] = next(value for value in ("false", "", "true") if value in values)
             elif name not in (*outputs, "edit-id"):
                 outputs[name] = values[0] if len(set(values)) == 1 else ""
@@ -234,7 +237,7 @@ class SeveralApps:
         return Outcome(headline, links[:_LINKS], sections, min(troubles, key=_rank, default=None))
 
     def _as_json(self, app: App) -> dict[str, Any]:
-        known = {"true": self._commits, "": None}.get(app.outputs.get("committed", "false"), False)
+        known = {"true": self._commits, "false": False}.get(app.outputs.get("committed", "false" * self._commits))
         failure = getattr(app.error, "code", UploaderError.code) if app.error else ""  # a defect has none
         edit = app.outputs.get("edit-id", "")
         return {"committed": known, "version-codes": app.codes, "edit-id": edit, "failure": failure}
@@ -277,6 +280,8 @@ def _fate(app: App) -> str:
 
 def _state(app: App) -> str:
     """What became of an app, for the table."""
+    if isinstance(app.failure, UploaderError) and "committed" in app.outputs:
+        return f"{sentence(app.failure.what)} {_fate(app)}."
     if isinstance(app.error, UploaderError):
         return app.error.what
     return app.outcome.headline if app.outcome else _fate(app)
