@@ -19,7 +19,8 @@ lost edit changed only supplementary files of a version that was there already, 
 happened: they are sent and committed once more, with the same content. If somebody else puts another release on the
 track between a commit whose edit is gone and the look at its effect, the job's release comes to the track again. A
 shared edit is in no journal: if its run is killed during the commit, the next can only say that the edit is closed. A
-fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the commit happened.
+fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the commit happened,
+and to open it closes an edit that another job of the account has opened for the app meanwhile.
 """
 
 from __future__ import annotations
