@@ -281,9 +281,6 @@ class _Adapter(HTTPAdapter):
         return pool
 
 
-# --- the system's settings, and failures: foreign words may hold session URIs -----------------------------------------
-
-
 def proxy_for(url: str) -> str:
     """The URL of the proxy on the way to another; empty where there is none. Raises `InputError` for a SOCKS proxy."""
     proxy = select_proxy(url, get_environ_proxies(url)) or "" if may_use_proxy(url) else ""

@@ -64,8 +64,7 @@ class Response:
     def json(self) -> dict[str, Any] | None:
         """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text)."""
         try:
-            text = self.body.decode("utf-8-sig")
-            value = json.loads(text)
+            value = json.loads(text := self.body.decode("utf-8-sig"))
             if "\\ud" in text.lower():  # half a surrogate pair can't be written anywhere again (RFC 8259, 8.2)
                 json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
