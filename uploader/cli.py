@@ -65,6 +65,8 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
+    if given.platform.doubt:
+        reporter.warning(given.platform.doubt)
     try:
         from uploader.run import Run  # all that stands on installed packages: one may be missing
     except ImportError as error:

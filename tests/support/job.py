@@ -95,7 +95,8 @@ class Job:
     @property
     def state_folder(self) -> Path:
         """Where a run keeps its state unless it is told otherwise."""
-        return self._private / "uploader"
+        states = self._private / ".local" / "state" if self.kind == "gitlab" else self._private
+        return states / "uploader"
 
     def stored(self) -> list[bytes]:
         """What the emulator has got, upload by upload."""
@@ -144,7 +145,8 @@ class Running:
         self.child.wait()
         results = self.job.workspace / "uploader-results.json"
         written = secret_watch.files(self.job._private, results, self.job.workspace / "uploader.env")
-        leaks = secret_watch.leaks(self.job.emulator, {"the log": log, "the arguments": arguments, **dict(written)})
+        channels = {"the log": log, "the arguments": arguments, **dict(written)}
+        leaks = secret_watch.leaks(self.job.emulator, channels, masks=self.job.kind == "github")
         assert not leaks, leaks
         refused = refused_by_google(self.job.emulator.requests)
         assert not refused, f"Google would refuse {refused}"

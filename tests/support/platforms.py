@@ -55,7 +55,8 @@ def where(folder: Path, kind: str, **facts: Any) -> Any:
         "summary_file": folder / "summary",
         "dotenv_file": None if kind == "github" else folder / "uploader.env",
     }
-    return SimpleNamespace(**{"kind": kind, "workspace": folder, "debug": False, "color": True, **files, **facts})
+    common = {"kind": kind, "takes_masks": kind == "github", "workspace": folder, "debug": False, "color": True}
+    return SimpleNamespace(**{**common, **files, **facts})
 
 
 def workflow_commands(log: str) -> list[Command]:

@@ -14,6 +14,37 @@ DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after each boot; containers share it
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
+# The variables by which each CI system makes itself known. One that is set counts whatever its value is: a dotenv
+# report of an earlier job can change any of them, but it can take none away.
+_GITLAB, _WOODPECKER = "GitLab", "Woodpecker"
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    _GITLAB: ("GITLAB_CI",),
+    "Azure Pipelines": ("TF_BUILD", "SYSTEM_TEAMFOUNDATIONCOLLECTIONURI"),
+    "Jenkins": ("JENKINS_URL", "JENKINS_HOME", "HUDSON_URL"),
+    "CircleCI": ("CIRCLECI",),
+    "Bitbucket Pipelines": ("BITBUCKET_BUILD_NUMBER",),
+    "TeamCity": ("TEAMCITY_VERSION",),
+    "Buildkite": ("BUILDKITE",),
+    "Travis CI": ("TRAVIS",),
+    "Drone": ("DRONE", "HARNESS_BUILD_ID"),
+    _WOODPECKER: ("CI_SYSTEM_NAME",),
+    "AppVeyor": ("APPVEYOR",),
+    "AWS CodeBuild": ("CODEBUILD_BUILD_ID",),
+    "Bitrise": ("BITRISE_IO",),
+    "Bamboo": ("bamboo_planKey",),
+    "Cirrus CI": ("CIRRUS_CI",),
+    "Cloud Build": ("BUILDER_OUTPUT",),
+    "Codefresh": ("CF_BUILD_ID",),
+    "Codemagic": ("CM_BUILD_ID",),
+    "GoCD": ("GO_PIPELINE_NAME",),
+    "Semaphore": ("SEMAPHORE",),
+    "Xcode Cloud": ("CI_XCODE_PROJECT", "CI_XCODEBUILD_ACTION"),
+}
+_GITHUB = "GitHub Actions"
+_GITHUB_MARKS = ("GITHUB_ACTIONS", "GITHUB_OUTPUT")  # Forgejo's and Gitea's runners and act set both as well
+# Where GitHub's runner makes the file for a step's outputs, on its machine and as a container sees it.
+_RUNNER_FILES = ("_runner_file_commands", "file_commands")
+
 
 @dataclass(frozen=True)
 class JobRun:
@@ -32,10 +63,14 @@ class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
     `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `color` is
-    false where somebody asked for a log without colours.
+    false where somebody asked for a log without colours. `takes_masks` tells whether the runner keeps `::add-mask::`
+    lines out of the log: anywhere else such a line shows the secret. `doubt` says that the variables of several
+    systems are set; it is empty where they are not.
     """
 
     kind: Kind = "console"
+    takes_masks: bool = False
+    doubt: str = ""
     run: JobRun = JobRun("")
     workspace: Path = Path()
     temp: Path | None = None
@@ -62,44 +97,114 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     def get(name: str) -> str:
         return environ.get(name, "").strip()
 
-    kind: Kind = "console"
-    if get("GITHUB_ACTIONS") == "true":
-        kind = "github"
-    elif get("GITLAB_CI") == "true":
-        kind = "gitlab"
-    elif get("GITHUB_OUTPUT"):  # a runner that follows GitHub's, such as Forgejo's
-        kind = "github"
+    others = {system: mark for system, marks in _MARKS.items() for mark in marks if mark in environ}
+    kind = _kind(get, others)
+    # In a plain shell the names of GitHub's runner are those of the person who set them.
+    of_github = get if kind == "github" or not others else _nothing
+    # Woodpecker gives the tag under GitLab's name.
+    shell_or_woodpecker = kind == "console" and not others.keys() - {_WOODPECKER}
+    of_gitlab = get if kind == "gitlab" or shell_or_woodpecker else _nothing
     workspace = _workspace({"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, ""))
+    output_file = _path(of_github("GITHUB_OUTPUT"))
+    summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
+    if others and output_file and summary_file and summary_file.parent != output_file.parent:
+        summary_file = None  # GitHub's runner makes both in one folder
     report = variables.get(DOTENV, "") or ("uploader.env" if kind == "gitlab" else "")  # elsewhere on demand
     # The XDG base directory specification: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
     states = (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state"))
     return Platform(
         kind=kind,
-        run=_run(kind, get),
+        takes_masks=get("GITHUB_ACTIONS") == "true" and not others and _is_file(output_file),
+        doubt=_doubt(environ, kind, others),
+        run=_run(kind, get, known=bool(others)),
         workspace=workspace,
-        temp=_path(get("RUNNER_TEMP")),
+        temp=_path(of_github("RUNNER_TEMP")),
         state_home=next((state for state in states if state.is_absolute()), None),
-        output_file=_path(get("GITHUB_OUTPUT")),
-        summary_file=_path(get("GITHUB_STEP_SUMMARY")),
+        output_file=output_file,
+        summary_file=summary_file,
         dotenv_file=workspace / report if report else None,
-        debug=get("RUNNER_DEBUG") == "1" or get("CI_DEBUG_TRACE") == "true",
+        debug=get("RUNNER_DEBUG") == "1" or of_gitlab("CI_DEBUG_TRACE") == "true",
         color=not get("NO_COLOR") and get("TERM") != "dumb",  # no-color.org; terminfo(5) names the other
-        tag=get("GITHUB_REF_NAME") if get("GITHUB_REF_TYPE") == "tag" else get("CI_COMMIT_TAG"),
+        tag=_tag(of_github, of_gitlab),
         node=f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}" if kind == "gitlab" else "",
-        oidc_request_url=get("ACTIONS_ID_TOKEN_REQUEST_URL"),
-        oidc_request_token=get("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
+        oidc_request_url=of_github("ACTIONS_ID_TOKEN_REQUEST_URL"),
+        oidc_request_token=of_github("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
         id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
     )
 
 
-def _run(kind: Kind, get: Callable[[str], str]) -> JobRun:
-    """The run as the CI system names it; in a shell whatever runs on this machine until it is booted again."""
+def _kind(get: Callable[[str], str], others: Mapping[str, str]) -> Kind:
+    """The system whose log and files this run uses; `others` are the marks of systems other than GitHub.
+
+    Another system's mark counts before GitHub's, since a job of that system may be made to set those. A step that
+    GitHub's runner surely started still gets its outputs: some workflows set TF_BUILD or JENKINS_URL for their tools.
+    """
+    if _GITLAB in others:
+        return "gitlab"
+    if others:
+        real = get("GITHUB_ACTIONS") == "true" and _made_by_github(_path(get("GITHUB_OUTPUT")))
+        return "github" if real else "console"
+    # GITHUB_OUTPUT alone is that of a runner that follows GitHub's.
+    return "github" if get("GITHUB_ACTIONS") == "true" or get("GITHUB_OUTPUT") else "console"
+
+
+def _made_by_github(output: Path | None) -> bool:
+    """Whether this is where GitHub's runner makes the file for the outputs of a step, and it is there.
+
+    Source: FileCommandManager.cs of actions/runner. A job can't name any other of its files in this way.
+    """
+    if output is None or not output.is_absolute() or ".." in output.parts:
+        return False
+    named = output.parent.name in _RUNNER_FILES and output.name.startswith("set_output_")
+    return named and _is_file(output)
+
+
+def _is_file(path: Path | None) -> bool:
+    """Whether a regular file is there; the runner makes the file for outputs before each step."""
+    try:
+        return path is not None and path.is_file() and not path.is_symlink()
+    except (OSError, ValueError):  # a path that can't even be asked for
+        return False
+
+
+def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) -> str:
+    """One sentence where the variables of several systems are set: which, and what that means for this run."""
+    marks = dict(others)
+    if github := [mark for mark in _GITHUB_MARKS if mark in environ]:
+        marks[_GITHUB] = github[0]
+    if len(marks) == 1 or not {_GITHUB, _GITLAB} & marks.keys():  # of all others no variable is used
+        return ""
+    found = ", ".join(f"{mark} of {system}" for system, mark in marks.items())
+    taken = {
+        "github": "GitHub's runner started this step, but it is not asked to mask secrets in what other steps print.",
+        "gitlab": "This is taken for a GitLab job, and what other systems' variables say is not used.",
+        "console": "None of GitHub's variables is used, and no outputs are written for GitHub.",
+    }
+    return f"The variables of several CI systems are set: {found}. {taken[kind]}"
+
+
+def _tag(of_github: Callable[[str], str], of_gitlab: Callable[[str], str]) -> str:
+    """The tag that this job runs for; empty where it runs for a branch."""
+    if of_github("GITHUB_REF_TYPE") == "tag":
+        return of_github("GITHUB_REF_NAME")
+    return of_gitlab("CI_COMMIT_TAG")
+
+
+def _nothing(name: str) -> str:  # noqa: ARG001  # in the place of a look into the environment
+    return ""
+
+
+def _run(kind: Kind, get: Callable[[str], str], *, known: bool) -> JobRun:
+    """The run as the CI system names it; in a shell whatever runs on this machine until it is booted again.
+
+    `known`: the marks of a CI system are there, even if its names for its runs are not known here.
+    """
     if kind == "github" and get("GITHUB_RUN_ID"):
         return JobRun(f"GitHub run {get('GITHUB_RUN_ID')}, job {get('GITHUB_JOB')}", _number(get("GITHUB_RUN_ATTEMPT")))
     if kind == "gitlab" and get("CI_PIPELINE_ID"):
         return JobRun(f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}", _number(get("CI_JOB_ID")))
-    if kind == "console" and get("CI") not in ("", "false"):  # a CI system whose names for its runs are not known here
+    if known or (kind == "console" and get("CI") not in ("", "false")):
         return JobRun("")
     try:
         boot = _BOOT_ID.read_text().strip()

@@ -53,9 +53,14 @@ class GitHubReporter(LogReporter):
         self._command("error", text, title=error.title)
 
     def mask(self, secret: str) -> None:
-        """As everywhere, and tell the runner, line by line: it masks what other steps may print."""
+        """As everywhere, and tell the runner, line by line: it masks what other steps may print.
+
+        Said to any other system, such a line would show the secret instead.
+        """
         new = [part for part in parts(secret) if "\n" not in part and not self.redactor.knows(part)]
         super().mask(secret)
+        if not self.platform.takes_masks:
+            return
         for part in new:
             self._write(f"::add-mask::{_data(part)}", self._out)
 

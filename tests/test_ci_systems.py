@@ -1,0 +1,108 @@
+"""Whole runs in jobs whose variables name several CI systems: no secret in the log, nothing written for another one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from google_emulator import Emulator, specimens
+from tests.support.job import Job
+from tests.support.platforms import dotenv_report, workflow_commands
+
+RELEASE = {"target": "play", "files": "app.aab", "tracks": "internal"}
+SYSTEMS = {
+    "GitLab": {"GITLAB_CI": "true", "CI": "true"},
+    "Azure Pipelines": {"TF_BUILD": "True", "SYSTEM_TEAMFOUNDATIONCOLLECTIONURI": "https://dev.azure.com/a/"},
+    "Jenkins": {"JENKINS_URL": "https://ci.example/", "JENKINS_HOME": "/var/jenkins", "BUILD_ID": "7"},
+    "CircleCI": {"CIRCLECI": "true", "CI": "true"},
+}
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A job of one system, and the variables that name another one as well."""
+
+    job: Job
+    variables: dict[str, str]
+    folder: Path
+
+    def untouched(self) -> bool:
+        """Whether nothing was written where GitHub's variables point."""
+        files = [(self.folder / name).read_text() for name in ("output", "summary")]
+        return files == ["before\n", "before\n"] and not [*(self.folder / "temporary").iterdir()]
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> dict[str, str]:
+    """Everything that GitHub's runner would set, as a job of another system may be made to set it."""
+    for name in ("output", "summary"):
+        (tmp_path / name).write_text("before\n")
+    (tmp_path / "temporary").mkdir()
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_WORKSPACE": str(tmp_path),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "GITHUB_RUN_ID": "9",
+        "GITHUB_JOB": "release",
+        "GITHUB_REF_TYPE": "tag",
+        "GITHUB_REF_NAME": "v6.6.6",
+        "RUNNER_TEMP": str(tmp_path / "temporary"),
+        "RUNNER_OS": "Linux",
+        "RUNNER_DEBUG": "1",
+        "ACTIONS_ID_TOKEN_REQUEST_URL": "http://127.0.0.1:9/evil",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "evil",
+    }
+
+
+@pytest.fixture(params=SYSTEMS.values(), ids=list(SYSTEMS))
+def mixed(tmp_path: Path, emulator: Emulator, foreign: dict[str, str], request: pytest.FixtureRequest) -> Mixed:
+    """A job with a bundle in each of the systems."""
+    kind = "gitlab" if "GITLAB_CI" in request.param else "console"
+    return Mixed(with_bundle(tmp_path, emulator, kind), {**foreign, **request.param}, tmp_path)
+
+
+def with_bundle(folder: Path, emulator: Emulator, kind: str) -> Job:
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    specimens.make_bundle(workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    return Job(workspace, emulator, kind)
+
+
+def test_a_release_under_another_system_tells_github_nothing(mixed: Mixed) -> None:
+    """The log holds no command and no key; none of GitHub's files and folders is touched, nor its tag believed."""
+    google = mixed.job.emulator
+    ended = mixed.job.succeed(RELEASE, **mixed.variables)
+    assert not workflow_commands(ended.log)
+    assert json.dumps(google.key["private_key"])[1:-1] not in ended.log
+    assert mixed.untouched()
+    (edit,) = google.state()["edits"]["committed"]
+    assert "6.6.6" not in json.dumps(edit["tracks"])
+    report = mixed.job.workspace / "uploader.env"
+    assert report.exists() == (mixed.job.kind == "gitlab")
+    if mixed.job.kind == "gitlab":
+        assert dotenv_report(report.read_bytes())["UPLOADER_VERSION_CODE"] == "7"
+
+
+def test_one_warning_names_both_systems_and_what_it_means(mixed: Mixed) -> None:
+    """By the variables, so that whoever has set one of them finds the place; after a mistake in the inputs as well."""
+    ended = mixed.job.fail(2, {**RELEASE, "status": "done"}, **mixed.variables)
+    assert ended.log.count("The variables of several CI systems are set: ") == 1
+    assert "GITHUB_ACTIONS of GitHub Actions" in ended.log
+    meant = "taken for a GitLab job" if mixed.job.kind == "gitlab" else "no outputs are written for GitHub"
+    assert meant in ended.log
+    assert not workflow_commands(ended.log)
+    assert mixed.untouched()
+
+
+def test_no_token_is_asked_for_where_a_job_was_made_to_name_it(mixed: Mixed) -> None:
+    """A keyless login in another system's job takes that system's token, or none."""
+    google = mixed.job.emulator
+    login = {"workload-identity-provider": google.provider, "service-account": google.service_account}
+    url = {"ACTIONS_ID_TOKEN_REQUEST_URL": google.oidc_url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": google.oidc_request_token}
+    ended = mixed.job.fail(3, {**RELEASE, "credentials": "", **login}, **{**mixed.variables, **url})
+    assert "There is no OIDC token" in ended.log
+    assert "oidc.token" not in google.state()["requests"]
