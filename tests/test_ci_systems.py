@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from google_emulator import Emulator, specimens
-from tests.support.job import Job
+from tests.support.job import ENTRYPOINT, Job
 from tests.support.platforms import dotenv_report, workflow_commands
 
 RELEASE = {"target": "play", "files": "app.aab", "tracks": "internal"}
@@ -56,6 +60,12 @@ def foreign(tmp_path: Path) -> dict[str, str]:
         "ACTIONS_ID_TOKEN_REQUEST_URL": "http://127.0.0.1:9/evil",
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "evil",
     }
+
+
+@pytest.fixture
+def job(tmp_path: Path, emulator: Emulator) -> Job:
+    """A job with a bundle in GitLab."""
+    return with_bundle(tmp_path, emulator, "gitlab")
 
 
 @pytest.fixture(params=SYSTEMS.values(), ids=list(SYSTEMS))
@@ -106,3 +116,44 @@ def test_no_token_is_asked_for_where_a_job_was_made_to_name_it(mixed: Mixed) -> 
     ended = mixed.job.fail(3, {**RELEASE, "credentials": "", **login}, **{**mixed.variables, **url})
     assert "There is no OIDC token" in ended.log
     assert "oidc.token" not in google.state()["requests"]
+
+
+@pytest.mark.parametrize("inherited", [0o000, 0o022, 0o077], ids=["umask 0", "umask 022", "umask 077"])
+def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
+    """GitLab's runner sets the umask to 0. What later jobs read is 0644, the state is for its owner alone."""
+    job.emulator.add_fault("play.bundles.upload+resumable.put", "status", status=503, after=600_000)
+    report = job.workspace / "uploader.env"
+    given = {**RELEASE, "max-retries": "0", "state-dir": "kept/state"}
+    environ = {**job.environment(given), "UPLOADER_DOTENV": "uploader.env"}
+    done = subprocess.run(
+        [sys.executable, str(ENTRYPOINT)], env=environ, cwd=job.workspace, umask=inherited,
+        capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 75, done.stdout
+    modes = {
+        str(path.relative_to(job.workspace)): oct(stat.S_IMODE(path.stat().st_mode))
+        for path in (*job.workspace.glob("kept/**"), *job.workspace.glob("kept/**/*"), *job.workspace.glob("*.json"))
+    }
+    assert oct(stat.S_IMODE(report.stat().st_mode)) == modes.pop("uploader-results.json") == "0o644"
+    assert modes.pop("kept") == ("0o700" if inherited == 0o077 else "0o755")
+    assert modes.pop("kept/state") == "0o700"
+    assert modes
+    assert set(modes.values()) == {"0o600"}
+
+
+def test_the_keys_of_connections_are_written_nowhere(tmp_path: Path) -> None:
+    """SSLKEYLOGFILE is an environment's way to read the traffic along; it ends where the program begins."""
+    code = (
+        "import os, signal, sys, uploader.cli as cli\n"
+        "def run(environ, argv, cancellation):\n"
+        "    from urllib3.util.ssl_ import create_urllib3_context\n"
+        "    import ssl\n"
+        "    print([create_urllib3_context().keylog_filename, ssl.create_default_context().keylog_filename])\n"
+        "    return 0\n"
+        "cli.run = run\n"
+        "cli.main([], [])\n"
+    )
+    environ = {**os.environ, "SSLKEYLOGFILE": str(tmp_path / "keys")}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout == "[None, None]\n"
+    assert not (tmp_path / "keys").exists()

@@ -37,6 +37,7 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
     for early in received:
         cancellation.cancel(early)
     _open_streams()
+    _drop_inherited_settings()
     with suppress(OSError, AttributeError):  # no other process of this user reads memory or environment, on Linux
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     code = run(os.environ, sys.argv[1:], cancellation)
@@ -76,6 +77,18 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
         reporter.error(ended)
         return ended.exit_code
     return Run(given, reporter, cancellation or Cancellation()).to_its_end(problems)
+
+
+def _drop_inherited_settings() -> None:
+    """Undoes what whoever started the process may have set, and what would show secrets to others.
+
+    With SSLKEYLOGFILE urllib3 and Python's ssl write the keys of every connection to a file, by which whoever recorded
+    the traffic reads the access tokens in it. GitLab's runner starts its jobs with the umask 0, under which new files
+    and folders could be changed by every user of the machine; a stricter umask than 022 stays.
+    """
+    os.environ.pop("SSLKEYLOGFILE", None)
+    inherited = os.umask(0o022)
+    os.umask(inherited | 0o022)
 
 
 def _open_streams() -> None:

@@ -188,7 +188,9 @@ class SealedStore:
         kept = False
         with self._tolerant():
             if self._ours and not os.path.lexists(self._folder / _MARK):
-                (self._folder / _MARK).write_bytes(_MARK_TEXT)
+                mark = os.open(self._folder / _MARK, os.O_WRONLY | os.O_CREAT | _OWN_FILE, 0o600)
+                with open(mark, "wb") as file:
+                    file.write(_MARK_TEXT)
             # For its owner alone; what is left of it on a full disk, the next run removes.
             descriptor, temporary = tempfile.mkstemp(".new", f"{name}.", self._folder)
             with open(descriptor, "wb") as file:
