@@ -72,6 +72,32 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
 OPTIONS = ("api-endpoint", "workload-identity-provider", "service-account", "impersonate-user")
 WORD = r"^[\w$@+.:/\[\]-]*$"
 
+# What an earlier job's dotenv report could otherwise set for the program or the libraries below it, by what it does.
+# For the job's own shell BASH_ENV, ENV and LD_PRELOAD have acted by then. RUNNER_DEBUG stays: it shows no secret.
+UNSET = (
+    # other code in the process
+    "LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT LD_DEBUG LD_DEBUG_OUTPUT LD_PROFILE LD_PROFILE_OUTPUT",
+    "BASH_ENV ENV GCONV_PATH GLIBC_TUNABLES",
+    "PYTHONPATH PYTHONHOME PYTHONUSERBASE PYTHONSTARTUP PYTHONINSPECT PYTHONEXECUTABLE PYTHONPLATLIBDIR",
+    "PYTHONPYCACHEPREFIX PYTHONBREAKPOINT PYTHONWARNINGS PYTHONDUMPREFSFILE",
+    "OPENSSL_CONF OPENSSL_CONF_INCLUDE OPENSSL_MODULES OPENSSL_ENGINES",
+    # other ways for the traffic, and who may read it along
+    "http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY",
+    "REQUESTS_CA_BUNDLE CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR SSLKEYLOGFILE",
+    "HOSTALIASES LOCALDOMAIN RES_OPTIONS",
+    # another credential, or another server that gives one
+    "CLOUDSDK_CONFIG GOOGLE_APPLICATION_CREDENTIALS GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+    "GOOGLE_API_CERTIFICATE_CONFIG GOOGLE_API_USE_CLIENT_CERTIFICATE GOOGLE_API_USE_MTLS_ENDPOINT",
+    "CLOUDSDK_CONTEXT_AWARE_USE_CLIENT_CERTIFICATE CLOUDSDK_CONTEXT_AWARE_CERTIFICATE_CONFIG_FILE_PATH",
+    "GCE_METADATA_HOST GCE_METADATA_IP GCE_METADATA_ROOT GCE_METADATA_MTLS_MODE NO_GCE_CHECK",
+    "APPENGINE_RUNTIME INPUT_CREDENTIALS INPUT_STATE_KEY",
+    # GitHub's marks and files, and another file for the outputs
+    "GITHUB_ACTIONS GITHUB_OUTPUT GITHUB_STEP_SUMMARY GITHUB_WORKSPACE GITHUB_REF_NAME GITHUB_REF_TYPE",
+    "GITHUB_RUN_ID GITHUB_RUN_ATTEMPT GITHUB_JOB RUNNER_TEMP RUNNER_OS",
+    "ACTIONS_ID_TOKEN_REQUEST_URL ACTIONS_ID_TOKEN_REQUEST_TOKEN UPLOADER_DOTENV",
+)
+PROGRAM = "/app/bin/uploader"  # in the image; where jobs run without one, it is found by PATH
+
 
 def action(before: str) -> str:
     """action.yml with its inputs and outputs made from the tables."""
@@ -164,10 +190,28 @@ def _component_script() -> Iterator[str]:
     yield "  script:\n"
     yield "    # Not as variables: a dotenv report of an earlier job could set those, and so say where secrets go.\n"
     yield "    - |\n"
+    yield from _component_network()
     yield from (f"      unset UPLOADER_{name} INPUT_{name}\n" for name in unset)
     yield from (f'      {attribute}="$[[ inputs.{name} ]]"\n' for name, attribute in names.items())
     options = (f'${{{attribute}:+--{name} "${attribute}"}}' for name, attribute in names.items())
-    yield " \\\n        ".join(("      uploader", *options)) + "\n"
+    yield f"      uploader={PROGRAM}\n"
+    yield '      [ -x "$uploader" ] || uploader=uploader\n'
+    yield " \\\n        ".join(('      "$uploader"', *options)) + "\n"
+
+
+def _component_network() -> Iterator[str]:
+    """The lines that take away what others may have set, and put in the proxy and the certificates that are inputs.
+
+    These are read first, so that `proxy: $HTTPS_PROXY` says that the job's variable is meant.
+    """
+    yield '      proxy="$[[ inputs.proxy ]]"\n'
+    yield '      ca_file="$[[ inputs.ca-file ]]"\n'
+    yield '      if [ -z "$proxy" ] && [ -n "${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ]; then\n'
+    yield '        echo "The proxy in this job\'s variables is not used. Where one is needed, give the input proxy."\n'
+    yield "      fi\n"
+    yield from (f"      unset {names}\n" for names in UNSET)
+    yield '      if [ -n "$proxy" ]; then export HTTPS_PROXY="$proxy"; fi\n'
+    yield '      if [ -n "$ca_file" ]; then export REQUESTS_CA_BUNDLE="$ca_file"; fi\n'
 
 
 def _component_input(field: Field) -> Iterator[str]:

@@ -155,6 +155,8 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
         "image",
         "rules",
         "resource-group",
+        "proxy",
+        "ca-file",
     }
     for include in configuration.get("include", []):
         assert set(include["inputs"]) <= known

@@ -135,6 +135,58 @@ def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: d
     assert "starting" not in pipeline.log
 
 
+LIBRARIES = (  # what the loader, Python, OpenSSL, requests and google-auth obey
+    *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),
+    *("OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"),
+    *("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
+    *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CLOUDSDK_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS"),
+    *("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"),
+    *("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "RUNNER_TEMP"),
+    *("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
+    *("UPLOADER_DOTENV", "INPUT_CREDENTIALS", "INPUT_STATE_KEY"),
+)
+HARMLESS = {  # values with which a shell still starts; most would end the program or send it elsewhere
+    "PYTHONHOME": "/nowhere",
+    "PYTHONPATH": "/nowhere",
+    "LD_PRELOAD": "/nowhere/evil.so",
+    "OPENSSL_CONF": "/nowhere/openssl.cnf",
+    "SSLKEYLOGFILE": "keys.txt",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "REQUESTS_CA_BUNDLE": "/nowhere/ca.pem",
+    "GOOGLE_APPLICATION_CREDENTIALS": "/nowhere/key.json",
+    "CLOUDSDK_CONFIG": "/nowhere",
+    "INPUT_CREDENTIALS": "/nowhere/key.json",
+    "UPLOADER_DOTENV": "elsewhere.env",
+    "GITHUB_ACTIONS": "true",
+    "GITHUB_OUTPUT": "planted.txt",
+    "GITHUB_STEP_SUMMARY": "planted.txt",
+    "RUNNER_TEMP": ".",
+    "ACTIONS_ID_TOKEN_REQUEST_URL": "http://127.0.0.1:9/",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "evil",
+}
+
+
+def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -> None:
+    """The pipeline ends well: the key is not named, no file of the report's choice is written, its own report is."""
+    (project.folder / "planted.txt").write_text("before\n")
+    lines = [f"echo '{name}={value}' >>evil.env" for name, value in HARMLESS.items()]
+    with Emulator() as google:
+        first = later("a build", stage="build", artifacts={"reports": {"dotenv": "evil.env"}})
+        first["script"] = lines
+        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url)], "hostile": first}
+        configuration["tell"] = later("code=$UPLOADER_VERSION_CODE token=$ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+        pipeline = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
+        assert pipeline.code == 0, pipeline.log
+        assert json.dumps(google.key["private_key"])[1:-1] not in pipeline.log
+        assert google.state()["edits"]["committed"]
+    assert "code=7 token=evil" in words(pipeline.log)  # the report does reach later jobs
+    assert "The proxy in this job's variables is not used." in words(pipeline.log)
+    assert "add-mask" not in pipeline.log
+    assert "several CI systems" not in pipeline.log
+    assert (project.folder / "planted.txt").read_text() == "before\n"
+    assert not [*project.folder.rglob("keys.txt"), *project.folder.rglob("elsewhere.env")]
+
+
 HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job's own variables
     **{f"{prefix}_API_ENDPOINT": "https://evil.example" for prefix in ("UPLOADER", "INPUT")},
     "UPLOADER_WORKLOAD_IDENTITY_PROVIDER": "projects/6/locations/global/workloadIdentityPools/evil/providers/evil",
@@ -144,27 +196,83 @@ HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job'
 }
 
 
+def script(**given: str) -> tuple[dict[str, Any], str]:
+    """The component's job, and the lines of its script with these inputs, by their names with underscores."""
+    _, jobs = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
+    (job,) = jobs.values()
+    (lines,) = job["script"]
+    values = {name.replace("_", "-"): value for name, value in given.items()}
+    return job, re.sub(r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda name: values.get(name[1], ""), lines)
+
+
+def carried_out(folder: Path, lines: str, **variables: str) -> tuple[list[str], dict[str, str], str]:
+    """The script in a plain shell, as in the job: the arguments and variables of the program, and the log."""
+    (folder / "uploader").write_text('#!/bin/sh\n{ for word; do echo "$word"; done; echo; env; } >"$0.told"\n')
+    (folder / "uploader").chmod(0o755)
+    environment = {**variables, "PATH": f"{folder}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-euc", lines], env=environment, capture_output=True, text=True, check=True)
+    arguments, _, told = (folder / "uploader.told").read_text().rpartition("\n\n")
+    if not arguments:
+        told = told.lstrip("\n")
+    pairs = (line.partition("=") for line in told.splitlines())
+    return arguments.split(), {name: value for name, _, value in pairs}, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("given", [{}, {"api-endpoint": "https://good.example:8443"}, {"service-account": "$MY_USER"}])
 def test_a_dotenv_report_does_not_say_where_secrets_go(tmp_path: Path, given: dict[str, str]) -> None:
     """The component's inputs of that kind are options or nothing; the script runs in a plain shell, as in the job."""
-    _, job = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
-    (job,) = (value for value in job.values())
-    (line,) = job["script"]
-    for name in make_reference.OPTIONS:
-        line = line.replace(f"$[[ inputs.{name} ]]", given.get(name, ""))
-    (tmp_path / "uploader").write_text('#!/bin/sh\nfor word; do echo "$word"; done\nenv\n')
-    (tmp_path / "uploader").chmod(0o755)
-    environment = {**HOSTILE, "MY_USER": "me@example.com", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-euc", line], env=environment, capture_output=True, text=True, check=True)
-    assert "evil" not in done.stdout
-    words = [
+    job, lines = script(**{name.replace("-", "_"): value for name, value in given.items()})
+    arguments, told, _ = carried_out(tmp_path, lines, **HOSTILE, MY_USER="me@example.com")
+    assert "evil" not in str(told)
+    expected = [
         word for name, value in given.items() for word in (f"--{name}", value.replace("$MY_USER", "me@example.com"))
     ]
-    assert done.stdout.splitlines()[: len(words)] == words
+    assert arguments == expected
     assert (
         not {f"UPLOADER_{name.replace('-', '_').upper()}" for name in make_reference.OPTIONS} & job["variables"].keys()
     )
     assert job["artifacts"]["access"] == "developer"
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_no_setting_of_an_earlier_job_reaches_the_program(tmp_path: Path, name: str) -> None:
+    """Neither what loads code, nor what leads the traffic elsewhere, nor another login, nor another CI system."""
+    _, lines = script()
+    _, told, _ = carried_out(tmp_path, lines, **{name: "/evil"}, UPLOADER_TARGET="play")
+    assert "/evil" not in str(told)
+    assert told["UPLOADER_TARGET"] == "play"
+
+
+def test_the_proxy_and_the_certificates_are_inputs(tmp_path: Path) -> None:
+    """Their variables count only where an input says so; a job that had a proxy is told what to give."""
+    variables = {"https_proxy": "http://evil:1", "CURL_CA_BUNDLE": "/evil.pem", "COMPANY_CA": "/builds/ca.pem"}
+    _, lines = script()
+    _, told, log = carried_out(tmp_path, lines, **variables)
+    assert "evil" not in str(told)
+    assert log == "The proxy in this job's variables is not used. Where one is needed, give the input proxy.\n"
+    _, lines = script(proxy="http://proxy.example:3128", ca_file="$COMPANY_CA")
+    _, told, log = carried_out(tmp_path, lines, **variables)
+    assert (told["HTTPS_PROXY"], told["REQUESTS_CA_BUNDLE"]) == ("http://proxy.example:3128", "/builds/ca.pem")
+    assert "evil" not in str(told)
+    assert log == ""
+    _, lines = script(proxy="$https_proxy")
+    assert carried_out(tmp_path, lines, **variables)[1]["HTTPS_PROXY"] == "http://evil:1"
+
+
+def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
+    """Another one that comes first in PATH is not; without the image, as in a shell executor, PATH is what there is."""
+    installed, planted = tmp_path / "installed", tmp_path / "planted"
+    for folder in (installed, planted):
+        folder.mkdir()
+        (folder / "uploader").write_text(f"#!/bin/sh\necho {folder.name}\n")
+        (folder / "uploader").chmod(0o755)
+    _, lines = script()
+    assert lines.count(make_reference.PROGRAM) == 1
+    lines = lines.replace(make_reference.PROGRAM, str(installed / "uploader"))
+    environment = {"PATH": f"{planted}:{os.environ['PATH']}"}
+    assert subprocess.check_output(["sh", "-euc", lines], env=environment, text=True) == "installed\n"
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"ln -s ../venv/bin/uploader {make_reference.PROGRAM}" in dockerfile
 
 
 @pytest.mark.parametrize(
@@ -173,5 +281,5 @@ def test_a_dotenv_report_does_not_say_where_secrets_go(tmp_path: Path, given: di
 def test_what_stands_in_the_script_is_one_word(value: str) -> None:
     """GitLab refuses an input that could be more than a word or a variable to the shell."""
     head, _ = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
-    for name in make_reference.OPTIONS:
+    for name in (*make_reference.OPTIONS, "proxy", "ca-file"):
         assert not re.fullmatch(head["spec"]["inputs"][name]["regex"].strip("^$"), value)
