@@ -21,7 +21,9 @@ def test_the_settings_of_the_jobs_own_packages_do_not_hold(tmp_path: Path) -> No
     (left / "bin").mkdir(parents=True)
     (left / "bin" / "python").symlink_to("/bin/false")
     settings = {"PYTHONPATH": str(planted), "PYTHONHOME": "/nowhere", "PIP_TARGET": str(elsewhere), "PIP_DRY_RUN": "1"}
-    (tmp_path / "pip.conf").write_text(f"[install]\ntarget = {elsewhere}\nuser = true\n")
+    (tmp_path / "pip.conf").write_text(
+        f"[global]\nproxy = http://127.0.0.1:9\n[install]\ntarget = {elsewhere}\nuser = true\n"
+    )
     settings |= {
         "PIP_CONFIG_FILE": str(tmp_path / "pip.conf"),
         "PIP_USER": "1",
