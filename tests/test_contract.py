@@ -145,6 +145,19 @@ def test_a_workflow_asks_for_no_more_than_it_needs(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", GITLAB, ids=lambda path: path.stem)
+def test_an_image_of_an_example_can_not_become_another_one(path: Path) -> None:
+    """It is this project's, which a release names by digest, or one by digest, or the user's choice."""
+    jobs = [job for job in as_written(path.read_text(encoding="utf-8")).values() if isinstance(job, dict)]
+    images = [job["image"] for job in jobs if "image" in job]
+    assert images
+    for image in images:
+        name = image["name"] if isinstance(image, dict) else image
+        assert re.fullmatch(
+            r"ghcr[.]io/OWNER/google-release-uploader:v[0-9.]+|\S+@sha256:[0-9a-f]{64}|[$][A-Z_]+", name
+        )
+
+
+@pytest.mark.parametrize("path", GITLAB, ids=lambda path: path.stem)
 def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
     """The variables of jobs with the image, and the component's inputs, are this program's."""
     configuration = as_written(path.read_text(encoding="utf-8"))

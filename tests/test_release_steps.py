@@ -173,6 +173,18 @@ def test_no_user_meets_the_stand_in_for_the_owner(tmp_path: Path) -> None:
     assert re.fullmatch(r"[a-z0-9./_-]+:v[0-9.]+", default)
 
 
+def test_the_advice_to_verify_a_release_asks_who_made_it() -> None:
+    """A signature of GitHub's is on every commit that is made on its pages; the author is the workflow's token."""
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    (asked,) = re.findall(r"--jq '(.*)'", page)
+    assert {".author.login", ".committer.login", ".commit.verification.verified"} <= set(asked.split(", "))
+    assert "`github-actions[bot]`" in page
+    assert "`web-flow`" in page
+    message = re.search(r'--message "Release \$version(.*?)"', (ROOT / "scripts/release-commit").read_text())
+    assert message
+    assert f"`Release vX.Y.Z{message[1]}`" in page
+
+
 def test_the_notes_are_the_changelogs_own(checkout: Path) -> None:
     """A release says what CHANGELOG.md says of that version; a version without a section can't be released."""
     (checkout / "CHANGELOG.md").write_text("# Changelog\n\n## 1.10.0 - 2030\n\n- ten\n\n## 1.1.0 - 2029\n\n- one\n")
