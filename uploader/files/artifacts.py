@@ -12,16 +12,22 @@ import io
 import os
 import re
 import stat
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from uploader.errors import InputError, IntegrityError, Problem, Problems
-from uploader.files.android.manifest import Manifest, read_manifest
+from uploader.files.android.manifest import Kind, Manifest, read_manifest
+from uploader.files.checked_content import CheckedFile, digest_blocks
 from uploader.files.workspace import ANYWHERE, LOGIN_FILE, Access, NotOpened, Workspace, path_hint, printable, reason
 
 STREAM = "-"
+MAX_ARTIFACT: Mapping[Kind, int] = {  # bytes that Google Play accepts; discovery documents, `maxSize`
+    "bundle": 53_687_091_200,  # edits.bundles.upload: 50 GiB
+    "apk": 10_737_418_240,  # edits.apks.upload: 10 GiB
+}
+Identity: TypeAlias = tuple[int, int, int, int]
 _WILDCARD = re.compile(r"[*?\[]")
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
@@ -32,17 +38,21 @@ class Artifact:
 
     `name` is how people see it (relative to the workspace, always printable as UTF-8), `location` is where the bytes
     are (`-` is standard input): text, since a path object takes four times the memory and there may be many. `size` is
-    in bytes, None for a stream. `identity` is (device, inode, mtime in nanoseconds). Small generated content (a
-    composed mail) travels in `data` instead of a file. `access` is what the input that named it may open.
+    in bytes, None for a stream. `identity` is (device, inode, mtime, ctime), times in nanoseconds. Small generated
+    content (a composed mail) travels in `data` instead of a file. `access` is what the input that named it may open.
+    `digests` are those of its blocks when its content was checked, empty where only its identity was: of whatever has
+    them, no other bytes can be read. `holder` keeps a file open that has no name of its own.
     """
 
     name: str
     location: str
     size: int | None
-    identity: tuple[int, int, int] = (0, 0, 0)
+    identity: Identity = (0, 0, 0, 0)
     manifest: Manifest | None = None
     data: bytes | None = None
     access: Access = ANYWHERE
+    digests: bytes = field(default=b"", repr=False)
+    holder: object = field(default=None, repr=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -59,8 +69,11 @@ class Artifact:
         """The version's name and code, as far as it was inspected."""
         return self.manifest.version if self.manifest else ""
 
-    def open(self) -> io.FileIO | io.BytesIO:
-        """The file that was found, unbuffered. Raises IntegrityError for any other that is in its place by now."""
+    def open(self) -> io.FileIO | io.BytesIO | CheckedFile:
+        """The file that was found, unbuffered. Raises IntegrityError for any other that is in its place by now.
+
+        Of a file whose content was checked, reading raises it for bytes that are other ones by now.
+        """
         if self.data is not None:
             return io.BytesIO(self.data)
         try:
@@ -70,7 +83,12 @@ class Artifact:
         if how := difference(self, os.fstat(file.fileno())):
             file.close()
             raise changed(self, how)
-        return file
+        if not self.digests or self.size is None:
+            return file
+        return CheckedFile(file, self.size, self.digests, self._refuse)
+
+    def _refuse(self) -> NoReturn:
+        raise changed(self, "its content is no longer what was checked")
 
     def reader(self) -> io.BufferedReader:
         """The same, buffered: for whoever takes it apart."""
@@ -125,25 +143,54 @@ def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:
 
 
 def inspect(artifact: Artifact) -> Artifact:
-    """The artifact with its manifest, read from the APK or bundle. Raises InputError when it is neither, or damaged."""
+    """The artifact with its manifest and the digests of its content. Raises InputError when it is none, or damaged.
+
+    The manifest is read a second time, from the content that the digests are of: between reading and digesting a file,
+    somebody could have changed it.
+    """
+    found = _with_manifest(artifact)
+    kind = found.manifest.kind if found.manifest else "bundle"
+    if (found.size or 0) > MAX_ARTIFACT[kind]:
+        return found  # which is refused, so digesting it would be a waste of minutes
+    return _with_manifest(checked(artifact))
+
+
+def _with_manifest(artifact: Artifact) -> Artifact:
     if artifact.size is None or artifact.data is not None:
         raise InputError(Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file."))
     with artifact.reader() as file:
         return replace(artifact, manifest=read_manifest(file, artifact.name))
 
 
-def identity(status: os.stat_result) -> tuple[int, int, int]:
-    """What tells one state of one file from another, beside its size: device, inode, mtime in nanoseconds."""
-    return (status.st_dev, status.st_ino, status.st_mtime_ns)
+def checked(artifact: Artifact) -> Artifact:
+    """The artifact with the digests of its content, which is read once: from now on nothing else comes out of it."""
+    if artifact.size is None or artifact.data is not None:
+        return artifact
+    with artifact.open() as file:
+        digests = digest_blocks(file, artifact.size)
+    return replace(artifact, digests=digests)
 
 
-def difference(artifact: Artifact, status: os.stat_result) -> str:
-    """How a file differs today from what was found, in words; empty when it is the same one and was not touched."""
+def identity(status: os.stat_result) -> Identity:
+    """What tells one state of one file from another, beside its size: device, inode, mtime and ctime in nanoseconds.
+
+    Whoever rewrites a file can set its mtime back, but not its ctime.
+    """
+    return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def difference(artifact: Artifact, status: os.stat_result, *, opened: bool = False) -> str:
+    """How a file differs today from what was found, in words; empty when it is the same one and was not touched.
+
+    A ctime alone says nothing of the content, since a new mode or link moves it, too. It is not looked at where the
+    content itself is compared: of what has `digests`, and of what is `opened`, which its reader watches from then on.
+    """
     if artifact.size is None:  # writing into a pipe changes all but its place
         return "" if identity(status)[:2] == artifact.identity[:2] else "it was replaced"
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
-    return "" if identity(status) == artifact.identity else "it was rewritten or replaced"
+    compared = 3 if opened or artifact.digests else 4
+    return "" if identity(status)[:compared] == artifact.identity[:compared] else "it was rewritten or replaced"
 
 
 def changed(artifact: Artifact, how: str) -> IntegrityError:

@@ -130,14 +130,12 @@ def _job_key(job: Upload) -> str:
 def _file_key(job: Upload) -> list[Any]:
     """What makes two files of one name the same one, or the content where it never was in a file.
 
-    Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing was touched.
+    Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing was touched. Where
+    the content was checked, its digest is there as well.
     """
     artifact = job.artifact
     if artifact.data is not None:
         return [artifact.size, hashlib.sha256(artifact.data).hexdigest()]
-    try:
-        changed = artifact.path.stat().st_ctime_ns
-    except OSError:
-        changed = 0
-    _, inode, modified = artifact.identity
-    return [artifact.size, modified, inode, changed]
+    _, inode, modified, changed = artifact.identity
+    content = [hashlib.sha256(artifact.digests).hexdigest()] if artifact.digests else []
+    return [artifact.size, modified, inode, changed, *content]

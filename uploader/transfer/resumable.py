@@ -198,7 +198,7 @@ class Resumable:
         if not trusted(record.uri, upload.media.url):
             upload.info("An earlier run began this upload on another host; starting over.")
             return None
-        same_bytes = record.same_file or not record.length or file.begins_with(record.length, record.prefix)
+        same_bytes = not record.length or file.begins_with(record.length, record.prefix)
         if record.sample != file.sample() or not same_bytes:
             upload.info("The file's content is not what an earlier run began to upload; starting over.")
             return None

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from uploader.errors import InputError, Problem, Problems
-from uploader.files.artifacts import Artifact, from_path
+from uploader.files.artifacts import MAX_ARTIFACT, Artifact, checked, from_path
 from uploader.files.workspace import Workspace
 
 MAX_BYTES: Mapping[str, int] = {  # of the largest file of each kind
-    "bundle": 53_687_091_200,  # discovery, edits.bundles.upload: 50 GiB
-    "apk": 10_737_418_240,  # discovery, edits.apks.upload: 10 GiB
+    **MAX_ARTIFACT,
     "mapping": 2_097_152_000,  # discovery, edits.deobfuscationfiles.upload
     "symbols": 2_097_152_000,  # the same
     "expansion": 2_147_483_648,  # discovery, edits.expansionfiles.upload: 2 GiB
@@ -67,11 +66,11 @@ def check_size(artifact: Artifact, kind: str, problems: Problems, input_name: st
 
 
 def sized_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
-    """The one file that an input names, no larger than Play takes. Raises InputError for that input."""
+    """The one file that an input names, no larger than Play takes, and digested. Raises InputError for that input."""
     artifact, problems = from_path(workspace.root / name, name, workspace.access(input_name)), Problems()
     check_size(artifact, kind, problems, input_name)
     problems.raise_if_any()
-    return artifact
+    return checked(artifact)
 
 
 def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifact | int:

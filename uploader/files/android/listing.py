@@ -16,7 +16,7 @@ from pathlib import Path
 from uploader.errors import Problems
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_LISTING_TEXT, MAX_SCREENSHOTS
 from uploader.files.android.notes import LocalizedFolder
-from uploader.files.artifacts import Artifact, from_path
+from uploader.files.artifacts import Artifact, checked, from_path
 from uploader.files.workspace import Workspace
 
 # File name to the API's field.
@@ -116,6 +116,7 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
     if image.size > MAX_BYTES["image"]:
         folder.wrong(path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB).")
         return image
+    image = checked(image)
     with image.reader() as file:
         found = dimensions(file.read(image.size))
     rule, (short, long) = IMAGE_RULES[kind], sorted(found or (0, 0))

@@ -18,8 +18,8 @@ from typing import IO, BinaryIO
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.archive import ZIP_ERRORS, MalformedFile, open_zip
-from uploader.files.android.limits import check_size
-from uploader.files.artifacts import Artifact, from_path
+from uploader.files.android.limits import MAX_BYTES, check_size
+from uploader.files.artifacts import Artifact, checked, from_path
 from uploader.files.workspace import Access, Workspace, printable
 
 _INPUT = "debug-symbols"
@@ -44,6 +44,8 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problem
         symbols = _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
     else:
         given = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
+        if (given.size or 0) <= MAX_BYTES["symbols"]:
+            given = checked(given)
         with given.reader() as file:
             symbols = _from_zip(file, given, temp, problems)
     check_size(symbols, "symbols", problems, _INPUT)
