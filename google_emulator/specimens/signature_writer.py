@@ -1,7 +1,7 @@
 """Writes what says who signed a file: certificates, the files of a JAR signature, the values of an APK Signing Block.
 
-The certificates and digests are real, the signatures over them are zeros: the files pass for signed where, as in the
-program under test, it is read who signed and only a server would verify.
+`signed_apk` signs really, with a key that is made of the signer's name. Of JAR signatures and of `scheme_value` the
+certificates and digests are real and the signatures zeros: they pass for signed where it is only read who signed.
 From RFC 5280 (certificates), RFC 5652 (PKCS #7) and source.android.com (APK Signature Scheme v2 and v3).
 """
 
@@ -10,10 +10,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 RELEASE, DEBUG = "Specimen Release", "Android Debug"  # common names of the two kinds of keys
 V2, V3, V3_1 = 0x7109871A, 0xF05368C0, 0x1B93AD61
+_ROTATION, _ECDSA_SHA256, _CHUNK = 0x3BA06F8C, 0x0201, 1 << 20
 
 _SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _NULL, _UTF8, _TIME = 0x30, 0x31, 0x02, 0x03, 0x04, 0x05, 0x0C, 0x17
 _OID = 0x06
@@ -35,7 +40,6 @@ def der(tag: int, *contents: bytes) -> bytes:
 
 def certificate(common_name: str = RELEASE, *, serial: int = 1, issuer: str = "") -> bytes:
     """An X.509 certificate, self-issued unless an issuer is named."""
-    key = der(_SEQUENCE, der(_INTEGER, b"\0" + b"\xc5" * len(_SIGNATURE)), der(_INTEGER, b"\1\0\1"))
     tbs = der(
         _SEQUENCE,
         der(0xA0, der(_INTEGER, b"\2")),
@@ -44,7 +48,7 @@ def certificate(common_name: str = RELEASE, *, serial: int = 1, issuer: str = ""
         _name(issuer or common_name),
         der(_SEQUENCE, der(_TIME, b"240101000000Z"), der(_TIME, b"490101000000Z")),
         _name(common_name),
-        der(_SEQUENCE, _algorithm(_RSA), der(_BITS, b"\0", key)),
+        _public_key(common_name),
     )
     return der(_SEQUENCE, tbs, _algorithm(_RSA_SHA256), der(_BITS, b"\0", _SIGNATURE))
 
@@ -97,6 +101,65 @@ def with_signing_block(apk: bytes, *pairs: tuple[int, bytes], size: int | None =
     end = bytearray(apk[directory:])
     struct.pack_into("<I", end, len(end) - 6, directory + len(block))
     return apk[:directory] + block + end
+
+
+def signed_apk(apk: bytes, schemes: Mapping[int, str], lineage: Sequence[str] = ()) -> bytes:
+    """An APK whose signatures hold: `schemes` are the signers' common names by scheme.
+
+    The newest scheme proves the rotation through the `lineage`, the oldest name first and its own last.
+    """
+    (directory,) = struct.unpack_from("<I", apk, len(apk) - 6)
+    end = len(apk) - 22
+    sections = (apk[:directory], apk[directory:end], apk[end:])
+    digest = _content_digest(sections)
+    newest = max(schemes, key=(V2, V3, V3_1).index)
+    pairs = []
+    for scheme, name in schemes.items():
+        attributes = b""
+        if lineage and scheme == newest:
+            attributes = _prefixed(struct.pack("<I", _ROTATION) + _rotation(lineage))
+        pairs.append((scheme, _prefixed(_prefixed(_real_signer(name, scheme, digest, attributes)))))
+    return with_signing_block(apk, *pairs)
+
+
+def _real_signer(name: str, scheme: int, digest: bytes, attributes: bytes) -> bytes:
+    levels = {V2: (), V3: (24, 32), V3_1: (33, 0x7FFFFFFF)}[scheme]
+    sdks = b"".join(struct.pack("<I", level) for level in levels)
+    digests = _prefixed(_prefixed(struct.pack("<I", _ECDSA_SHA256), _prefixed(digest)))
+    signed = digests + _prefixed(_prefixed(certificate(name))) + sdks + _prefixed(attributes)
+    signature = _key(name).sign(signed, ec.ECDSA(SHA256()))
+    signatures = _prefixed(_prefixed(struct.pack("<I", _ECDSA_SHA256), _prefixed(signature)))
+    return _prefixed(signed) + sdks + signatures + _prefixed(_public_key(name))
+
+
+def _rotation(lineage: Sequence[str]) -> bytes:
+    """A proof of rotation: each certificate with the signature of the one before it."""
+    nodes, parent = b"", ""
+    for name in lineage:
+        signed = _prefixed(certificate(name)) + struct.pack("<I", _ECDSA_SHA256 if parent else 0)
+        signature = _key(parent).sign(signed, ec.ECDSA(SHA256())) if parent else b""
+        nodes += _prefixed(_prefixed(signed) + struct.pack("<2I", 0x17, _ECDSA_SHA256) + _prefixed(signature))
+        parent = name
+    return struct.pack("<I", 1) + nodes
+
+
+def _content_digest(sections: Sequence[bytes]) -> bytes:
+    """The SHA-256 over the digests of the chunks of each section."""
+    chunks = [section[at : at + _CHUNK] for section in sections for at in range(0, len(section), _CHUNK)]
+    top = hashlib.sha256(b"\x5a" + struct.pack("<I", len(chunks)))
+    for chunk in chunks:
+        top.update(hashlib.sha256(b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest())
+    return top.digest()
+
+
+def _key(common_name: str) -> ec.EllipticCurvePrivateKey:
+    """The key of whoever has this name: always the same one, and no secret."""
+    number = int.from_bytes(hashlib.sha256(common_name.encode()).digest()[1:], "big")
+    return ec.derive_private_key(number, ec.SECP256R1())
+
+
+def _public_key(common_name: str) -> bytes:
+    return _key(common_name).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _block_signer(chain: Sequence[bytes], scheme: int) -> bytes:

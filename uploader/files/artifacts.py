@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NoReturn, TypeAlias
 
 from uploader.errors import InputError, IntegrityError, Problem, Problems
-from uploader.files.android.manifest import Kind, Manifest, read_manifest
+from uploader.files.android.manifest import Manifest, read_manifest
 from uploader.files.checked_content import CheckedFile, digest_blocks
 from uploader.files.workspace import ANYWHERE, LOGIN_FILE, Access, NotOpened, Workspace, path_hint, printable, reason
 
 STREAM = "-"
-MAX_ARTIFACT: Mapping[Kind, int] = {  # bytes that Google Play accepts; discovery documents, `maxSize`
+MAX_ARTIFACT: Mapping[str, int] = {  # bytes that Google Play accepts; discovery documents, `maxSize`
     "bundle": 53_687_091_200,  # edits.bundles.upload: 50 GiB
     "apk": 10_737_418_240,  # edits.apks.upload: 10 GiB
 }

@@ -12,17 +12,25 @@ import io
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+class Readable(Protocol):
+    """What gives out bytes."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """So many bytes at most; none at the end."""
+
 
 CHECKED_BLOCK = 256 * 1024  # bytes; the digests of a bundle of 50 GiB, the largest there is, take 6.5 MB
 _DIGEST = 32  # bytes of a SHA-256
 _KEPT = 16  # blocks: who takes an archive apart comes back to a few places of it
 
 
-def digest_blocks(file: io.RawIOBase, size: int) -> bytes:
+def digest_blocks(file: Readable, size: int) -> bytes:
     """The SHA-256 of each block of the first `size` bytes, one behind the other; of a shorter file, of all there is."""
     digests = bytearray()
     for block in _blocks(file, size):
@@ -30,7 +38,7 @@ def digest_blocks(file: io.RawIOBase, size: int) -> bytes:
     return bytes(digests)
 
 
-def _blocks(file: io.RawIOBase, size: int) -> Iterator[bytes]:
+def _blocks(file: Readable, size: int) -> Iterator[bytes]:
     left = size
     while left:
         block = _read_fully(file, min(CHECKED_BLOCK, left))
@@ -40,7 +48,7 @@ def _blocks(file: io.RawIOBase, size: int) -> Iterator[bytes]:
         yield block
 
 
-def _read_fully(file: io.RawIOBase, count: int) -> bytes:
+def _read_fully(file: Readable, count: int) -> bytes:
     parts: list[bytes] = []
     while count and (part := file.read(count)):
         parts.append(part)

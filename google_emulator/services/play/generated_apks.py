@@ -21,7 +21,7 @@ from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, StoreArtifact, number_of
 from google_emulator.specimens import Build, make_apk
-from google_emulator.specimens.signature_writer import RELEASE, V3, V3_1, certificate, scheme_value, with_signing_block
+from google_emulator.specimens.signature_writer import RELEASE, V2, V3, V3_1, certificate, signed_apk
 
 EVERY_APP = "*"
 _LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
@@ -127,9 +127,11 @@ def _universal_apk(package: str, code: int, generation: Generation) -> bytes:
     with tempfile.TemporaryDirectory(prefix="uploader-emulator-apk-") as folder:
         path, build = Path(folder) / "universal.apk", Build(signer=generation.signer)
         make_apk(path, generation.package or package, generation.code or code, "1.0", generation.size, build=build)
-        schemes = {V3: generation.signer, V3_1: generation.rotated} if generation.rotated else {}
-        pairs = [(one, scheme_value([certificate(name)], scheme=one)) for one, name in schemes.items()]
-        return with_signing_block(path.read_bytes(), *pairs) if pairs else path.read_bytes()
+        schemes = {V2: generation.signer, V3: generation.signer}
+        if not generation.rotated:
+            return signed_apk(path.read_bytes(), schemes)
+        lineage = (generation.signer, generation.rotated)
+        return signed_apk(path.read_bytes(), {**schemes, V3_1: generation.rotated}, lineage)
 
 
 def _media(request: Request, data: bytes, generation: Generation) -> Response:

@@ -103,6 +103,11 @@ class Archive:
         of_name, of_extra = struct.unpack("<2H", self.at(header + _LOCAL_HEADER - 4, 4))
         return header + _LOCAL_HEADER + int(of_name) + int(of_extra)
 
+    @property
+    def directory(self) -> int:
+        """Where the directory begins in the file, as `zipfile` found it."""
+        return self._zip.start_dir
+
     def before_directory(self, back: int, length: int) -> bytes:
         """`length` bytes that begin `back` bytes before the directory; empty when there is no room for them."""
         directory = self._zip.start_dir

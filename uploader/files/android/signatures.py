@@ -1,8 +1,9 @@
 """Who signed an APK or a bundle: the certificates that its APK Signing Block or its JAR signature names.
 
-Read is which certificate each signer presents as its own; whether the signatures hold is not verified: that takes every
-byte of the file, and Google Play does it. A signature that can't be read counts as none. Sources: source.android.com,
-"APK Signature Scheme v2", "v3"; JAR File Specification, "Signed JAR File"; RFC 5652, section 5.3 (SignerInfo).
+Read is which certificate each signer presents as its own; whether the signatures of what is uploaded hold is not
+verified here: Google Play does it (`apk_signature` verifies what comes back). A signature that can't be read counts as
+none. Sources: source.android.com, "APK Signature Scheme v2", "v3"; JAR File Specification, "Signed JAR File"; RFC 5652,
+section 5.3 (SignerInfo).
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 from cryptography.x509.oid import NameOID
 
-from uploader.files.android.archive import Archive
+from uploader.files.android.archive import Archive, MalformedFile
 
 JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
 
 _BLOCK_MAGIC = b"APK Sig Block 42"
-_SCHEMES = (0x1B93AD61, 0xF05368C0, 0x7109871A)  # v3.1, v3, v2: a device goes by the newest that it knows
+V2, V3, V3_1 = 0x7109871A, 0xF05368C0, 0x1B93AD61  # their ids in the block
+_SCHEMES = (V3_1, V3, V2)  # a device goes by the newest that it knows
 _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
 _MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
@@ -52,10 +53,17 @@ def signers(archive: Archive, *, apk: bool) -> tuple[SigningCertificate, ...]:
     return _read(_signers_of_jar(archive) if newest is None else _signers_of_block(newest))
 
 
-def signers_by_any_scheme(file: BinaryIO) -> tuple[SigningCertificate, ...]:
-    """The signers for any device: old ones go by the key before a rotation. Raises MalformedFile."""
-    values = _values_by_scheme(Archive(file, lambda _: False)).values()
-    return tuple(signer for value in values for signer in _read(_signers_of_block(value)))
+def jar_signers(archive: Archive) -> tuple[str, ...]:
+    """SHA-256 of the certificate of each signer of the JAR signature. Raises MalformedFile for one that can't be read.
+
+    Whether it holds is not verified.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return tuple(dict.fromkeys(hashlib.sha256(one).hexdigest() for one in _signers_of_jar(archive)))
+        except _UNREADABLE:
+            raise MalformedFile("has a JAR signature that can't be read.", "Build and sign it again.") from None
 
 
 def _read(certificates: Iterable[bytes]) -> tuple[SigningCertificate, ...]:

@@ -1,7 +1,8 @@
 """The APK for every device that Google Play makes of a bundle and signs: waited for, fetched, checked, then named.
 
-It is generated some time after the upload. What comes must be of the app and the version that were asked for, and
-signed with the certificate that Google Play reports for it, before it gets its name and is told as an output.
+It is generated some time after the upload. What comes must be of the app and the version that were asked for, and its
+signatures must hold and be by the certificate that Google Play reports for it, before it gets its name and is told as
+an output.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
+from uploader.files.android.apk_signature import verified_signer
+from uploader.files.android.archive import MalformedFile
 from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.manifest import read_manifest
 from uploader.files.android.preflight import fingerprint
-from uploader.files.android.signatures import signers_by_any_scheme
 from uploader.files.artifacts import Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
@@ -162,9 +164,12 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
         raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
     if (found.kind, found.package, found.version_code) != ("apk", package, code):
         raise _mismatch(code, f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.")
-    signers = dict.fromkeys(one.sha256 for one in (*found.signers, *signers_by_any_scheme(file)))
-    if certificate not in signers:
-        signed = f"it is signed by {', '.join(signers) or 'nobody'}"
+    try:
+        signer = verified_signer(file)
+    except MalformedFile as error:
+        raise _mismatch(code, f"it {error}") from None
+    if certificate != signer.sha256 and certificate not in signer.rotated_from:
+        signed = f"it is signed by {signer.sha256}"
         raise _mismatch(code, f"{signed}, but Google Play reports the certificate {certificate}.")
     return ""
 

@@ -1,0 +1,468 @@
+"""Verifies who signed an APK: the schemes v2, v3 and v3.1 of its APK Signing Block, over every byte of the file.
+
+A signature holds when the signer's key has signed the digests of the content, the key is that of the certificate, and
+the content has these digests. Every scheme in the file has to name the same signer, or one that the newest scheme's
+proof of rotation names. The scheme v1 (a JAR signature) is read for its signer alone: no device goes by it where a
+newer scheme is there, and an APK without a newer one is refused.
+
+Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Read is only what the numbers in the file allow
+for within fixed bounds, and the content goes by in pieces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256, SHA512, HashAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+
+from uploader.files.android.archive import Archive, MalformedFile
+from uploader.files.android.signatures import JAR_SIGNATURE, V2, V3, V3_1, jar_signers
+
+_MAGIC = b"APK Sig Block 42"
+_NAMES = {V2: "v2", V3: "v3", V3_1: "v3.1"}
+_NEWEST_FIRST = (V3_1, V3, V2)
+_MAX_PAIRS = 64  # of the signing block: signatures, dependency info, padding; real files have fewer than ten
+_MAX_VALUE = 1 << 16  # bytes of one scheme's value: with a long chain of certificates it has a sixth of that
+_MAX_BLOCK = 1 << 24  # bytes of the signing block with its padding
+_END_RECORD, _END_MAGIC = 22, b"PK\5\6"
+_MAX_COMMENT = 0xFFFF  # bytes
+_PIECE = 1 << 20  # bytes of a chunk, of which each has a digest of its own
+
+_ROTATION = 0x3BA06F8C  # attribute: the proof of rotation
+_STRIPPED = 0xBEEFF00D  # attribute of v2: the number of a newer scheme that has to be there
+_ROTATION_FROM = 0x559F8B02  # attribute of v3: from this API level on, v3.1 has to be there
+_VERSION = 0xA0  # DER tag of a certificate's first field
+_HINT = "Build and sign it again."
+_UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgorithm)
+
+
+@dataclass(frozen=True)
+class ApkSigner:
+    """The certificate that the newest scheme names, and those before it that its proof of rotation names (SHA-256)."""
+
+    sha256: str
+    rotated_from: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Algorithm:
+    """How a signature is made (`RSA-PSS`, `RSA`, `EC`, `DSA`), with which hash, over which digest of the content."""
+
+    key: str
+    hash: HashAlgorithm
+    content: str
+
+
+_ALGORITHMS: Mapping[int, _Algorithm] = {
+    0x0101: _Algorithm("RSA-PSS", SHA256(), "sha256"),
+    0x0102: _Algorithm("RSA-PSS", SHA512(), "sha512"),
+    0x0103: _Algorithm("RSA", SHA256(), "sha256"),
+    0x0104: _Algorithm("RSA", SHA512(), "sha512"),
+    0x0201: _Algorithm("EC", SHA256(), "sha256"),
+    0x0202: _Algorithm("EC", SHA512(), "sha512"),
+    0x0301: _Algorithm("DSA", SHA256(), "sha256"),
+    0x0421: _Algorithm("RSA", SHA256(), "verity"),
+    0x0423: _Algorithm("EC", SHA256(), "verity"),
+    0x0425: _Algorithm("DSA", SHA256(), "verity"),
+}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the sections of an APK begin: the entries at 0, signing `block`, `directory`, `end` record; its `size`."""
+
+    block: int
+    directory: int
+    end: int
+    size: int
+
+
+@dataclass(frozen=True)
+class _Signer:
+    """What one scheme says: its certificate, the digests of the content by algorithm, the attributes by id."""
+
+    certificate: bytes
+    digests: Mapping[int, bytes]
+    attributes: Mapping[int, bytes]
+    lineage: tuple[bytes, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.certificate).hexdigest()
+
+
+def verified_signer(file: BinaryIO) -> ApkSigner:
+    """Who signed the APK in an open file. Raises MalformedFile where it is not proven that anybody did."""
+    archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
+    layout = _layout(file)
+    if archive.directory != layout.directory:
+        raise _refused("has two directories, so readers may disagree about what it holds")
+    values = _values(file, layout)
+    if not values:
+        raise _refused("has no signature of the scheme v2 or a later one")
+    signers = {scheme: _signer(scheme, value) for scheme, value in values.items()}
+    _check_content(file, layout, signers)
+    _check_stripped(archive, signers)
+    newest = next(signers[scheme] for scheme in _NEWEST_FIRST if scheme in signers)
+    rotated_from = frozenset(hashlib.sha256(one).hexdigest() for one in newest.lineage) - {newest.sha256}
+    allowed = {newest.sha256, *rotated_from}
+    named = {f"the scheme {_NAMES[scheme]}": one.sha256 for scheme, one in signers.items()}
+    for number, sha256 in enumerate(jar_signers(archive), 1):
+        named["the scheme v1" if number == 1 else f"signer {number} of the scheme v1"] = sha256
+    for who, sha256 in named.items():
+        if sha256 not in allowed:
+            raise _refused(f"has signatures of two signers: {newest.sha256}, and in {who} {sha256}")
+    return ApkSigner(newest.sha256, rotated_from)
+
+
+def _refused(what: str) -> MalformedFile:
+    return MalformedFile(f"{what}.", _HINT)
+
+
+# Where things are
+
+
+def _layout(file: BinaryIO) -> _Layout:
+    """The sections, which have to follow one another without a gap."""
+    size = file.seek(0, 2)
+    start = max(0, size - _END_RECORD - _MAX_COMMENT)
+    tail = _at(file, start, size - start)
+    ends = [found.start() for found in re.finditer(re.escape(_END_MAGIC), tail) if _ends_at(tail, found.start())]
+    if len(ends) != 1:
+        raise _refused("has no end record, or several, so readers may disagree about what it holds")
+    end = start + ends[0]
+    length, directory = struct.unpack_from("<2I", tail, ends[0] + 12)
+    if directory + length != end:
+        raise _refused("has something between its directory and its end")
+    footer = _at(file, directory - 24, 24) if directory >= 32 else b""
+    if footer[8:] != _MAGIC:
+        raise _refused("has no APK Signing Block, so it is not signed by the scheme v2 or a later one")
+    (after_length,) = struct.unpack_from("<Q", footer)
+    if not 24 <= after_length <= min(_MAX_BLOCK, directory - 8):
+        raise _refused("has an APK Signing Block of an impossible size")
+    block = directory - 8 - after_length
+    if _at(file, block, 8) != footer[:8]:
+        raise _refused("has an APK Signing Block whose two sizes differ")
+    return _Layout(block, directory, end, size)
+
+
+def _ends_at(tail: bytes, at: int) -> bool:
+    if at + _END_RECORD > len(tail):
+        return False
+    (comment,) = struct.unpack_from("<H", tail, at + _END_RECORD - 2)
+    return bool(at + _END_RECORD + comment == len(tail))
+
+
+def _at(file: BinaryIO, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    data = file.read(length)
+    if len(data) != length:
+        raise _refused("is shorter than it was")
+    return data
+
+
+def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
+    """The value of each scheme in the signing block: length (8), id (4), value, one pair behind the other."""
+    found: dict[int, bytes] = {}
+    at, stop, pairs = layout.block + 8, layout.directory - 24, 0
+    while at < stop:
+        pairs += 1
+        if stop - at < 12 or pairs > _MAX_PAIRS:
+            raise _refused("has a damaged APK Signing Block")
+        length, scheme = struct.unpack("<QI", _at(file, at, 12))
+        if not 4 <= length <= stop - at - 8:
+            raise _refused("has a damaged APK Signing Block")
+        if scheme in _NAMES:
+            if scheme in found:
+                raise _refused(f"has two signatures of the scheme {_NAMES[scheme]}")
+            if length > _MAX_VALUE:
+                raise _refused(f"has a signature of {length:,} bytes, more than any")
+            found[scheme] = _at(file, at + 12, length - 4)
+        at += 8 + length
+    return found
+
+
+# One scheme
+
+
+class _Reader:
+    """Values that follow one another, each number with 32 bits, each text behind its length."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._position
+
+    def number(self) -> int:
+        (value,) = struct.unpack_from("<I", self._data, self._position)
+        self._position += 4
+        return int(value)
+
+    def prefixed(self) -> bytes:
+        length = self.number()
+        if length > self.left:
+            raise IndexError(length)
+        self._position += length
+        return self._data[self._position - length : self._position]
+
+    def rest(self) -> bytes:
+        return self._data[self._position :]
+
+    def each(self) -> Iterator[bytes]:
+        while self.left:
+            yield self.prefixed()
+
+
+def _signer(scheme: int, value: bytes) -> _Signer:
+    """The one signer of a scheme, whose signatures were verified. Raises MalformedFile."""
+    name = _NAMES[scheme]
+    try:
+        outer = _Reader(value)
+        every = list(_Reader(outer.prefixed()).each())
+        if len(every) != 1 or outer.left:
+            raise _refused(f"has {len(every)} signers in the scheme {name}, not one")
+        return _one_signer(scheme, _Reader(every[0]))
+    except InvalidSignature:
+        raise _refused(f"has a signature of the scheme {name} that its signer did not make") from None
+    except _UNREADABLE:
+        raise _refused(f"has a damaged signature of the scheme {name}") from None
+
+
+def _one_signer(scheme: int, signer: _Reader) -> _Signer:
+    name, signed = _NAMES[scheme], signer.prefixed()
+    levels = () if scheme == V2 else (signer.number(), signer.number())
+    signatures = dict(_by_id(signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}"))
+    public_key = signer.prefixed()
+    data = _Reader(signed)
+    digests = dict(_by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}"))
+    certificates = list(_Reader(data.prefixed()).each())
+    signed_levels = () if scheme == V2 else (data.number(), data.number())
+    attributes = _attributes(data.prefixed())
+    if levels != signed_levels or (levels and levels[0] > levels[1]):
+        raise _refused(f"has a signature of the scheme {name} with impossible API levels")
+    if list(digests) != list(signatures):
+        raise _refused(f"has a signature of the scheme {name} whose digests and signatures are of other algorithms")
+    known = {one: signature for one, signature in signatures.items() if one in _ALGORITHMS}
+    if not known or not certificates:
+        raise _refused(f"has a signature of the scheme {name} of an unknown algorithm, or without a certificate")
+    key = load_der_public_key(public_key)
+    if _encoded(key) != _encoded(_key_of(certificates[0])):
+        raise _refused(f"has a signature of the scheme {name} by another key than that of its certificate")
+    for algorithm, signature in known.items():
+        _verify(key, algorithm, _Reader(signature).prefixed(), signed)
+    lineage = _lineage(attributes[_ROTATION]) if _ROTATION in attributes and scheme != V2 else ()
+    if lineage and lineage[-1] != certificates[0]:
+        raise _refused(f"has a proof of rotation in the scheme {name} that does not end with its signer")
+    contents = {one: _Reader(digests[one]).prefixed() for one in known}
+    return _Signer(certificates[0], contents, attributes, lineage)
+
+
+def _by_id(data: bytes, twice: str) -> Iterator[tuple[int, bytes]]:
+    """Values behind an algorithm's id, each prefixed by its length."""
+    seen: set[int] = set()
+    for entry in _Reader(data).each():
+        reader = _Reader(entry)
+        number = reader.number()
+        if number in seen:
+            raise _refused(f"has {twice}")
+        seen.add(number)
+        yield number, reader.rest()
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    return dict(_by_id(data, twice="one attribute of a signature twice"))
+
+
+def _lineage(value: bytes) -> tuple[bytes, ...]:
+    """The certificates in a proof of rotation, the oldest first; each was signed for by the one before it."""
+    reader = _Reader(value)
+    if reader.number() != 1:
+        raise _refused("has a proof of rotation of an unknown version")
+    found: list[bytes] = []
+    algorithm = 0  # with which the last certificate signs for the next
+    for node in reader.each():
+        fields = _Reader(node)
+        signed = fields.prefixed()
+        fields.number()  # flags: what the old key may still be trusted with
+        next_algorithm = fields.number()
+        signature = fields.prefixed()
+        inner = _Reader(signed)
+        certificate, signed_algorithm = inner.prefixed(), inner.number()
+        if found:
+            if signed_algorithm != algorithm:
+                raise _refused("has a damaged proof of rotation")
+            _verify(_key_of(found[-1]), algorithm, signature, signed)
+        if certificate in found:
+            raise _refused("has a proof of rotation with one certificate twice")
+        found.append(certificate)
+        algorithm = next_algorithm
+    return tuple(found)
+
+
+def _key_of(certificate: bytes) -> Any:
+    """The public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field behind the optional version.
+
+    The certificate itself proves nothing, so nothing else of it is read; cryptography would refuse those with a DSA key
+    that some JDKs write.
+    """
+    _, whole, _ = _der(certificate)
+    _, signed, _ = _der(whole)
+    fields: list[bytes] = []
+    while signed and len(fields) < 8:
+        tag, _, rest = _der(signed)
+        if tag != _VERSION:
+            fields.append(signed[: len(signed) - len(rest)])
+        signed = rest
+    return load_der_public_key(fields[5])
+
+
+def _der(data: bytes) -> tuple[int, bytes, bytes]:
+    """The tag and the content of the first DER value, and what is behind it."""
+    length, start = data[1], 2
+    if length & 0x80:
+        start += length & 0x7F
+        length = int.from_bytes(data[2:start], "big")
+    if len(data) < start + length:
+        raise IndexError(length)
+    return data[0], data[start : start + length], data[start + length :]
+
+
+def _encoded(key: Any) -> bytes:
+    return bytes(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+
+
+def _verify(key: Any, algorithm: int, signature: bytes, data: bytes) -> None:
+    """Raises InvalidSignature, ValueError for a key of another kind."""
+    how = _ALGORITHMS.get(algorithm)
+    if how is None:
+        raise ValueError(algorithm)
+    if how.key == "RSA-PSS" and isinstance(key, rsa.RSAPublicKey):
+        pss = padding.PSS(padding.MGF1(how.hash), how.hash.digest_size)
+        key.verify(signature, data, pss, how.hash)
+    elif how.key == "RSA" and isinstance(key, rsa.RSAPublicKey):
+        key.verify(signature, data, padding.PKCS1v15(), how.hash)
+    elif how.key == "EC" and isinstance(key, ec.EllipticCurvePublicKey):
+        key.verify(signature, data, ec.ECDSA(how.hash))
+    elif how.key == "DSA" and isinstance(key, dsa.DSAPublicKey):
+        key.verify(signature, data, how.hash)
+    else:
+        raise ValueError(algorithm)
+
+
+# What was signed
+
+
+def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signer]) -> None:
+    """Compares each digest of the content that any scheme has. Raises MalformedFile."""
+    wanted = {_ALGORITHMS[one].content for signer in signers.values() for one in signer.digests}
+    found = _content_digests(file, layout, wanted)
+    for scheme, signer in signers.items():
+        for algorithm, digest in signer.digests.items():
+            if digest != found[_ALGORITHMS[algorithm].content]:
+                scheme_name = _NAMES[scheme]
+                raise _refused(f"was changed after it was signed: its content is not what {scheme_name} is about")
+
+
+def _content_digests(file: BinaryIO, layout: _Layout, wanted: Collection[str]) -> dict[str, bytes]:
+    """The digests of the three sections beside the signing block, in one pass."""
+    sections = ((0, layout.block), (layout.directory, layout.end), (layout.end, layout.size))
+    chunks = sum(-(-(stop - start) // _PIECE) for start, stop in sections)
+    tops = {name: hashlib.new(name, b"\x5a" + struct.pack("<I", chunks)) for name in wanted if name != "verity"}
+    tree = _VerityTree() if "verity" in wanted else None
+    for start, stop in sections:
+        for at in range(start, stop, _PIECE):
+            chunk = _at(file, at, min(_PIECE, stop - at))
+            if start == layout.end:
+                # The end record counts as it was before the signing block moved the directory.
+                chunk = chunk[:16] + struct.pack("<I", layout.block) + chunk[20:]
+            for name, top in tops.items():
+                top.update(hashlib.new(name, b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest())
+            if tree:
+                tree.update(chunk)
+    found = {name: top.digest() for name, top in tops.items()}
+    if tree:
+        found["verity"] = tree.root() + struct.pack("<Q", layout.size - (layout.directory - layout.block))
+    return found
+
+
+class _VerityTree:
+    """The root of a tree of SHA-256 over blocks of 4 KiB, each behind a salt of zeros; one block a level is held."""
+
+    _BLOCK = 4096  # bytes
+    _SALT = bytes(8)
+
+    def __init__(self) -> None:
+        self._levels = [bytearray()]
+
+    def update(self, data: bytes) -> None:
+        """Takes the next bytes of the content."""
+        level = self._levels[0]
+        level += data
+        self._flush(0)
+
+    def _flush(self, number: int) -> None:
+        level = self._levels[number]
+        whole = len(level) - len(level) % self._BLOCK
+        for at in range(0, whole, self._BLOCK):
+            self._add(number + 1, self._digest(level[at : at + self._BLOCK]))
+        del level[:whole]
+
+    def _add(self, number: int, digest: bytes) -> None:
+        if number == len(self._levels):
+            self._levels.append(bytearray())
+        level = self._levels[number]
+        level += digest
+        # A full block is digested once more comes: if nothing does, it is the top of the tree.
+        if len(level) > self._BLOCK:
+            self._add(number + 1, self._digest(level[: self._BLOCK]))
+            del level[: self._BLOCK]
+
+    def _digest(self, block: bytes | bytearray) -> bytes:
+        return hashlib.sha256(self._SALT + bytes(block).ljust(self._BLOCK, b"\0")).digest()
+
+    def root(self) -> bytes:
+        """The digest of the one block at the top."""
+        if self._levels[0]:
+            self._add(1, self._digest(self._levels[0]))
+        number = 1
+        while number < len(self._levels) - 1:
+            self._add(number + 1, self._digest(self._levels[number]))
+            number += 1
+        return self._digest(self._levels[-1])
+
+
+# What was taken away
+
+
+def _check_stripped(archive: Archive, signers: Mapping[int, _Signer]) -> None:
+    """Raises MalformedFile where an older scheme says that a newer one was there."""
+    said = {{2: V2, 3: V3}[number] for number in _schemes_of_jar(archive)}
+    if V2 in signers and _STRIPPED in signers[V2].attributes:
+        said.add(V3)
+    if V3 in signers and _ROTATION_FROM in signers[V3].attributes:
+        said.add(V3_1)
+    for scheme in sorted(said - signers.keys()):
+        raise _refused(f"has lost its signature of the scheme {_NAMES[scheme]}")
+
+
+def _schemes_of_jar(archive: Archive) -> frozenset[int]:
+    """The newer schemes that the JAR signature says the APK is signed with, too."""
+    found: set[int] = set()
+    for name in archive.members:
+        if name.upper().endswith(".SF") and archive.members[name].file_size <= _MAX_BLOCK:
+            head = next(archive.pieces(name, _MAX_VALUE), b"") if archive.members[name].file_size else b""
+            main = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
+            said = re.search(rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", main, re.MULTILINE)
+            found |= {int(one) for one in re.findall(rb"[0-9]{1,2}", said[1])} if said else set()
+    return frozenset(found & {2, 3})
