@@ -125,7 +125,7 @@ def reference(before: str) -> str:
     """docs/REFERENCE.md with its tables made from ours: one for each group of inputs, and one of the outputs."""
     tables = []
     for heading, group in groupby(fields(), key=lambda field: field.group.heading):
-        defaults = {one: f"`{one.default}`" if one.default else one.otherwise for one in group}
+        defaults = {one: _default(one) for one in group}
         rows = (
             (f"`{one.name}`", one.meaning, "required" if one.name == "target" else defaults[one]) for one in defaults
         )
@@ -164,6 +164,12 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"{' | '.join(row).rstrip(' |')}\n" for row in (header, ("---",) * len(header), *rows))
 
 
+def _default(field: Field) -> str:
+    """The default of an input in the reference: the word for it, and what that means where it is no value."""
+    word = f"`{field.written_default}`" if field.written_default else ""
+    return ": ".join(part for part in (word, field.otherwise) if part)
+
+
 def _tool(title: str, rows: Iterable[Row]) -> str:
     rows = (row for row in rows if row.remark not in ("other actions", "the same"))
     named = ((", ".join(name if " " in name else f"`{name}`" for name in row.names), row) for row in rows)
@@ -174,7 +180,7 @@ def _action_inputs() -> Iterator[str]:
     for field in fields():
         yield f"  {field.name}:\n    description: >-\n{_plain(_described(field), 6)}\n"
         yield f"    required: {str(field.name == 'target').lower()}\n"
-        yield f"    default: '{field.default}'\n" if field.default else ""
+        yield f"    default: '{field.written_default}'\n" if field.written_default else ""
 
 
 def _action_outputs(value: str = "") -> Iterator[str]:
@@ -193,7 +199,11 @@ def _component_script() -> Iterator[str]:
     yield from _component_network()
     yield from (f"      unset UPLOADER_{name} INPUT_{name}\n" for name in unset)
     yield from (f'      {attribute}="$[[ inputs.{name} ]]"\n' for name, attribute in names.items())
-    options = (f'${{{attribute}:+--{name} "${attribute}"}}' for name, attribute in names.items())
+    emptied = {field.name for field in fields() if field.left_out}  # the program refuses an empty text itself
+    options = (
+        f'--{name} "${attribute}"' if name in emptied else f'${{{attribute}:+--{name} "${attribute}"}}'
+        for name, attribute in names.items()
+    )
     yield f"      uploader={PROGRAM}\n"
     yield '      [ -x "$uploader" ] || uploader=uploader\n'
     yield " \\\n        ".join(('      "$uploader"', *options)) + "\n"
@@ -216,15 +226,23 @@ def _component_network() -> Iterator[str]:
 
 def _component_input(field: Field) -> Iterator[str]:
     """One input of the component. GitLab requires what has no default, so an optional one has the empty text."""
-    hint, default = get_type_hints(Inputs)[field.attribute], DEFAULTS.get(field.name, field.default)
+    hint = get_type_hints(Inputs)[field.attribute]
+    default = DEFAULTS.get(field.name, field.written_default)
     kind = {bool: "boolean", int: "number"}.get(hint, "string") if field.default else "string"
     yield f"    {field.name}:\n      description: >-\n"
     yield _plain(DESCRIPTIONS.get(field.name) or _described(field), 8) + "\n"
     yield f"      type: {kind}\n"
-    yield f"      options: {json.dumps(get_args(hint))}\n" if get_origin(hint) is Literal else ""
+    yield f"      options: {json.dumps(_choices(field, get_args(hint)))}\n" if get_origin(hint) is Literal else ""
     yield f"      regex: {WORD}\n" if field.name in OPTIONS else ""
     if field.name != "target":
         yield f"      default: {default if kind in ('boolean', 'number') else json.dumps(default)}\n"
+
+
+def _choices(field: Field, words: tuple[str, ...]) -> list[str]:
+    """The words that a component's input takes; the empty one gives way to the word for leaving the input out."""
+    if not field.left_out:
+        return list(words)
+    return list(dict.fromkeys((field.left_out.word, *(word for word in words if word))))
 
 
 def _described(field: Field) -> str:

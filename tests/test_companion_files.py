@@ -79,7 +79,7 @@ MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "lines of two kinds": ({"mapping-file": "42=phone/mapping.txt\nwear/mapping.txt"}, ("several lines",)),
     "two lines for one version": ({"mapping-file": "42=a.txt\n42=b.txt"}, ("two files for one version code",)),
     "a mapping without files": (
-        {"files": "", "package-name": PACKAGE, "status": "halted", "mapping-file": "phone/mapping.txt"},
+        {"files": "none", "package-name": PACKAGE, "status": "halted", "mapping-file": "phone/mapping.txt"},
         ("there is no artifact to attach it to",),
     ),
 }
@@ -94,7 +94,7 @@ def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) ->
 
 def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
     """Each sees one artifact alone: one path would be for several in silence, and lines are for all jobs together."""
-    shard = {"shard": "1/2", "commit": "false", "tracks": ""}
+    shard = {"shard": "1/2", "commit": "false", "tracks": "none"}
     refused(job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`")
     ended = job.succeed({**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"})
     assert [result["path"] for result in ended.results] == [PHONE, "phone/mapping.txt"]

@@ -276,7 +276,7 @@ def test_a_rollout_for_countries_is_not_completed_as_it_is(job: Job) -> None:
     """Play would refuse the countries that it has; the release is not given to all countries unasked."""
     rollout = {**PLAY, "tracks": "production", "user-fraction": "0.1", "countries": "DE"}
     assert job.run(rollout).code == 0
-    ended = job.run({**PLAY, "files": "", "package-name": PACKAGE, "tracks": "production", "status": "completed"})
+    ended = job.run({**PLAY, "files": "none", "package-name": PACKAGE, "tracks": "production", "status": "completed"})
     assert (ended.code, ended.outputs["failure"]) == (4, "countries-not-allowed"), ended.log
     assert "The rollout of 42 on track production is limited to countries: DE." in ended.log
     assert job.emulator.state()["requests"]["play.tracks.update"] == 1

@@ -106,7 +106,7 @@ def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
 
 ENDINGS: dict[str, tuple[int, dict[str, str], list[dict[str, Any]]]] = {
     "done": (0, PLAY, []),
-    "a wrong input": (2, {**PLAY, "status": "odd", "tracks": ""}, []),
+    "a wrong input": (2, {**PLAY, "status": "odd", "tracks": "none"}, []),
     "refused credentials": (3, PLAY, [{"on": "oauth.token", "do": "status", "status": 401}]),
     "no permission": (3, PLAY, [{"on": "api", "do": "token-expired", "times": 9}]),
     "a refusal": (4, PLAY, [{"on": "play.tracks.update", "do": "status", "status": 400, "message": "No."}]),

@@ -111,7 +111,7 @@ def test_acting_for_a_user_signs_through_iam(job: Job) -> None:
     """Keyless and domain-wide delegation together: IAM signs the assertion, and the mailbox is the user's."""
     google = job.emulator
     mail = {"mail-to": "team@example.com", "mail-subject": "Out", "mail-body": "Here."}
-    inputs = given(google, target="gmail", files="", tracks="", impersonate_user="release@example.com")
+    inputs = given(google, target="gmail", files="none", tracks="none", impersonate_user="release@example.com")
     job.succeed({**inputs, **mail}, **permitted(google))
     assert request_counts(google, SIGN, ACT_AS) == [1, 0]
     assert len(google.state()["messages"]) == 1

@@ -132,7 +132,7 @@ def test_a_draft_is_sent_once_even_when_the_answer_is_lost(tmp_path: Path) -> No
     place = RESUMABLE["gmail-draft-send"]
     bare = replace(place, inputs={name: text for name, text in place.inputs.items() if not name.startswith("mail-")})
     call = [{"on": "gmail.users.drafts.send", "do": "answer-lost"}]
-    seen = visit(bare, tmp_path / "workspace", call, files="")
+    seen = visit(bare, tmp_path / "workspace", call, files="none")
     assert seen.ended.code == 4
     assert seen.requests["gmail.users.drafts.send"] == 1
     assert len(seen.state["messages"]) == 1

@@ -130,7 +130,7 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "metadata",
         "the same `name`",
     ),
-    "method no files": ({**DRIVE, "files": ""}, BIN, "files", "no file was given"),
+    "method no files": ({**DRIVE, "files": "none"}, BIN, "files", "no file was given"),
 }
 
 

@@ -65,7 +65,7 @@ def test_a_word_that_may_be_a_secret_is_not_repeated(argv: list[str]) -> None:
     "argv",
     [
         *(["--env-file"], ["--env-file="], ["--frobnicate"], ["--token=abc"], ["-x"], ["-x", "abc"]),
-        *(["--tracks"], ["--tracks="], ["--release-name", "--dry-run"], ["--completion", "bash"]),
+        *(["--testers"], ["--testers="], ["--release-name", "--dry-run"], ["--completion", "bash"]),
     ],
 )
 def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:

@@ -80,8 +80,8 @@ def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None
 
 def test_an_empty_or_blank_value_counts_as_not_given() -> None:
     """GitHub passes inputs that were left out as empty strings; they fall through to the next source."""
-    found, problems = read(INPUT_TRACKS="", UPLOADER_TRACKS="beta", INPUT_CONCURRENCY=" \n")
-    assert (found.tracks, found.concurrency, problems) == (("beta",), None, ())
+    found, problems = read(INPUT_TESTERS="", UPLOADER_TESTERS="qa@example.com", INPUT_CONCURRENCY=" \n")
+    assert (found.testers, found.concurrency, problems) == (("qa@example.com",), None, ())
 
 
 def test_a_variable_that_an_option_overrides_is_told_once() -> None:
@@ -151,6 +151,7 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
         ("user-fraction", ".5", 0.5),
         ("user-fraction", "5%", 0.05),
         ("user-fraction", "1.1 %", 0.011),
+        ("user-fraction", "100%", 1.0),
         ("rollout-steps", "0.01, 5%, .5, 1", (0.01, 0.05, 0.5, 1.0)),
         ("rollout-steps", "1%, 5 %\n20%,50%, 100%", (0.01, 0.05, 0.2, 0.5, 1.0)),
         (
@@ -195,7 +196,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "stall-timeout": ("0s",),
     "concurrency": ("0", "65", "automatic"),
     "max-retries": ("-1", "٣"),
-    "user-fraction": ("0", "0.0", "1", "1.0", "5", "0%", "100%", "nan", "1e-1"),
+    "user-fraction": ("0", "0.0", "1", "1.0", "5", "0%", "101%", "nan", "1e-1"),
     "in-app-update-priority": ("6",),
     "version-codes-to-retain": ("12,x", "2100000001"),
     "countries": ("DEU",),
@@ -219,6 +220,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "halt-above": (
         *("crash-rate: 1.09 %", "crash-rate 1,09%", "anr-rate 0", "crash-rate", "crash-rate 1.09", "1.09%"),
         *("crashes 1%", "crash-rate 0%", "crash-rate 100%", "anr-rate 0.9x"),
+        *("crash-rate 1%,", ",crash-rate 1%", "crash-rate 1%, ,anr-rate 1%", "crash-rate 1%,\n,anr-rate 1%"),
     ),
     "workload-identity-provider": ("my-provider",),
     "files": ("a\0b",),
@@ -249,7 +251,7 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
         ("api-endpoint", "play.example.com", "has no scheme. Did you mean `https://play.example.com`?"),
         ("user-fraction", "0%", "What keeps it back is `status: draft`, or `halted`"),
         ("user-fraction", "5", "For 5 % of users write `0.05`."),
-        ("user-fraction", "100%", "set `status: completed`"),
+        ("user-fraction", "1", "For all users write `100%`"),
         ("tracks", "internalsharing", "`target: play-internal-sharing`"),
         ("tracks", "beta,rollout", "`user-fraction`"),
     ],

@@ -98,15 +98,18 @@ def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "fraction", "wrong"),
     [
-        ("", "", False),
-        ("", "0.1", False),
-        ("completed", "", False),
-        ("draft", "", False),
+        ("auto", "all", False),
+        ("auto", "0.1", False),
+        ("auto", "100%", False),
+        ("completed", "all", False),
+        ("completed", "100%", False),
+        ("draft", "all", False),
         ("inProgress", "0.1", False),
         ("halted", "0.1", False),
         ("completed", "0.1", True),
         ("draft", "0.1", True),
-        ("inProgress", "", True),
+        ("inProgress", "all", True),
+        ("inProgress", "100%", True),
     ],
 )
 def test_a_fraction_belongs_to_a_staged_release(tmp_path: Path, status: str, fraction: str, wrong: bool) -> None:

@@ -94,7 +94,7 @@ def test_nothing_stays_of_one_run_that_ends_well(job: Job, given: dict[str, str]
 
 def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> None:
     """One job breaks off in the edit; a second one that leaves it open spares the session, the commit clears it."""
-    listing = {**PLAY, "files": "", "tracks": "", "package-name": PACKAGE, "images-directory": texts(job)}
+    listing = {**PLAY, "files": "none", "tracks": "none", "package-name": PACKAGE, "images-directory": texts(job)}
     assert job.run({**PLAY, "tracks": "alpha"}).code == 0  # there is an app now
     specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 8, "1.0", size_bytes=1_000_000)
     opened = job.run({**listing, "commit": "false"})
@@ -113,7 +113,7 @@ def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> Non
 
 def test_a_record_of_another_credential_warns_once_and_stays_good(job: Job) -> None:
     """Of three runs with another key the first alone tells of it; the run that has its key goes on in it afterwards."""
-    given = {**PLAY, "target": "drive.files.create", "tracks": ""}
+    given = {**PLAY, "target": "drive.files.create", "tracks": "none"}
     break_off(job, given)
     with Emulator() as other:
         there = replace(job, emulator=other)

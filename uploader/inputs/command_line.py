@@ -117,6 +117,9 @@ def _add(field: Field, words: list[str], again: bool, given: dict[str, str], pro
     if not field.is_option:
         what = "is not an option: other users of the machine could read it in the list of processes."
         accepted = f"`{field.variables[-1]}` in the environment or in the file of `--env-file`."
+    elif field.left_out and not "".join(words).strip():
+        given[field.option] = ""  # the reader says what is wrong with it
+        return
     elif not words or "" in words:
         what, accepted = "needs a value.", OPTIONS
     elif again and not field.many:
@@ -163,7 +166,7 @@ def text(show: Show) -> str:
     for heading, group in groupby(fields(), key=lambda field: field.group.heading):
         lines.append(f"{heading.replace('`', '')}:")
         for field in group:
-            default = field.default or field.otherwise.replace("`", "")
+            default = field.written_default or field.otherwise.replace("`", "")
             meaning = f"{field.short} Default: {default}." if default else field.short
             first, *rest = textwrap.wrap(meaning, 86, break_long_words=False, break_on_hyphens=False)
             name = field.option if field.is_option else field.variables[-1]

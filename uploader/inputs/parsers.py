@@ -403,16 +403,21 @@ def expansion_file(value: str) -> str:
 
 
 def fraction(value: str) -> float:
-    """`0.05` or `5%`: a share above 0 and below 1, the very number that was written."""
-    accepted = "a share above 0 and below 100 %, such as `0.05` or `5%`"
+    """`0.05` or `5%`: a share above 0, the very number that was written; 1 for `100%`.
+
+    A 1 without a sign may have been meant as a percentage.
+    """
+    accepted = "a share above 0 and below 100 %, such as `0.05` or `5%`; `100%` for all users"
     share = _share(value)
     if share is not None and 0 < share < 1:
+        return share
+    if share == 1 and "%" in value:
         return share
     if share == 0:
         what = "would give the release to nobody. What keeps it back is `status: draft`, or `halted` for a rollout."
         raise InvalidValue(what, accepted)
     if share == 1:
-        raise InvalidValue("is not a fraction. For all users leave it out, or set `status: completed`.", accepted)
+        raise InvalidValue("is not a fraction. For all users write `100%`, or leave it out.", accepted)
     percent = _share(f"{value}%")
     if percent is not None and 0 < percent < 1:
         exact = f"{percent:.12f}".rstrip("0")
@@ -438,6 +443,9 @@ def rollout_steps(value: str) -> tuple[float, ...]:
 def limits(value: str) -> tuple[Limit, ...]:
     """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed release's rate."""
     made: list[Limit] = []
+    if re.search(r"(?:^|,)\s*(?:,|$)", value):
+        what = "has a comma with no limit before or after it: an expression there may have had no value."
+        raise InvalidValue(what, "a limit on both sides of each comma")
     for item in items(value) or ("",):
         found = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
         rate = (float(found[2]) if found[3] == "x" else float(Decimal(found[2]) / 100)) if found else 0.0

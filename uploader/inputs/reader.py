@@ -14,8 +14,8 @@ from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, parsers
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
 from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
-from uploader.inputs.platform import DOTENV, ID_TOKEN, Platform, detect
-from uploader.inputs.table import METHOD, TARGETS, Inputs, fields
+from uploader.inputs.platform import DOTENV, ID_TOKEN, Kind, Platform, detect
+from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
 
 ENV_FILE = "UPLOADER_ENV_FILE"
 MAX_SIZE = 1 << 20  # characters of an env file
@@ -28,6 +28,15 @@ OUTPUTS = (  # which GitLab sets in a later job
 )
 OF_LOGIN = ("service-account", "impersonate-user")  # whether they fit is known once the login itself is right
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
+
+# Nothing but what separates the items of a list, or stands around one: `,`, `""`, `[]`.
+NOTHING = re.compile(r"[\s,\[\]\"']*")
+WHY_EMPTY: Mapping[Kind, str] = {
+    "github": "The expression in the workflow (`${{ … }}`) probably has no value in this run, as a misspelt or skipped "
+    "output has none.",
+    "gitlab": "The variable that it is made of probably has no value in this job.",
+    "console": "The variable that it is made of (`$NAME`) is probably not set here.",
+}
 
 # By the name of an input, the places in which it stands and its text there; the first counts.
 Given = Mapping[str, Sequence[tuple[str, str]]]
@@ -46,18 +55,18 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     path = path or environ.get(ENV_FILE, "").strip()
     file = Path(path).name
     lines = read_env_file(path, problems) if path else {}
-    variables = {name: text.strip() for name, text in environ.items() if text.strip()}
+    everything = {name: text.strip() for name, text in environ.items()}
+    variables = {name: text for name, text in everything.items() if text}
     own = {name: text for name, text in variables.items() if name.startswith(("INPUT_", "UPLOADER_"))}
-    in_file = {name: text for name, (_, text) in lines.items()}
+    filled = {name: line for name, line in lines.items() if line[1]}
+    in_file = {name: text for name, (_, text) in filled.items()}
     texts = {**{f"{name} in {file}": text for name, text in in_file.items()}, **own, **options}
-    given: dict[str, list[tuple[str, str]]] = {}
-    for field in fields():
-        # Without a hyphen two of the variables are the same.
-        places = dict.fromkeys((field.option, *field.variables, f"{field.variables[-1]} in {file}"))
-        given[field.name] = [(place, texts[place]) for place in places if place in texts]
+    written = {**{f"{name} in {file}": text for name, (_, text) in lines.items()}, **everything, **options}
+    given, emptied = _places(written, file, problems)
     platform = detect(environ, in_file | own)
     values = _values(given, platform, problems)
-    names = [*((name, "") for name in variables), *((name, f"{file} line {at}") for name, (at, _) in lines.items())]
+    _refuse_emptied(emptied, given, values.get("target", ""), platform.kind, problems)
+    names = [*((name, "") for name in variables), *((name, f"{file} line {at}") for name, (at, _) in filled.items())]
     _check_names(names, not given["target"], platform, problems)
     if not own and not argv and platform.kind == "console" and not problems:
         return Inputs(show="usage"), ()
@@ -72,7 +81,7 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
         platform=platform,
         tag=platform.tag,
         impersonated="impersonate_user" in values,
-        names=_names(given, argv) if platform.kind != "github" else {},  # GitHub has our names
+        names=_names(given, emptied, argv) if platform.kind != "github" else {},  # GitHub has our names
         texts=(*texts.values(), key),
         credential_files=(Path(path),) if path else (),
         warnings=tuple(problems.warnings),
@@ -81,7 +90,10 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
 
 
 def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
-    """What is given in the file that the user named, by variable: the number of the line, and the value."""
+    """What the file that the user named has, by variable: the number of the line, and the value, perhaps an empty one.
+
+    Where a variable stands in several lines, the last one counts, as in a shell.
+    """
     found, wrong, lines = dict[str, tuple[int, str]](), list[str](), None
     reason = "it is not UTF-8 text of at most 1 MiB, with at most 256 blanks in a row."
     accepted = "UTF-8 text of NAME=value lines, at most 1 MiB."
@@ -107,7 +119,7 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]
         number = line.original.line + written[: len(written) - len(written.lstrip())].count("\n")
         if line.error:
             wrong.append(f"line {number}")
-        elif line.key and text:
+        elif line.key:
             found[line.key] = number, text
     if wrong:
         what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
@@ -115,12 +127,74 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]
     return found
 
 
-def _names(given: Given, argv: Sequence[str]) -> Mapping[str, str]:
+def _places(
+    texts: Mapping[str, str], file: str, problems: Problems
+) -> tuple[dict[str, list[tuple[str, str]]], dict[str, str]]:
+    """Where each input is given, by its name, and the place of each whose first text is a mistake because it is empty.
+
+    `texts` are all texts by their places, empty ones too; `file` is the name of the env file.
+    """
+    given: dict[str, list[tuple[str, str]]] = {}
+    emptied: dict[str, str] = {}
+    for field in fields():
+        given[field.name] = []
+        asked = ""  # the place in which a person wrote the word for leaving the input out
+        # Without a hyphen two of the variables are the same.
+        for place in dict.fromkeys((field.option, *field.variables, f"{field.variables[-1]} in {file}")):
+            text = texts.get(place)
+            if text is None:
+                continue
+            if _is_empty(field, text):
+                if field.left_out and not given[field.name]:
+                    emptied.setdefault(field.name, place)
+            elif _says_left_out(field, text):
+                if not place.startswith("INPUT_"):  # there it is the default of action.yml
+                    asked = asked or place
+            else:
+                given[field.name].append((place, text))
+        if asked and given[field.name] and field.left_out:
+            (used, _), *_ = given[field.name]
+            what = f"{asked} says `{field.left_out.word}`, which counts as not given"
+            problems.warn(f"{what}: {used} is used.")
+    return given, emptied
+
+
+def _is_empty(field: Field, text: str) -> bool:
+    """Whether a text says nothing; where that is a mistake, separators, quotes and brackets say nothing either."""
+    if field.left_out and len(text) < parsers.MAX_LINE:
+        return NOTHING.fullmatch(text) is not None
+    return not text.strip()
+
+
+def _says_left_out(field: Field, text: str) -> bool:
+    """Whether a text is the word for leaving the input out; a default that is a value is given like any other."""
+    return field.left_out is not None and not field.default and text.strip() == field.left_out.word
+
+
+def _refuse_emptied(emptied: Mapping[str, str], given: Given, target: str, kind: Kind, problems: Problems) -> None:
+    """Adds a mistake for each input whose text is empty, where the target reads it; an unknown target reads all."""
+    for field in (field for field in fields() if field.name in emptied):
+        left_out = field.left_out
+        reader = target if target in TARGETS else METHOD
+        readers = (left_out and left_out.targets) or field.group.targets
+        if left_out is None or (target and readers and reader not in readers):
+            continue
+        what = f"is empty, so {left_out.effect}. {WHY_EMPTY[kind]}"
+        for place, _ in given[field.name][:1]:
+            what = f"is empty in {emptied[field.name]}, which goes before {place}. {WHY_EMPTY[kind]}"
+        accepted = f"{left_out.accepted}."
+        if kind == "github":
+            accepted += f" For an expression without a value: `${{{{ … || '{left_out.word}' }}}}`."
+        problems.add(field.name, what, accepted)
+
+
+def _names(given: Given, emptied: Mapping[str, str], argv: Sequence[str]) -> Mapping[str, str]:
     """How each input is called where this run was started: as it was given, or would be."""
     words = [word for before, word in zip(("", *argv), argv, strict=False) if before != "--env-file"]
     typed = any(not word.startswith("--env-file") for word in words)
     names = {field.name: field.option if typed and field.is_option else field.variables[-1] for field in fields()}
-    return names | {name: places[0][0].split()[0] for name, places in given.items() if places}
+    names |= {name: places[0][0].split()[0] for name, places in given.items() if places}
+    return names | {name: place.split()[0] for name, place in emptied.items()}
 
 
 def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:

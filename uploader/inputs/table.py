@@ -62,6 +62,79 @@ HEADINGS = tuple(group.heading for group in (ALL, TRANSFER, FILES, PLAY, GMAIL, 
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """What leaving an input out means, for an input whose empty text is a mistake.
+
+    Taken for "not given", the empty text would make the run do more or check less. `word` is accepted as "not given",
+    and is the default in the actions and in GitLab's component: so what was left out differs from what came out empty.
+    `effect` completes "is empty, so …"; `accepted` says what to write instead. An empty text is refused for the
+    `targets`; with none, for every target that reads the input.
+    """
+
+    word: str
+    effect: str
+    accepted: str
+    targets: tuple[str, ...] = ()
+
+
+# One for each of those inputs, by its attribute.
+LEFT_OUT: Mapping[str, LeftOut] = {
+    "files": LeftOut("none", "nothing would be uploaded", "paths, such as `app.aab`; `none` if no files are meant"),
+    "dry_run": LeftOut("false", "the run would have its full effect", "`true` or `false`"),
+    "api_endpoint": LeftOut(
+        "google",
+        "the requests would go to Google's own servers",
+        "a root URL, or `emulator`; `google` if Google's own servers are meant",
+    ),
+    "package_name": LeftOut(
+        "auto", "no app is named", "the name of one app, such as `com.example.app`", ("play-rollout",)
+    ),
+    "tracks": LeftOut("none", "no track is named", "tracks, such as `internal`; `none` if no track is meant"),
+    "status": LeftOut(
+        "auto",
+        "the release would be completed",
+        "`completed`, `inProgress`, `halted`, `draft`; `auto` for `completed`, or `inProgress` with `user-fraction`",
+    ),
+    "user_fraction": LeftOut(
+        "all", "all users would get the release", "a share, such as `5%`; `100%` or `all` if all users are meant"
+    ),
+    "version_codes_to_retain": LeftOut(
+        "none", "no version would be kept beside the new ones", "version codes; `none` if none are to be kept"
+    ),
+    "countries": LeftOut(
+        "all", "the release would not be limited to countries", "codes, such as `DE`; `all` if all countries are meant"
+    ),
+    "promote_from": LeftOut("none", "nothing would be promoted", "a track; `none` if no promotion is meant"),
+    "promote_version_codes": LeftOut(
+        "all", "the whole release would be promoted", "version codes; `all` if the whole release is meant"
+    ),
+    "existing_edit_id": LeftOut(
+        "none",
+        "this run would work in an edit of its own, and commit that",
+        "the id of an edit; `none` if a new edit is meant",
+    ),
+    "commit": LeftOut("true", "the edit would be committed", "`true` or `false`"),
+    "changes_not_sent_for_review": LeftOut(
+        "auto", "the changes would be sent for review", "`auto` (as Google requires), `true` or `false`"
+    ),
+    "expected_certificate": LeftOut(
+        "any",
+        "any certificate would be accepted",
+        "the SHA-256 of a certificate; `any` if any certificate is accepted",
+    ),
+    "halt_above": LeftOut(
+        "none",
+        "nothing would halt the rollout",
+        "limits, such as `crash-rate 1.09%`; `none` if nothing is to halt the rollout",
+    ),
+    "gate": LeftOut("halt", "nothing says what is to be done above a limit", "`halt` or `report`"),
+    "gmail_action": LeftOut(
+        "send", "the mail would be sent", "`send`, `draft`, `draft-update`, `draft-send`, `insert` or `import`"
+    ),
+}
+
+
+@dataclass(frozen=True)
 class Field:
     """One row of the table.
 
@@ -100,6 +173,16 @@ class Field:
     def is_option(self) -> bool:
         """Whether the command line may hold it."""
         return self.name not in ("credentials", "state-key")
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """What leaving it out means, where an empty text is a mistake."""
+        return LEFT_OUT.get(self.attribute)
+
+    @property
+    def written_default(self) -> str:
+        """What stands for the input where it is left out; empty where nothing can be written."""
+        return self.left_out.word if self.left_out else self.default
 
     @property
     def switch(self) -> bool:
@@ -220,7 +303,8 @@ class StatusInputs(CommonInputs):
         "The release's status: `completed`, `inProgress`, `halted` or `draft`.",
         otherwise="`completed`, or `inProgress` with `user-fraction`")
     user_fraction: float | None = _optional(PLAY, parsers.fraction, None,
-        "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %.")
+        "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %. `100%` and `all` "
+        "mean all users.")
     existing_edit_id: str = _optional(PLAY_TRACKS, parsers.word, "", "Use this open edit instead of a new one.",
         after="on_version_conflict")
     commit: bool = _given(PLAY_COMMIT, parsers.boolean, "true",

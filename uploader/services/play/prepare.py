@@ -36,6 +36,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
     jobs, told, served, codes = [], list[str](), set[str](), {str(version_code(one)) for one in artifacts}
+    inputs = _for_all_users(inputs, files, problems)
     for package, (own_files, own) in apps.items():
         others = codes - {str(version_code(one)) for one in own}
         given = _for_app(inputs, package or PACKAGE, others)
@@ -247,6 +248,19 @@ def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
         what = f"this is job {part}, and {jobs} would commit only its own part of the release."
         accepted = "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: false`"
         problems.add("shard", what, accepted)
+
+
+def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> ReleaseInputs:
+    """The inputs with no fraction where it was given as `100%`: a release for all users has none."""
+    if inputs.user_fraction != 1:
+        return inputs
+    if inputs.status in STAGED:
+        what = f"100 % means all users, and a release with status {inputs.status} is for a part of them."
+        problems.add("user-fraction", what, "a share below 100 %, or `status: completed`")
+    elif not inputs.status and not _makes_release(inputs, files):
+        what = "100 % alone does not say that the release that is on the track goes to all users."
+        problems.add("user-fraction", what, "`status: completed`, which says so")
+    return replace(inputs, user_fraction=None)
 
 
 def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
