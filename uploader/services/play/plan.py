@@ -241,6 +241,7 @@ def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
             # The name of a release that comes stands in its own line.
             fields = (field for field in change.fields if (change.sign, field.field) != ("+", "name"))
             yield from (f"      {field.name}: {field}" for field in fields)
+        yield from (f"      {what}" for what in track.taken_up)
     blocks = (
         ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
         ("Store listing", [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts]),

@@ -294,10 +294,10 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     if job.dry_run:
         yield from edit_lifecycle.discard(edit)
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
-        return _outcome(job, f"{what} passed {passed}.", "Planned changes", changes)
+        return _outcome(job, f"{what} passed {passed}.{_taken_up(changes.tracks)}", "Planned changes", changes)
     if not job.commit:
         edit.forget()
-        headline = f"{what} is in edit {edit.id}, which is left open."
+        headline = f"{what} is in edit {edit.id}, which is left open.{_taken_up(changes.tracks)}"
         return _outcome(job, headline, "Changes in the edit", changes)
     if edit.state.stage is Stage.CLEAN:
         context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
@@ -318,7 +318,8 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     elif left:
         review = "must still be sent for review in the Play Console, under Publishing overview"
     told = [review] if left or changes.reviewed else []
-    return _outcome(job, _headline(edit, what, changes.tracks, left), "Changes", changes, told)
+    headline = f"{_headline(edit, what, changes.tracks, left)}{_taken_up(changes.tracks)}"
+    return _outcome(job, headline, "Changes", changes, told)
 
 
 def committed(edit: ReleaseEdit) -> Steps[str]:
@@ -334,6 +335,11 @@ def committed(edit: ReleaseEdit) -> Steps[str]:
     if by_hand:
         context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
     return TO_SEND if by_hand else ""
+
+
+def _taken_up(updates: Sequence[TrackChange]) -> str:
+    """What was kept from the users before, as a sentence behind the last line: ` 42 was halted on production.`."""
+    return "".join(f" {what} on {one.track}." for one in updates for what in one.taken_up)
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:

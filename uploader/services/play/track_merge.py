@@ -16,7 +16,7 @@ from uploader.files.android.notes import is_language_name, normalised
 from uploader.services.base import Steps
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.edit_requests import Release, Releases
-from uploader.services.play.release_job import ReleaseOptions
+from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.tracks import (
     REST_OF_WORLD,
     codes,
@@ -32,6 +32,7 @@ from uploader.services.play.tracks import (
 )
 
 STAGED = frozenset({"inProgress", "halted"})
+SERVED = frozenset({"inProgress", "completed"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,18 @@ class TrackChange:
     def settled(self) -> bool:
         """Whether the track holds all of it already."""
         return settled(self.now, self.after)
+
+    @property
+    def taken_up(self) -> tuple[str, ...]:
+        """Each version that was kept from the users until now and that this release gives them: `42 was halted`."""
+        if self.release.get("status") not in SERVED:
+            return ()
+        was = {"halted": "halted", "draft": "a draft"}
+        return tuple(
+            f"{'+'.join(codes(other))} was {was[str(other.get('status'))]}"
+            for other in self.before
+            if str(other.get("status")) in was and _covers(self.release, other)
+        )
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
@@ -82,7 +95,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     found = yield from current_releases(edit, track)
     before = edit.before.get(track, found)
     release = _with_kept_notes((yield from _wanted(edit, track, before)), before)
-    _check_users(edit.job.options, track, before, release)
+    _check_users(edit.job, track, before, release)
     after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
     return TrackChange(track, before, after, release, found)
 
@@ -125,6 +138,7 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
         offered = yield from current_releases(edit, job.promote_from)
         by_codes = job.promoted and chosen(job.promote_from, offered, job.promoted)
         source = by_codes or to_promote(job.promote_from, offered)
+        _check_source(job, source)
         base = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
         retained = (*codes(source), *retained)
     elif job.codes or job.retained:
@@ -283,12 +297,39 @@ def _with_kept_notes(release: Release, live: Releases) -> Release:
     return {**release, "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()]}
 
 
-def _check_users(options: ReleaseOptions, track: str, live: Releases, release: Release) -> None:
+def _check_source(job: ReleaseJob, source: Release) -> None:
+    """A promotion serves what the other track keeps from its users only where a written status says so."""
+    kept_back = {"halted": "is halted", "draft": "is a draft"}.get(str(source.get("status")))
+    if kept_back and job.options.new_status in SERVED and not job.options.status:
+        raise ReleaseRefused(
+            f"The release {named(source)} on track {job.promote_from} {kept_back}, and is not promoted to users.",
+            cause="Nothing in this step says that what was kept back there goes to users here.",
+            hint="To promote it all the same, set `status: inProgress` or `completed`.",
+            code="release-kept-back",
+        )
+
+
+def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
+    """A draft that waits on the track is published by files, by a promotion, or by a written status alone."""
+    if job.codes or job.promote_from or job.options.status or release.get("status") not in SERVED:
+        return
+    for other in live:
+        if other.get("status") == "draft" and _covers(release, other):
+            raise ReleaseRefused(
+                f"The release {named(other)} on track {track} is a draft, and stays so.",
+                cause="It waits to be published, and nothing in this step says that it is to be.",
+                hint="To publish it, set `status: inProgress` (with `user-fraction`) or `completed`.",
+                code="release-is-draft",
+            )
+
+
+def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
     """Nothing but a halt takes a release from users, and nothing but a written status goes on with a halted one."""
+    _check_draft(job, track, live, release)
     for other in live:
         if other.get("status") == "draft" or release.get("status") == "draft" or not _covers(release, other):
             continue
-        if other.get("status") == "halted" and not options.status:
+        if other.get("status") == "halted" and not job.options.status:
             raise ReleaseRefused(
                 f"The release {named(other)} on track {track} is halted, and stays so.",
                 cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
