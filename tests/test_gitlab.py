@@ -187,6 +187,42 @@ def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -
     assert not [*project.folder.rglob("keys.txt"), *project.folder.rglob("elsewhere.env")]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("files", "UPLOADER_FILES"),
+        ("user_fraction", "UPLOADER_USER_FRACTION"),
+        ("existing_edit_id", "UPLOADER_EXISTING_EDIT_ID"),
+        ("api_endpoint", "--api-endpoint"),
+    ],
+)
+def test_a_variable_without_a_value_is_no_input_that_was_left_out(project: Project, name: str, told: str) -> None:
+    """The component hands on what it is given; a job of one's own has the variable itself. Both end with 2."""
+    given = {"tracks": "production", "status": "completed", "package_name": "com.example.app"}
+    with Emulator() as google:
+        component = included(**{**given, "api_endpoint": google.url, name: "$MY_VALUE"})
+        pipeline = project.start({"include": [component]}, UPLOADER_CREDENTIALS=encoded(google), MY_VALUE="")
+        assert not google.state()["requests"]
+    assert "FAIL 2" in words(pipeline.log), pipeline.log
+    assert f"{told}: is empty" in words(pipeline.log)
+
+
+def test_an_empty_variable_of_a_plain_job_is_a_mistake(project: Project) -> None:
+    """What is set and empty differs from what is not set, which the job leaves to the program."""
+    image = {"name": os.environ.get("UPLOADER_TEST_IMAGE", "none"), "entrypoint": [""]}
+    variables = {"UPLOADER_TARGET": "play", "UPLOADER_FILES": "app.aab", "UPLOADER_TRACKS": "internal"}
+    with Emulator() as google:
+        variables["UPLOADER_API_ENDPOINT"] = google.url
+        emptied = {"image": image, "script": ["uploader"], "variables": {**variables, "UPLOADER_USER_FRACTION": ""}}
+        first = project.start({"release": emptied}, UPLOADER_CREDENTIALS=encoded(google))
+        assert not google.state()["requests"]
+        left_out = {**emptied, "variables": variables}
+        second = project.start({"release": left_out}, UPLOADER_CREDENTIALS=encoded(google))
+    assert "FAIL 2" in words(first.log), first.log
+    assert "UPLOADER_USER_FRACTION: is empty, so all users would get the release." in words(first.log)
+    assert second.code == 0, second.log
+
+
 HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job's own variables
     **{f"{prefix}_API_ENDPOINT": "https://evil.example" for prefix in ("UPLOADER", "INPUT")},
     "UPLOADER_WORKLOAD_IDENTITY_PROVIDER": "projects/6/locations/global/workloadIdentityPools/evil/providers/evil",
@@ -198,11 +234,12 @@ HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job'
 
 def script(**given: str) -> tuple[dict[str, Any], str]:
     """The component's job, and the lines of its script with these inputs, by their names with underscores."""
-    _, jobs = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
+    head, jobs = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
     (job,) = jobs.values()
     (lines,) = job["script"]
-    values = {name.replace("_", "-"): value for name, value in given.items()}
-    return job, re.sub(r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda name: values.get(name[1], ""), lines)
+    values = {name: declared.get("default", "") for name, declared in head["spec"]["inputs"].items()}
+    values.update({name.replace("_", "-"): value for name, value in given.items()})
+    return job, re.sub(r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda name: str(values[name[1]]), lines)
 
 
 def carried_out(folder: Path, lines: str, **variables: str) -> tuple[list[str], dict[str, str], str]:
@@ -224,10 +261,10 @@ def test_a_dotenv_report_does_not_say_where_secrets_go(tmp_path: Path, given: di
     job, lines = script(**{name.replace("-", "_"): value for name, value in given.items()})
     arguments, told, _ = carried_out(tmp_path, lines, **HOSTILE, MY_USER="me@example.com")
     assert "evil" not in str(told)
-    expected = [
-        word for name, value in given.items() for word in (f"--{name}", value.replace("$MY_USER", "me@example.com"))
-    ]
-    assert arguments == expected
+    # The endpoint is always an option, so that nothing else counts.
+    endpoint = ["--api-endpoint", given.get("api-endpoint", "google")]
+    login = ["--service-account", "me@example.com"] if "service-account" in given else []
+    assert arguments == [*endpoint, *login]
     assert (
         not {f"UPLOADER_{name.replace('-', '_').upper()}" for name in make_reference.OPTIONS} & job["variables"].keys()
     )

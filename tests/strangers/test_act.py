@@ -21,6 +21,8 @@ from tests.strangers.tools import said, tool
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINER = ROOT / "tests" / "container"
 GIVEN = {"target": "play", "files": "app.aab", "tracks": "internal", "api-endpoint": "emulator"}
+# Expressions that come out empty: a step that does not exist, and an input that a push does not have.
+EMPTIED = {"files": "${{ steps.bulid.outputs.bundle }}", "user-fraction": "${{ inputs.fraction }}"}
 OUTPUTS = ("version-code", "rehearsal", "committed", "failure")
 NATIVE = "OWNER/google-release-uploader/native@v1"
 PARTS = ("native", "uploader", "google_emulator", "scripts", "entrypoint.py", "requirements.lock")
@@ -54,11 +56,17 @@ def repository(folder: Path, *steps: dict[str, object]) -> Path:
 
 
 def tell(log: str, *rehearsals: str) -> None:
-    """The next steps have read the outputs; a wrong input failed its step with an annotation, and the job went on."""
+    """The next steps have read the outputs; a wrong input failed its step with an annotation, and the job went on.
+
+    What came out empty is a wrong input; what was left out is not, as every rehearsal leaves most inputs out.
+    """
     for step in rehearsals:
         assert f"{step}: version-code=7 rehearsal=true committed=false failure= outcome=success" in log
     assert "wrong: version-code= rehearsal=true committed= failure=invalid-input outcome=failure" in log
     assert "::error title=Invalid input::status: 'done' is not a valid choice." in log
+    assert "emptied: version-code= rehearsal=true committed= failure=invalid-input outcome=failure" in log
+    assert "files: is empty, so nothing would be uploaded. The expression in the workflow" in log
+    assert "user-fraction: is empty, so all users would get the release." in log
     assert "Traceback" not in log
 
 
@@ -71,7 +79,8 @@ def workspace(tmp_path: Path) -> Path:
     action = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert action.count("  image: Dockerfile\n") == 1
     (folder / "action" / "action.yml").write_text(action.replace("image: Dockerfile", f"image: docker://{image}"))
-    return repository(folder, *use("./action", "rehearsal"), *use("./action", "wrong", status="done"))
+    steps = [*use("./action", "rehearsal"), *use("./action", "wrong", status="done")]
+    return repository(folder, *steps, *use("./action", "emptied", **EMPTIED))
 
 
 @contextmanager
@@ -131,6 +140,7 @@ def test_two_uses_and_a_mistake(tmp_path: Path) -> None:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, beside / part)
     steps = [*use(NATIVE, "first"), *use(NATIVE, "second"), *use(NATIVE, "wrong", status="done")]
+    steps += use(NATIVE, "emptied", **EMPTIED)
     app = repository(tmp_path / "app", {"uses": "actions/checkout@v7"}, *steps)
     programs = f"{tool('wheels').folder}/bin"
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
