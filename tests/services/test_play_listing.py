@@ -6,13 +6,15 @@ import pytest
 
 from tests.support.fake_play import Play, plain, refused, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import TemporaryError
+from uploader.errors import InputError, TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
+from uploader.inputs.table import ImagesPrune
 from uploader.services.base import Batch, Outcome
 from uploader.services.play.release_job import ReleaseJob
 
 PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
+GERMAN = ("de-DE", "wearScreenshots")
 
 
 def image(name: str) -> Artifact:
@@ -20,12 +22,12 @@ def image(name: str) -> Artifact:
     return plain(f"{name}.png", b"\x89PNG\r\n\x1a\n" + name.encode())
 
 
-def job(files: StoreFiles, *, prune: bool = False) -> ReleaseJob:
+def job(files: StoreFiles, *, prune: ImagesPrune = "false") -> ReleaseJob:
     """A listing alone."""
     return release_job(tracks=(), listing=files, prune_images=prune)
 
 
-def synchronised(play: Play, files: StoreFiles, *, prune: bool = False) -> tuple[Engine, Outcome]:
+def synchronised(play: Play, files: StoreFiles, *, prune: ImagesPrune = "false") -> tuple[Engine, Outcome]:
     """One run that publishes the files."""
     engine = Engine(play)
     return engine, engine.run(job(files, prune=prune))
@@ -62,17 +64,73 @@ def test_only_texts_that_differ_are_sent() -> None:
     assert play.count("PUT listings") == 2
 
 
-def test_pruning_removes_what_the_directory_does_not_have() -> None:
-    """Old screenshots of a type that is there, and types and languages that are gone from the directory."""
+def filled() -> Play:
+    """Two screenshots and an icon in one language, a screenshot in another."""
     play = Play()
-    german = ("de-DE", "wearScreenshots")
-    synchronised(
-        play, StoreFiles({"de-DE": {"title": "App"}}, {PHONE: (image("a"), image("b")), german: (image("d"),)})
-    )
-    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune=True)
+    texts = {"en-US": {"title": "App"}, "de-DE": {"title": "App"}}
+    images = {PHONE: (image("a"), image("b")), ICON: (image("i"),), GERMAN: (image("d"),)}
+    synchronised(play, StoreFiles(texts, images))
+    return play
+
+
+def test_pruning_stays_within_the_languages_and_types_of_the_directory() -> None:
+    """Old screenshots of a type that is there go; what the directory has no image of stays, with a warning."""
+    play = filled()
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune="true")
     assert shown(play, PHONE) == [sha256(image("b"))]
-    assert shown(play, german) == []
+    assert shown(play, ICON) == [sha256(image("i"))]
+    assert shown(play, GERMAN) == [sha256(image("d"))]
     assert "en-US phoneScreenshots: 1 image removed." in engine.log
+    (warning,) = engine.warnings
+    assert "2 live images of 2 languages stay" in warning
+    assert "en-US icon (1), de-DE wearScreenshots (1)" in warning
+    assert "`images-prune: everywhere`" in warning
+
+
+def test_pruning_everywhere_removes_what_the_directory_does_not_have() -> None:
+    """Types and languages that are gone from the directory as well."""
+    play = filled()
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune="everywhere")
+    assert shown(play, PHONE) == [sha256(image("b"))]
+    assert shown(play, ICON) == shown(play, GERMAN) == []
+    assert engine.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        pytest.param(
+            StoreFiles({"en-US": {"title": "App"}}),
+            "the folder has no image at all, and 4 live images of 2 languages would be removed, icons among them",
+            id="no image at all",
+        ),
+        pytest.param(
+            StoreFiles({}, {ICON: (image("i"),)}, empty=(PHONE,)),
+            "en-US phoneScreenshots would be left empty: its folder has no image, and Google Play has 2",
+            id="an empty folder",
+        ),
+    ],
+)
+def test_pruning_with_images_that_seem_to_be_missing_is_a_mistake(files: StoreFiles, words: str) -> None:
+    """Folders left out by Git LFS or .gitignore look just like this; nothing is changed and no edit stays open."""
+    play = filled()
+    before = dict(play.live.images)
+    with pytest.raises(InputError) as caught:
+        Engine(play).run(job(files, prune="true"))
+    assert words in str(caught.value)
+    assert "Git LFS" in str(caught.value)
+    assert play.live.images == before
+    assert play.edits == {}
+
+
+@pytest.mark.parametrize("empty", [(), (PHONE,)], ids=["no folder", "an empty folder"])
+def test_pruning_an_app_without_images_by_a_directory_without_images_is_no_mistake(
+    empty: tuple[tuple[str, str], ...],
+) -> None:
+    """Nothing would go."""
+    play = Play()
+    engine, _ = synchronised(play, StoreFiles({"en-US": {"title": "App"}}, {}, empty), prune="true")
+    assert engine.warnings == []
 
 
 def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:
@@ -85,7 +143,7 @@ def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:
     play.live.images[PHONE].append({"id": "third", "sha256": sha256(image("a"))})
     synchronised(play, files)
     assert shown(play, PHONE) == [sha256(image(name)) for name in "abaa"]
-    synchronised(play, files, prune=True)
+    synchronised(play, files, prune="true")
     assert shown(play, PHONE) == [sha256(image(name)) for name in "aba"]
     assert len(play.uploads) == 3
 
@@ -99,7 +157,7 @@ def test_with_pruning_the_order_is_the_directory_s(there: str, wanted: str, sent
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
     play.uploads.clear()
-    engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune=True)
+    engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}), prune="true")
     assert shown(play, PHONE) == [sha256(image(name)) for name in wanted]
     assert play.uploads == [f"{name}.png" for name in sent]
     assert engine.warnings == []

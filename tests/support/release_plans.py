@@ -84,6 +84,23 @@ KINDS: Mapping[str, Kind] = {
             ),
         ),
     ),
+    "store listing with images pruned everywhere": Kind(
+        {"target": "play", "package-name": PACKAGE, "images-directory": "listing", "images-prune": "everywhere"},
+        files={SCREEN.format("b"): (480, 640)},
+        before=(
+            (
+                {"target": "play", "package-name": PACKAGE, "images-directory": "listing"},
+                {
+                    TITLE: "Example",
+                    "listing/de-DE/title.txt": "Beispiel",
+                    SCREEN.format("a"): (640, 480),
+                    SCREEN.format("c"): (600, 600),
+                    "listing/en-US/images/featureGraphic.png": (1024, 500),
+                    "listing/de-DE/images/phoneScreenshots/a.png": (640, 480),
+                },
+            ),
+        ),
+    ),
     "draft that is not sent for review": Kind(
         {**NEW, "status": "draft", "changes-not-sent-for-review": "true", "changes-in-review": "cancel"},
         {"production": [ROLLOUT, LIVE]},

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from uploader import __version__
 from uploader.errors import Problem, Problems
 from uploader.inputs.other_tools import mistake
-from uploader.inputs.parsers import BOOLEANS, nearest
+from uploader.inputs.parsers import BOOLEANS, InvalidValue, nearest
 from uploader.inputs.table import TARGETS, Field, Show, fields
 
 OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
@@ -108,8 +108,17 @@ def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping
 def _misplaced(field: Field, word: str) -> bool:
     """Whether a file stands behind an option that takes none, as what comes last on a command line often does."""
     if field.switch:
-        return word not in BOOLEANS and _is_file(word)
+        return not _is_value(field, word) and _is_file(word)
     return field.many and field.name not in PATHS and ARTIFACT.fullmatch(word) is not None
+
+
+def _is_value(field: Field, word: str) -> bool:
+    """Whether the field takes the word."""
+    try:
+        field.parse(word)
+    except InvalidValue:
+        return False
+    return True
 
 
 def _add(field: Field, words: list[str], again: bool, given: dict[str, str], problems: Problems) -> None:
@@ -124,7 +133,7 @@ def _add(field: Field, words: list[str], again: bool, given: dict[str, str], pro
         what, accepted = "needs a value.", OPTIONS
     elif again and not field.many:
         what, accepted = "was given twice.", "one value"
-    elif field.switch and words[0] not in BOOLEANS:  # the word may be a part of a key
+    elif field.switch and not _is_value(field, words[0]):  # the word may be a part of a key
         what, accepted = "is followed by a word that it does not take.", "`true`, `false`, or no value at all."
     else:
         given[field.option] = "\n".join(words)

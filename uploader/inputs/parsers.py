@@ -184,6 +184,16 @@ def boolean(value: str) -> bool:
     return BOOLEANS[value]
 
 
+def images_prune(value: str) -> Literal["false", "true", "everywhere"]:
+    """Which images may be removed: a boolean as YAML writes it, or `everywhere`."""
+    if value == "everywhere":
+        return "everywhere"
+    if value not in BOOLEANS:
+        meant = nearest(value, ("everywhere",))
+        raise InvalidValue(f"is not a valid choice.{meant}", "`true`, `false`, `everywhere`")
+    return "true" if BOOLEANS[value] else "false"
+
+
 def choice(literal: object) -> Callable[[str], Any]:
     """One of a Literal's words, spelt exactly so; the message for any other suggests the nearest."""
     words = tuple(word for word in get_args(literal) if word)

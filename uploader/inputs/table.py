@@ -19,6 +19,7 @@ UploadProtocol = Literal["auto", "resumable", "multipart", "simple"]
 Status = Literal["", "completed", "inProgress", "halted", "draft"]
 OnVersionConflict = Literal["reuse", "fail"]
 NotSentForReview = Literal["auto", "true", "false"]
+ImagesPrune = Literal["false", "true", "everywhere"]
 ChangesInReview = Literal["error", "cancel"]
 GmailAction = Literal["send", "draft", "draft-update", "draft-send", "insert", "import"]
 WaitFor = Literal["", "approved", "published"]
@@ -356,8 +357,10 @@ class ReleaseInputs(StatusInputs):
     images_directory: str = _optional(PLAY_LISTING, parsers.path, "",
         "The folder of listing images and texts, in fastlane's layout. Only what differs is sent. `play-listing-pull` "
         "writes to it.")
-    images_prune: bool = _given(PLAY, parsers.boolean, "false",
-        "Remove listing images that are not in the folder, and keep the folder's order.")
+    images_prune: ImagesPrune = _given(PLAY, parsers.images_prune, "false",
+        "`true`: remove listing images that are not in the folder, and keep the folder's order, for each language and "
+        "image type of which the folder has an image. `everywhere`: also remove images of the languages and types that "
+        "the folder lacks.")
     version_codes_to_retain: tuple[str, ...] = _optional(
         PLAY, parsers.each(parsers.version_code, parsers.LAST_RELEASE), (),
         "Version codes to keep on the track beside the new ones; `last-release` means those of its last completed "

@@ -43,10 +43,14 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True)
 class StoreFiles:
-    """What the directory has: texts by language and the API's field, images by language and type in their order."""
+    """What the directory has: texts by language and the API's field, images by language and type in their order.
+
+    `empty` are the languages and types for which there is a folder without an image.
+    """
 
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     images: Mapping[tuple[str, str], tuple[Artifact, ...]] = field(default_factory=dict)
+    empty: tuple[tuple[str, str], ...] = ()
 
 
 def store_listing(directory: str, workspace: Workspace, problems: Problems) -> StoreFiles:
@@ -54,16 +58,21 @@ def store_listing(directory: str, workspace: Workspace, problems: Problems) -> S
     folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED, problems)
     texts: dict[str, Mapping[str, str]] = {}
     images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
+    empty: list[tuple[str, str]] = []
     for entry in folder.entries():
         if not entry.is_dir():
             folder.warn(entry, "is not used: it is not in a language's folder.")
         elif language := folder.language(entry, must_be_known=False):
             if found := _texts(folder, entry):
                 texts[language] = found
-            images |= {(language, kind): files for kind, files in _images(folder, entry).items() if files}
+            for kind, files in _images(folder, entry).items():
+                if files:
+                    images[language, kind] = files
+                else:
+                    empty.append((language, kind))
     if not (folder.faulty or texts or images):
         folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
-    return StoreFiles(texts, images)
+    return StoreFiles(texts, images, tuple(empty))
 
 
 def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
 
-from uploader.errors import ApiError, IntegrityError, Problems, ProtocolError, ReleaseRefused
+from uploader.errors import ApiError, InputError, IntegrityError, Problem, Problems, ProtocolError, ReleaseRefused
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
 from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
 from uploader.files.android.notes import is_language_name, normalised
@@ -82,15 +82,52 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
         for language in dict.fromkeys(change.language for change in changes)
     }
     names = list(listing.images)
-    if edit.job.prune_images:  # every place that may have something to prune, the directory's own first
+    if edit.job.prune_images != "false":  # every place that may have something to prune, the directory's own first
         languages = dict.fromkeys([*(language for language, _ in names), *listing.texts, *listed])
         names = list(dict.fromkeys([*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]))
-    places = []
+    live: dict[Name, Images] = {}
     for name in names:
         # A language that this run adds has no images yet, and Play may not answer for it.
         new = name[0] in texts and name[0] not in listed
-        places.append((yield from _place(edit, name, listing.images.get(name, ()), new=new)))
-    return ListingDifference(texts, changes, tuple(places))
+        live[name] = [] if new else entries((yield edit.api.images(*name)), "images")
+    beyond = {name: len(found) for name, found in live.items() if found and name not in listing.images}
+    if edit.job.prune_images == "true" and beyond:
+        _keep_beyond(edit, listing, beyond)
+        names = [name for name in names if name not in beyond]
+    places = tuple(_place(edit, name, listing.images.get(name, ()), live[name]) for name in names)
+    return ListingDifference(texts, changes, places)
+
+
+def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
+    """Tells which live images stay because the directory has none in their place; `beyond` counts them.
+
+    Raises InputError where the images of the directory seem to be missing by mistake.
+    """
+    accepted = "a folder that has the images, or `images-prune: everywhere` to remove them"
+    count = plural(sum(beyond.values()), "live image")
+    languages = plural(len({language for language, _ in beyond}), "language")
+    if not listing.images:
+        icons = ", icons among them" if any(kind == "icon" for _, kind in beyond) else ""
+        what = (
+            f"the folder has no image at all, and {count} of {languages} would be removed{icons}. Nothing was changed. "
+            "Are the images in Git LFS, or in .gitignore?"
+        )
+        raise InputError(Problem("images-prune", what, accepted))
+    problems = Problems()
+    for language, kind in listing.empty:
+        if number := beyond.get((language, kind), 0):
+            what = (
+                f"{language} {kind} would be left empty: its folder has no image, and Google Play has {number}. "
+                "Nothing was changed. Are the images in Git LFS, or in .gitignore?"
+            )
+            problems.add("images-prune", what, accepted)
+    problems.raise_if_any()
+    places = [f"{language} {kind} ({number})" for (language, kind), number in beyond.items()]
+    named = ", ".join(places[:_MAX_NAMED]) + (", …" if len(places) > _MAX_NAMED else "")
+    edit.context.warning(
+        f"images-prune: {count} of {languages} stay, because the folder has none in their place: {named}. "
+        "`images-prune: everywhere` removes them."
+    )
 
 
 def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
@@ -120,12 +157,12 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
                 raise result.failure
 
 
-def _place(edit: ReleaseEdit, name: Name, images: Artifacts, *, new: bool) -> Steps[Place]:
+def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> Place:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
-    there = [] if new else entries((yield edit.api.images(*name)), "images")
+    pruning = edit.job.prune_images != "false"
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, there, digests)
-    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if edit.job.prune_images else []
+    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if pruning else []
     gone = Counter(map(_sha256, unwanted))
     endpoint = edit.api.upload_image(*name)
     missing: list[Upload] = []
@@ -159,7 +196,7 @@ def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str])
     pairs = enumerate(pairwise([-1, *spots]))
     right = next((number for number, (one, after) in pairs if one is None or after is None or after < one), len(spots))
     wrong = sum(spot is not None for spot in spots[right:])
-    if wrong and edit.job.prune_images:
+    if wrong and edit.job.prune_images != "false":
         edit.context.info(f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order.")
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:

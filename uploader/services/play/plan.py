@@ -121,7 +121,8 @@ class ImageChange:
         names = ", ".join(path.rpartition("/")[2] for path in self.added)  # language and type say which folder
         added = f"{len(self.added)} added ({names})" if names else ""
         again = f"{len(self.sent_again)} sent again for the order" if self.sent_again else ""
-        counts = ((self.removed, "removed"), (self.kept, "kept"))
+        removed = "removed" if names or again or self.kept else "removed, none is left"
+        counts = ((self.removed, removed), (self.kept, "kept"))
         return ", ".join(filter(None, (added, again, *(f"{count} {what}" for count, what in counts if count))))
 
 
@@ -245,7 +246,7 @@ def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     blocks = (
         ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
         ("Store listing", [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts]),
-        ("Images", [f"~ {image.language} {image.type}: {image}" for image in changes.images]),
+        ("Images", [*_removals(changes), *(f"~ {image.language} {image.type}: {image}" for image in changes.images)]),
         ("Testers", [f"~ {change.track}: {change}" for change in changes.testers if str(change)]),
         ("Who gets something else", list(changes.reach)),
         (OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]),
@@ -254,6 +255,16 @@ def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     )
     for title, found in blocks:
         yield from (title, *(f"  {line}" for line in found)) if found else ()
+
+
+def _removals(changes: Changes) -> Iterator[str]:
+    """How many images a run that prunes removes, in one line; nothing where it removes none."""
+    removals = [image for image in changes.images if image.removed]
+    if removals and changes.job.prune_images != "false":
+        total = sum(image.removed for image in removals)
+        languages = plural(len({image.language for image in removals}), "language")
+        verb = "is" if total == 1 else "are"
+        yield f"- {plural(total, 'image')} of {languages} {verb} removed in all"
 
 
 def on_review(changes: Changes) -> list[str]:

@@ -304,7 +304,7 @@ def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
 def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
     if inputs.dry_run and inputs.existing_edit_id:
         yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
-    if inputs.images_prune and not inputs.images_directory:
+    if inputs.images_prune != "false" and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
     if len(inputs.release_name) > MAX_RELEASE_NAME:
         yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows {MAX_RELEASE_NAME}."

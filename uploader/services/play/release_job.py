@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
+from uploader.inputs.table import ImagesPrune
 from uploader.services.play.edit_requests import SupplementaryKind
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
@@ -74,7 +75,7 @@ class ReleaseJob:
     retain_last: bool = False
     supplementary: tuple[SupplementaryFile, ...] = ()
     listing: StoreFiles | None = None
-    prune_images: bool = False
+    prune_images: ImagesPrune = "false"
     promote_from: str = ""
     promoted: tuple[str, ...] = ()
     replace_rollout: bool = False
