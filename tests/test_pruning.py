@@ -26,7 +26,7 @@ def job(job: Job) -> Job:
         for number in (1, 2, 3):
             specimens.make_image(folder / f"{number}.png", 400 + number, 640)
     job.succeed(LISTING)
-    assert counted(job) == {place: number for place, number in EVERYTHING.items()}
+    assert counted(job) == EVERYTHING
     return job
 
 
@@ -68,6 +68,17 @@ def test_an_empty_folder_of_screenshots_removes_none(job: Job) -> None:
     for path in (job.workspace / SCREENS.format("en-US")).iterdir():
         path.unlink()
     assert "images-prune: en-US phoneScreenshots would be left empty" in refused(job).log
+
+
+def test_git_lfs_pointers_in_the_place_of_images_are_told_as_such(job: Job) -> None:
+    """With or without pruning."""
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+    for path in (job.workspace / "listing").rglob("*.png"):
+        path.write_text(pointer)
+    for prune in ("false", "true", "everywhere"):
+        log = refused(job, prune).log
+        assert "listing/en-US/images/icon.png is a Git LFS pointer" in log
+        assert "`lfs: true`" in log
 
 
 def test_pruning_leaves_what_the_folder_has_no_image_of(job: Job) -> None:

@@ -164,7 +164,7 @@ def test_a_link_to_nothing_is_an_error_not_a_gap(tmp_path: Path) -> None:
     """A release must not go out with a file missing that the pattern named."""
     touch(tmp_path, "a.apk")
     (tmp_path / "b.apk").symlink_to("gone.apk")
-    assert refusals("*.apk", workspace=tmp_path) == ["b.apk is a broken symbolic link."]
+    assert refusals("*.apk", workspace=tmp_path) == ["b.apk, which `*.apk` matches, is a broken symbolic link."]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -127,7 +127,8 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
         for name in names:
             taken = _take(name, workspace, exact=exact)
             if isinstance(taken, str):
-                problems.add("files", f"{printable(name)} {taken}.", _ACCEPTED)
+                by = "" if exact else f", which `{printable(pattern)}` matches,"
+                problems.add("files", f"{printable(name)}{by} {taken}.", _ACCEPTED)
             elif taken:
                 found.setdefault(*taken)
             used = used or taken is not None
@@ -260,6 +261,7 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
     if stat.S_ISDIR(status.st_mode):
         return None
     real, regular = os.path.realpath(path), stat.S_ISREG(status.st_mode)
+    access = workspace.access(named=exact)
     objection = workspace.objection(real, status, name=path.name)
     if objection == LOGIN_FILE and not exact:
         return None
@@ -267,8 +269,10 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
         return "is neither a regular file nor a named pipe"
     if objection or not os.access(path, os.R_OK):
         return objection or "can't be read: permission denied"
+    if regular and (objection := access.objection_to_file(path)):
+        return objection
     size = status.st_size if regular else None
-    return real, Artifact(printable(name), str(path), size, identity(status), access=workspace.access())
+    return real, Artifact(printable(name), str(path), size, identity(status), access=access)
 
 
 def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:

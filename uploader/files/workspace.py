@@ -5,6 +5,8 @@ opened, never for the name that led there:
 
 - never, whatever is allowed: a credential that the run knows (by its inode, so under another name or a hard link too),
   `gha-creds-*.json`, anything in `.git` or `.ssh` or named `.env*`, and the kernel's own files in `/proc`;
+- a key, a keystore or another credential, told by its content, only where it is named itself and with
+  `allow-credential-files`; what comes through a pipe can't be looked at before it is sent;
 - outside the workspace only with `allow-outside-workspace`;
 - for texts, notes, images, symbols and mails, beyond the folder that their input names only with `allow-symlinks`.
 """
@@ -24,6 +26,7 @@ from itertools import islice
 from pathlib import Path
 
 from uploader.errors import InputError, Problem
+from uploader.files.credential_files import LFS_POINTER, is_lfs_pointer, kind_of_file
 from uploader.inputs import Inputs
 
 _LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
@@ -32,6 +35,8 @@ _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"
 _NEVER = "is never uploaded: nothing in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
 _OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
+_CREDENTIAL_BY_NAME = ", which is only uploaded with `allow-credential-files: true`"
+_CREDENTIAL_BY_PATTERN = " and is never uploaded because a pattern or a folder brings it along: keep it out of there"
 _NOT_WRITTEN = "is never written: nothing with credentials, in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe without a writer may not hold the run
 
@@ -50,6 +55,7 @@ class Workspace:
     root: Path
     allow_outside: bool = False
     allow_symlinks: bool = False
+    allow_credential_files: bool = False
     credentials: Sequence[Path] = ()
     temp: Path | None = None
 
@@ -62,11 +68,25 @@ class Workspace:
             with suppress(RuntimeError):  # a container's user may have no home
                 if os.path.lexists(path := root / Path(text).expanduser()):  # else it may be the key itself
                     credentials.append(path)
-        return cls(root, inputs.allow_outside_workspace, inputs.allow_symlinks, credentials, inputs.platform.temp)
+        return cls(
+            root,
+            inputs.allow_outside_workspace,
+            inputs.allow_symlinks,
+            inputs.allow_credential_files,
+            credentials,
+            inputs.platform.temp,
+        )
 
-    def access(self, input_name: str = "files", folder: str | None = None) -> Access:
-        """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound."""
-        return Access(self, input_name, "" if folder is None else self.lexical(folder))
+    def access(self, input_name: str = "files", folder: str | None = None, *, named: bool = True) -> Access:
+        """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound.
+
+        `named` says that the input names the file itself, not a folder or a pattern: only then may it be a credential,
+        where that is allowed.
+        """
+        rule = _CREDENTIAL_BY_NAME if named else _CREDENTIAL_BY_PATTERN
+        if named and self.allow_credential_files:
+            rule = ""
+        return Access(self, input_name, "" if folder is None else self.lexical(folder), rule)
 
     def objection(self, real: str, status: os.stat_result, folder: str = "", name: str = "") -> str:
         """Why the file with this real path, or this name, may not be opened, as the end of a sentence; else empty."""
@@ -117,11 +137,16 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Access:
-    """What one input may open: the workspace's rules, and the real folder beyond which its links may not lead."""
+    """What one input may open: the workspace's rules, and the real folder beyond which its links may not lead.
+
+    `credential_rule` says that no credential may be opened, and when one may; it continues a sentence that names its
+    kind. Empty, every file is opened whatever is in it.
+    """
 
     workspace: Workspace
     input_name: str = "files"
     folder: str = ""
+    credential_rule: str = ""
 
     def open(self, path: Path | str, *, pipe: bool = False) -> io.FileIO:
         """A regular file (or a named pipe), after every check. Raises NotOpened. The descriptor does not block."""
@@ -136,8 +161,28 @@ class Access:
             _check_kind(status, pipe=pipe)
             if objection := self.workspace.objection(_real_path(file.fileno(), path, status), status, self.folder):
                 raise NotOpened(objection)
+            if stat.S_ISREG(status.st_mode) and (objection := self.objection_to_content(file)):
+                raise NotOpened(objection)
             stack.pop_all()
         return file
+
+    def objection_to_content(self, file: io.FileIO) -> str:
+        """Why an open regular file may not be taken for what is in it, as the end of a sentence; else empty."""
+        try:
+            if is_lfs_pointer(file.fileno()):
+                return LFS_POINTER
+            kind = kind_of_file(file.fileno()) if self.credential_rule else ""
+        except OSError as error:
+            return f"can't be read: {reason(error)}"
+        return f"is {kind}{self.credential_rule}" if kind else ""
+
+    def objection_to_file(self, path: Path) -> str:
+        """Why a regular file may not be taken, as the end of a sentence; empty when it may."""
+        try:
+            self.open(path).close()
+        except NotOpened as refusal:
+            return str(refusal)
+        return ""
 
     def open_input(self, path: Path, name: str) -> io.FileIO:
         """The same for the file that people call `name`. Raises InputError for the input."""

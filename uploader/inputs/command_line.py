@@ -13,7 +13,7 @@ from pathlib import PurePath
 from uploader import __version__
 from uploader.errors import Problem, Problems
 from uploader.inputs.other_tools import mistake
-from uploader.inputs.parsers import BOOLEANS, InvalidValue, nearest
+from uploader.inputs.parsers import InvalidValue, nearest
 from uploader.inputs.table import TARGETS, Field, Show, fields
 
 OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."

@@ -223,8 +223,9 @@ class CommonInputs:
     files: tuple[str, ...] = _optional(ALL, parsers.items, (),
         "Paths and globs (including `**`) relative to the workspace, one per line or separated by commas. Use `?` for "
         "a comma in a name. Files are sent in the order of the patterns, sorted within each pattern, and each file "
-        "once; folders are skipped. A pattern that matches nothing is an error. `gha-creds-*.json` is never uploaded. "
-        "`-` or a named pipe is a stream of unknown size.", after="impersonate_user")
+        "once; folders are skipped. A pattern that matches nothing is an error. `gha-creds-*.json` is never uploaded, "
+        "nor is a key or a keystore because a pattern matched it: `allow-credential-files`. `-` or a named pipe is a "
+        "stream of unknown size.", after="impersonate_user")
     dry_run: bool = _given(ALL, parsers.boolean, "false",
         "Do everything except the final, irreversible step. It runs the offline checks; for Play it then uploads to a "
         "temporary edit, validates it and deletes it, and for other targets it only obtains a token.", after="files")
@@ -455,6 +456,10 @@ class Inputs(MailInputs, RolloutInputs, ReleaseInputs, TransferInputs, LoginInpu
     allow_symlinks: bool = _given(FILES, parsers.boolean, "false",
         "Follow symbolic links out of the folder that an input for texts, notes, images, symbols or mails names. Links "
         "within that folder are always followed; links to a credential, or into `.git`, `.ssh` or `.env*`, never are.")
+    allow_credential_files: bool = _given(FILES, parsers.boolean, "false",
+        "Take a key, a keystore or another file with a credential, where an input names that very file. One that a "
+        "pattern or a folder brings along is refused all the same. What this run logs in with, `gha-creds-*.json` and "
+        "whatever is in `.git`, `.ssh` or named `.env*` is never taken.")
     media_type: str = _optional(METHOD_FILES, parsers.media_type, "",
         "Any method: the media type of the files, such as `text/html`. If it is not given, a type in `metadata` is "
         "used; if both are given, they must be the same.", otherwise="by `metadata`, else by the file")

@@ -41,7 +41,7 @@ def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problem
     """The zip to send: the one given when it is right, else one made in `temp`. Raises InputError (`debug-symbols`)."""
     path = workspace.root / name
     if path.is_dir():
-        symbols = _from_folder(path, temp, printable(name), workspace.access(_INPUT, name), problems)
+        symbols = _from_folder(path, temp, printable(name), workspace.access(_INPUT, name, named=False), problems)
     else:
         given = from_path(path, name, workspace.access(_INPUT, str(PurePosixPath(name).parent)))
         if (given.size or 0) <= MAX_BYTES["symbols"]:

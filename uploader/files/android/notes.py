@@ -70,7 +70,11 @@ class LocalizedFolder:
     """The folder that one input names. What is wrong with it and its entries is added to `problems` for that input."""
 
     def __init__(self, input_name: str, name: str, workspace: Workspace, accepted: str, problems: Problems) -> None:
-        self.path, self.access, self.problems = workspace.root / name, workspace.access(input_name, name), problems
+        self.path, self.access, self.problems = (
+            workspace.root / name,
+            workspace.access(input_name, name, named=False),
+            problems,
+        )
         self._name, self._known = printable(name).rstrip("/"), len(problems)
         if not self.path.is_dir():
             self.wrong(self.path, f"is not a folder.{printable(path_hint(name, workspace.root))}", accepted)

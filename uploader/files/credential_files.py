@@ -1,0 +1,318 @@
+"""Tells by its content whether a file is a key, a keystore or another credential; its name says nothing.
+
+Only the first `HEAD` bytes are read, and of a keystore as much as says whether a key is in it: one with certificates
+alone (a truststore) is none. Archives are not looked into. Sources: the Java keystore format (JDK,
+`sun.security.provider.JavaKeyStore`), Bouncy Castle's `BcKeyStoreSpi` for BKS and UBER, RFC 7292 for PKCS #12, RFC 5958
+for PKCS #8, RFC 7468 for PEM, and the JSON files of google-auth.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+HEAD: Final = 64 * 1024  # bytes; every credential file of Google's has less than a tenth of it
+_MAX_KEYSTORE: Final = 1024 * 1024  # bytes of a keystore that are looked at; certificates may come before the key
+_MAX_NESTED: Final = 2  # base64 of base64, and no further
+
+_LFS: Final = b"version https://git-lfs.github.com/spec/v1"
+LFS_POINTER: Final = (
+    "is a Git LFS pointer, not the file itself: check out with `lfs: true`, or run `git lfs pull` before this step"
+)
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
+_PEM: Final = re.compile(rf"-{{4,5}} ?BEGIN {_LABEL} ?-{{4,5}}((?:[^-]|-(?!---))*)-{{4,5}} ?END {_LABEL}")
+_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")  # the shortest private key: 64 characters
+_PUTTY: Final = re.compile(r"PuTTY-User-Key-File-[0-9]{1,2}: ")
+_AWS: Final = re.compile(
+    r"^[ \t]{0,20}(?:export[ \t]{1,9})?aws_secret_access_key[ \t]{0,9}=[ \t]{0,9}[\"']?"
+    r"[A-Za-z0-9/+]{40}\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NETRC: Final = re.compile(
+    r"(?:machine\s{1,99}\S{1,999}|default)\s{1,99}login\s{1,99}\S{1,999}\s{1,99}password\s{1,99}\S"
+)
+_NPMRC: Final = re.compile(
+    r"^[ \t]{0,20}(?://[^\s=]{1,999}:)?_(?:authToken|password|auth)[ \t]{0,9}=[ \t]{0,9}"
+    r"[\"']?[^\s$\"'<]",
+    re.MULTILINE,
+)
+_PYPIRC: Final = re.compile(r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE)
+_SIGNING: Final = re.compile(r"(?i)(?:^|[_.-])(?:(?:key)?store|key)[_.-]?password$")
+_PROPERTY: Final = re.compile(r"([\w.-]{1,99})[ \t]{0,9}[=:][ \t]{0,9}(.*)")
+_PLACEHOLDER: Final = re.compile(r"\$|<.*>$|\{\{|%\w+%$|@\w+@$|\*+$|(?i:x+|changeme|todo|your[\w -]*)$")
+_BASE64: Final = re.compile(r"[\w+/\s-]+=*\s*", re.ASCII)
+_BASE64_WORD: Final = re.compile(r"(?<![\w+/-])[\w+/-]{200,}={0,2}", re.ASCII)
+
+_GOOGLE: Final = {  # by the value of `type`: what the file is, and the field that only a real one has
+    "service_account": ("a service-account key", "private_key"),
+    "gdch_service_account": ("a service-account key", "private_key"),
+    "authorized_user": ("a Google user's credential", "refresh_token"),
+    "external_account_authorized_user": ("a Google user's credential", "refresh_token"),
+    "external_account": ("a Google credential configuration", "credential_source"),
+    "impersonated_service_account": ("a Google credential configuration", "source_credentials"),
+}
+
+# --- keystores ------------------------------------------------------------------------------------------------------
+
+_JKS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+_JKS_CERTIFICATE: Final = 2
+_BC_CERTIFICATE: Final = 1
+_PKCS12: Final = re.compile(
+    rb"\x30(?:\x80|[\x00-\x7f]|[\x81-\x84].{1,4}?)\x02\x01\x03\x30(?:\x80|[\x00-\x7f]|[\x81-\x84].{1,4}?)"
+    rb"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07[\x01\x02]",
+    re.DOTALL,
+)
+# The object identifiers of a key, an encrypted key and a secret: 1.2.840.113549.1.12.10.1 with 1, 2 and 5.
+_PKCS12_KEYS: Final = tuple(b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind]) for kind in (1, 2, 5))
+_LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..)"
+_PKCS8: Final = re.compile(
+    rb"\x30" + _LENGTH + rb"\x02\x01[\x00\x01]\x30" + _LENGTH + rb"\x06[\x03-\x09](?:\x2a|\x2b)", re.DOTALL
+)
+_PKCS8_ENCRYPTED: Final = re.compile(
+    rb"\x30" + _LENGTH + rb"\x30" + _LENGTH + rb"\x06[\x09\x0a]\x2a\x86\x48\x86\xf7\x0d\x01(?:\x05|\x0c\x01)", re.DOTALL
+)
+_PKCS1: Final = re.compile(rb"\x30\x82..\x02\x01\x00\x02(?:\x81.|\x82..)\x00", re.DOTALL)
+_SEC1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", re.DOTALL)
+
+
+class _Cut(Exception):
+    """What was read of a keystore ends before it says what is in it."""
+
+
+def kind_of_file(descriptor: int) -> str:
+    """What credential an open regular file is, as the end of "it is …"; empty when it is none.
+
+    Reads without moving the descriptor's position. Raises OSError.
+    """
+    data = os.pread(descriptor, HEAD, 0)
+    if data.startswith(_JKS) or _PKCS12.match(data) or _is_bouncy_castle(data):
+        data = os.pread(descriptor, _MAX_KEYSTORE, 0)
+    return kind_of(data)
+
+
+def is_lfs_pointer(descriptor: int) -> bool:
+    """Whether an open regular file only stands for one that Git LFS keeps. Raises OSError."""
+    return os.pread(descriptor, len(_LFS), 0) == _LFS
+
+
+def kind_of(data: bytes, nested: int = 0) -> str:
+    """The same for the first bytes of a file."""
+    if kind := _keystore(data) or _binary_key(data):
+        return kind
+    text = _text(data[:HEAD])
+    return _json_credential(text) or _key_in_text(text) or _settings(text) or _encoded(text, nested)
+
+
+def _text(data: bytes) -> str:
+    """The bytes as text, in whatever Unicode encoding, as far as they are text."""
+    encoding = json.detect_encoding(data)
+    return data.decode(encoding, "replace").removeprefix("\ufeff").partition("\0")[0]
+
+
+def _json_credential(text: str) -> str:
+    start = _behind_comments(text)
+    if not start.startswith(("{", "[")):
+        return ""
+    try:
+        found, _ = json.JSONDecoder(strict=False).raw_decode(start)
+    except (ValueError, RecursionError):
+        return ""
+    return next(filter(None, map(_credential_object, _objects(found))), "")
+
+
+def _behind_comments(text: str) -> str:
+    """The text without the comments and the white space that it begins with."""
+    at = 0
+    while at < len(text):
+        if text[at].isspace() or text[at] == "\ufeff":
+            at += 1
+        elif text.startswith(("//", "#"), at):
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        elif text.startswith("/*", at):
+            end = text.find("*/", at)
+            at = len(text) if end < 0 else end + 2
+        else:
+            break
+    return text[at:]
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value, the outermost first."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            yield one
+            todo.extend(one.values())
+        elif isinstance(one, list):
+            todo.extend(one)
+
+
+def _credential_object(value: dict[str, Any]) -> str:
+    kind, field = _GOOGLE.get(str(value.get("type")), ("", ""))
+    if kind and value.get(field):
+        return kind
+    for name in ("installed", "web"):
+        client = value.get(name)
+        if isinstance(client, dict) and client.get("client_id") and client.get("client_secret"):
+            return "an OAuth client with its secret"
+    registries = value.get("auths")
+    if isinstance(registries, dict):
+        for registry in registries.values():
+            if isinstance(registry, dict) and (registry.get("auth") or registry.get("identitytoken")):
+                return "a Docker configuration with a login"
+    return ""
+
+
+def _key_in_text(text: str) -> str:
+    for found in _PEM.finditer(text):
+        if _KEY_BODY.search(found[1]):
+            return "a private key"
+    return "a private key" if _PUTTY.match(text) else ""
+
+
+def _settings(text: str) -> str:
+    """Settings files that are known to hold a password or a token, and do."""
+    lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith(("#", "!", ";"))]
+    if not lines:
+        return ""
+    if _AWS.search(text):
+        return "an AWS credentials file"
+    if _NETRC.match("\n".join(lines)):
+        return "a .netrc file with a password"
+    properties = [_PROPERTY.fullmatch(line) for line in lines]
+    if all(properties) and any(map(_is_signing_password, properties)):
+        return "a properties file with the password of a signing key"
+    if _NPMRC.search(text) and all("=" in line for line in lines):
+        return "an .npmrc file with a token"
+    if re.match(r"\[[\w.-]+\]$", lines[0]) and _PYPIRC.search(text) and "username" in text:
+        return "a .pypirc file with a password"
+    return ""
+
+
+def _is_signing_password(found: re.Match[str] | None) -> bool:
+    if not found or not _SIGNING.search(found[1]):
+        return False
+    return bool(found[2]) and not _PLACEHOLDER.match(found[2])
+
+
+def _encoded(text: str, nested: int) -> str:
+    """A credential in base64, alone in the file or as one word of it."""
+    if nested == _MAX_NESTED:
+        return ""
+    words = [text] if len(text) >= 200 and _BASE64.fullmatch(text) else _BASE64_WORD.findall(text)
+    for word in words[:16]:
+        plain = "".join(word.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+        try:
+            decoded = base64.b64decode(plain[: len(plain) // 4 * 4] + _last(plain))
+        except binascii.Error:
+            continue
+        if kind := kind_of(decoded, nested + 1):
+            return f"{kind} in base64"
+    return ""
+
+
+def _last(plain: str) -> str:
+    """The last characters of base64 without its padding, with it."""
+    rest = plain[len(plain) // 4 * 4 :]
+    return rest + "=" * (4 - len(rest)) if len(rest) > 1 else ""
+
+
+def _binary_key(data: bytes) -> str:
+    for pattern in (_PKCS8, _PKCS8_ENCRYPTED, _PKCS1, _SEC1):
+        if pattern.match(data) and _der_length(data) == len(data):
+            return "a private key"
+    return ""
+
+
+def _der_length(data: bytes) -> int:
+    """How many bytes a DER value has, its own tag and length among them (X.690, 8.1.3)."""
+    if data[1] < 0x80:
+        return 2 + data[1]
+    count = data[1] & 0x7F
+    return 2 + count + int.from_bytes(data[2 : 2 + count], "big")
+
+
+def _keystore(data: bytes) -> str:
+    if data.startswith(_JKS):
+        return "a Java keystore" if _holds_key(_Reader(data).java_entries()) else ""
+    if _PKCS12.match(data):
+        return "a PKCS #12 keystore" if any(oid in data for oid in _PKCS12_KEYS) else ""
+    if _is_bouncy_castle(data):
+        return "a Bouncy Castle keystore" if _holds_key(_Reader(data).bouncy_castle_entries()) else ""
+    return ""
+
+
+def _holds_key(entries: Iterator[bool]) -> bool:
+    """Whether one of the entries is a key; so is whatever can't be read, since only its owner can say what it is."""
+    try:
+        return any(entries)
+    except (_Cut, UnicodeDecodeError):
+        return True
+
+
+def _is_bouncy_castle(data: bytes) -> bool:
+    """Version 1 or 2, a salt of 20 bytes, and from 1024 to 2047 iterations."""
+    if len(data) < 32 or data[:4] not in (b"\0\0\0\1", b"\0\0\0\2") or data[4:8] != b"\0\0\0\x14":
+        return False
+    return 1024 <= int.from_bytes(data[28:32], "big") <= 2047
+
+
+class _Reader:
+    """Walks the entries of a keystore; both kinds are written with Java's DataOutputStream."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def java_entries(self) -> Iterator[bool]:
+        """Of each entry whether it is a key: tag, alias, date, then a certificate (2) or something else."""
+        self._skip(4)
+        version, count = self._number(), self._number()
+        for _ in range(count):
+            is_certificate = self._number() == _JKS_CERTIFICATE
+            yield not is_certificate
+            self._text()
+            self._skip(8)
+            if version == 2:
+                self._text()
+            self._skip(self._number())
+
+    def bouncy_castle_entries(self) -> Iterator[bool]:
+        """The same: a byte for the kind, alias, date, certificate chain, then the certificate (1) or something else.
+
+        UBER encrypts all of this, and reads as nonsense here: as a key.
+        """
+        self._skip(32)
+        while kind := self._take(1)[0]:
+            yield kind != _BC_CERTIFICATE
+            self._text()
+            self._skip(8)
+            if self._number():
+                raise _Cut  # a certificate has no chain
+            self._text()
+            self._skip(self._number())
+
+    def _number(self) -> int:
+        return int.from_bytes(self._take(4), "big")
+
+    def _text(self) -> str:
+        return self._take(int.from_bytes(self._take(2), "big")).decode()
+
+    def _skip(self, count: int) -> None:
+        self._take(count)
+
+    def _take(self, count: int) -> bytes:
+        taken = self._data[self._at : self._at + count]
+        if len(taken) < count:
+            raise _Cut
+        self._at += count
+        return taken
