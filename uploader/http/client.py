@@ -341,7 +341,8 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Ex
             f"The certificate of {'the proxy' if found(ProxyError) else host} is not trusted: "
             f"{refused.verify_message.rstrip('.')}.",
             cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
-            hint="Set REQUESTS_CA_BUNDLE to a file that holds the authority's certificate.",
+            hint="Set REQUESTS_CA_BUNDLE (in GitLab's component its input ca-file) to a file that holds the "
+            "authority's certificate.",
             code="certificate-not-trusted",
         )
     try:
