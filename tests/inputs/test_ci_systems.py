@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uploader import inputs
 from uploader.inputs import Platform
@@ -133,3 +135,24 @@ def test_woodpecker_gives_the_tag_under_gitlabs_name() -> None:
     """As its documents say; no other system does."""
     assert platform(CI_SYSTEM_NAME="woodpecker", CI_COMMIT_TAG="v2").tag == "v2"
     assert platform(JENKINS_URL="https://ci.example/", CI_COMMIT_TAG="v2").tag == ""
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([name for marks in FOREIGN.values() for name in marks]), st.text(max_size=4), min_size=1
+    ),
+    st.dictionaries(
+        st.sampled_from(["GITHUB_ACTIONS", "GITEA_ACTIONS", "ACT", "RUNNER_OS", "GITHUB_RUN_ID", "GITHUB_WORKSPACE"]),
+        st.sampled_from(["true", "1", "/"]),
+    ),
+    st.sampled_from(
+        [__file__, "/dev/stdout", "/etc/hosts", "", ".", "relative", "/_runner_file_commands/set_output_1"]
+    ),
+)
+def test_no_combination_makes_another_systems_job_one_of_github(
+    marks: dict[str, str], github: dict[str, str], output: str
+) -> None:
+    """Whatever else is set: no secret is named, and no file is written that another system's job was made to name."""
+    found = platform(**marks, **github, GITHUB_OUTPUT=output, GITHUB_STEP_SUMMARY=output, RUNNER_TEMP=output)
+    assert (found.kind, found.takes_masks) == ("console", False)
+    assert reads_nothing_of_github(found)

@@ -124,6 +124,32 @@ def test_secrets_are_masked_line_by_line(heard: Heard) -> None:
     assert heard.log.getvalue() == "it is ***\n"
 
 
+def test_a_log_that_no_runner_watches_is_told_no_secret(tmp_path: Path) -> None:
+    """There the line that is to mask a secret would show it; this run's own log hides it all the same."""
+    heard = Heard(tmp_path, takes_masks=False)
+    heard.reporter.mask("a secret of the house")
+    heard.reporter.info("it is a secret of the house")
+    assert heard.log.getvalue() == "it is ***\n"
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ("short", []),
+        ("sixsix", ["sixsix"]),
+        ("{\n}\n", []),
+        ("first line of it\r\n}\r\nsecond line", ["first line of it", "second line"]),
+        ("one%0Aline::add-mask::x", ["one%0Aline::add-mask::x"]),
+    ],
+    ids=["too short to hide", "the shortest", "braces", "lines", "a command in it"],
+)
+def test_the_runner_is_told_whole_lines_and_no_trifles(heard: Heard, secret: str, told: list[str]) -> None:
+    """Each is one command on one line; a brace would be masked in every JSON that other steps print."""
+    heard.reporter.mask(secret)
+    assert heard.commands == [Command("add-mask", part) for part in told]
+    assert heard.log.getvalue().count("\n") == len(told)
+
+
 @given(st.dictionaries(st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile))
 def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
     """Whatever the values hold, the runner reads back the same names with the values, cleaned and nothing else."""

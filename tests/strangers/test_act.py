@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shutil
@@ -25,6 +26,10 @@ GIVEN = {"target": "play", "files": "app.aab", "tracks": "internal", "api-endpoi
 EMPTIED = {"files": "${{ steps.bulid.outputs.bundle }}", "user-fraction": "${{ inputs.fraction }}"}
 OUTPUTS = ("version-code", "rehearsal", "committed", "failure")
 NATIVE = "OWNER/google-release-uploader/native@v1"
+SECRET = "a key of the house that nobody may see"  # given as an input, and printed by the step after
+PRINTED: dict[str, object] = {
+    "run": f"echo {base64.b64encode(SECRET.encode()).decode()} | base64 -d | sed 's/^/shown: /'; echo"
+}
 PARTS = ("native", "uploader", "google_emulator", "scripts", "entrypoint.py", "requirements.lock")
 
 
@@ -56,9 +61,10 @@ def repository(folder: Path, *steps: dict[str, object]) -> Path:
 
 
 def tell(log: str, *rehearsals: str) -> None:
-    """The next steps have read the outputs; a wrong input failed its step with an annotation, and the job went on.
+    """The next steps have read the outputs, and what they print of a secret is masked; the job went on after mistakes.
 
-    What came out empty is a wrong input; what was left out is not, as every rehearsal leaves most inputs out.
+    A wrong input failed its step with an annotation. What came out empty is a wrong input; what was left out is not,
+    as every rehearsal leaves most inputs out.
     """
     for step in rehearsals:
         assert f"{step}: version-code=7 rehearsal=true committed=false failure= outcome=success" in log
@@ -68,6 +74,8 @@ def tell(log: str, *rehearsals: str) -> None:
     assert "files: is empty, so nothing would be uploaded. The expression in the workflow" in log
     assert "user-fraction: is empty, so all users would get the release." in log
     assert "Traceback" not in log
+    assert "shown: ***" in log
+    assert f"shown: {SECRET}" not in log
 
 
 @pytest.fixture
@@ -79,7 +87,8 @@ def workspace(tmp_path: Path) -> Path:
     action = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert action.count("  image: Dockerfile\n") == 1
     (folder / "action" / "action.yml").write_text(action.replace("image: Dockerfile", f"image: docker://{image}"))
-    steps = [*use("./action", "rehearsal"), *use("./action", "wrong", status="done")]
+    rehearsal = use("./action", "rehearsal", **{"state-key": SECRET})
+    steps = [*rehearsal, PRINTED, *use("./action", "wrong", status="done")]
     return repository(folder, *steps, *use("./action", "emptied", **EMPTIED))
 
 
@@ -139,7 +148,8 @@ def test_two_uses_and_a_mistake(tmp_path: Path) -> None:
     for part in PARTS:
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         copy(ROOT / part, beside / part)
-    steps = [*use(NATIVE, "first"), *use(NATIVE, "second"), *use(NATIVE, "wrong", status="done")]
+    first = use(NATIVE, "first", **{"state-key": SECRET})
+    steps = [*first, PRINTED, *use(NATIVE, "second"), *use(NATIVE, "wrong", status="done")]
     steps += use(NATIVE, "emptied", **EMPTIED)
     app = repository(tmp_path / "app", {"uses": "actions/checkout@v7"}, *steps)
     programs = f"{tool('wheels').folder}/bin"
