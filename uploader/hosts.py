@@ -12,8 +12,21 @@ from urllib.parse import unquote, urlsplit
 
 _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
 _IMAGES = re.compile(r"(?:[a-z0-9-]+\.)+(?:googleusercontent|ggpht)\.com")
-# Link-local (RFC 3927), Google's name for it, and the address that AWS has for it in IPv6.
-_METADATA = re.compile(r"169\.254(\.[0-9]{1,3}){2}|metadata\.google\.internal\.?|fd00:ec2::254")
+_AWS_METADATA = ("169.254.169.254", "fd00:ec2::254")
+_GOOGLE_METADATA = ("metadata.google.internal", "169.254.169.254", "fd20:ce::254")
+_GITHUB_OIDC = re.compile(r"(?:[a-z0-9-]+\.)+actions\.githubusercontent\.com|(?:[a-z0-9-]+\.)+ghe\.com")
+# The hosts of one Google service as Google's libraries and pages name them: global, mutual TLS, two older regional
+# forms and a third, regional endpoints, and Private Service Connect. A region has a dash and a number, so that
+# `sts.storage.googleapis.com`, which is somebody's bucket, is none.
+_REGION = r"[a-z]+-[a-z]+-?[0-9]{1,2}"
+_SERVICE = (
+    r"{service}\.googleapis\.com",
+    r"{service}\.mtls\.googleapis\.com",
+    r"{service}\.{region}\.googleapis\.com",
+    r"{region}[.-]{service}\.googleapis\.com",
+    r"{service}\.(?:{region}|us|eu)\.rep\.googleapis\.com",
+    r"{service}-[a-z0-9-]+\.p\.googleapis\.com",
+)
 _SESSIONS = ("/upload/", "/resumable/upload/")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -63,6 +76,44 @@ def is_google(url: str) -> bool:
     return (found.scheme, found.port) == ("https", 443) and _GOOGLE.fullmatch(found.host) is not None
 
 
+def is_google_service(url: str, service: str) -> bool:
+    """Whether the URL is https on a host of this Google service, such as `sts`, at the usual port."""
+    found = origin(url)
+    if (found.scheme, found.port) != ("https", 443):
+        return False
+    forms = "|".join(_SERVICE).replace("{service}", service).replace("{region}", _REGION)
+    return re.fullmatch(forms, found.host) is not None
+
+
+def is_github_oidc(url: str, server: str) -> bool:
+    """Whether the URL is https on a host where GitHub, or the CI system at `server`, hands out identity tokens.
+
+    `server` is the runner's GITHUB_SERVER_URL. Its own host counts where it is not github.com: GitHub Enterprise
+    Server and Forgejo hand out tokens there.
+    """
+    found, own = origin(url), origin(server)
+    if (found.scheme, found.port) == ("https", 443) and _GITHUB_OIDC.fullmatch(found.host):
+        return True
+    return found == own != NOWHERE and own.scheme == "https" and own.host != "github.com"
+
+
+def is_aws_metadata(url: str) -> bool:
+    """Whether the URL points to the metadata server of an AWS machine, over http at the usual port."""
+    found = origin(url)
+    return (found.scheme, found.port) == ("http", 80) and found.host in _AWS_METADATA
+
+
+def is_azure_metadata(url: str) -> bool:
+    """Whether the URL points to the metadata server of an Azure machine, over http at the usual port."""
+    return origin(url) == Origin("http", "169.254.169.254", 80)
+
+
+def is_google_metadata(url: str) -> bool:
+    """Whether the URL points to the metadata server of a Google machine, over http at the usual port."""
+    found = origin(url)
+    return (found.scheme, found.port) == ("http", 80) and found.host in _GOOGLE_METADATA
+
+
 def image_host(url: str) -> str:
     """The root of a URL on the hosts from which Google serves pictures to everybody; empty for any other URL."""
     found = origin(url)
@@ -81,11 +132,6 @@ def may_use_proxy(url: str) -> bool:
     What travels in clear goes to this machine or its metadata server alone, and holds tokens.
     """
     return origin(url).scheme == "https" and not on_loopback(url)
-
-
-def is_metadata_server(url: str) -> bool:
-    """Whether the URL points to the metadata server that a cloud machine asks about itself, on a link-local address."""
-    return _METADATA.fullmatch(origin(url).host) is not None
 
 
 def trusted(uri: str, endpoint: str) -> bool:

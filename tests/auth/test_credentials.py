@@ -35,7 +35,7 @@ from tests.support.token_server import (
 )
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
-from uploader.auth import credential_source
+from uploader.auth import credential_source, token_source
 from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.errors import (
@@ -84,6 +84,8 @@ def read_inputs(given: object = "", environ: dict[str, str] | None = None, /, **
     wanted = {"target": "play", **wanted}
     if given:
         wanted["credentials"] = given if isinstance(given, str) else json.dumps(given)
+    if "http://127.0.0.1:" in wanted.get("credentials", ""):  # accepted only beside an endpoint there
+        wanted.setdefault("api-endpoint", "http://127.0.0.1:9")
     variables = {f"INPUT_{name.upper().replace('_', '-')}": value for name, value in wanted.items()}
     read, problems = inputs.read({**variables, **(environ or {})}, [])
     assert not problems
@@ -232,10 +234,10 @@ def short_key() -> str:
         (service_account(private_key=other_key(form=PrivateFormat.OpenSSH)), "is not an RSA key"),
         (service_account(private_key=short_key()), "is not an RSA key"),
         (service_account(private_key=other_key(password=b"x")), "passphrase"),
-        (service_account("http://oauth2.googleapis.com/token"), "`token_uri` must be https"),
-        (service_account("https://user@oauth2.googleapis.com/"), "`token_uri` must be https"),
-        (service_account("https://[oauth2/token"), "`token_uri` must be https"),
-        (service_account("file:///etc/passwd"), "`token_uri` must be https"),
+        (service_account("http://oauth2.googleapis.com/token"), "`token_uri` must be Google's"),
+        (service_account("https://user@oauth2.googleapis.com/"), "`token_uri` must be Google's"),
+        (service_account("https://[oauth2/token"), "`token_uri` must be Google's"),
+        (service_account("file:///etc/passwd"), "`token_uri` must be Google's"),
         (service_account(universe_domain="example.goog"), "`universe_domain`"),
         ({**USER, "refresh_token": ""}, "field `refresh_token`"),
         ({"type": "external_account_authorized_user"}, "`refresh_token`, `token_url`"),
@@ -264,13 +266,16 @@ def external(**changes: Any) -> dict[str, Any]:
     [
         (
             {"token_url": "https://sts.googleapis.com.evil.example/v1/token"},
-            "`token_url` must be https on a googleapis",
+            "`token_url` must be Google's security token service",
         ),
-        ({"token_url": "http://sts.googleapis.com/v1/token"}, "`token_url` must be https on a googleapis"),
-        ({"token_url": "https://evil.example\\@sts.googleapis.com/"}, "`token_url` must be https on a googleapis"),
+        ({"token_url": "http://sts.googleapis.com/v1/token"}, "`token_url` must be Google's security token service"),
+        (
+            {"token_url": "https://evil.example\\@sts.googleapis.com/"},
+            "`token_url` must be Google's security token service",
+        ),
         (
             {"service_account_impersonation_url": "https://evil.example/x"},
-            "`service_account_impersonation_url` must be",
+            "`service_account_impersonation_url` must be `https://iamcredentials",
         ),
         ({"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"}, ":generateAccessToken"),
         ({"credential_source": None}, "`credential_source` must be an object"),
@@ -286,7 +291,7 @@ AWS = {
     "environment_id": "aws1",
     "region_url": "http://169.254.169.254/latest/meta-data/placement/availability-zone",
     "url": "http://169.254.169.254/latest/meta-data/iam/security-credentials",
-    "imdsv2_session_token_url": "http://[fd00:ec2::254]/latest/api/token",
+    "imdsv2_session_token_url": "http://169.254.169.254/latest/api/token",
     "regional_cred_verification_url": "https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15",
 }
 TRICKS = (
@@ -307,11 +312,11 @@ TRICKS = (
 
 @pytest.mark.parametrize("name", [name for name in AWS if name.endswith("url")])
 @pytest.mark.parametrize("url", TRICKS, ids=str)
-def test_a_token_source_is_asked_over_https_or_at_the_metadata_server(name: str, url: object) -> None:
-    """Every URL of a credential source is held to one rule; AWS's region and session token are no exceptions."""
-    aws = external(subject_token_type=credential_source.AWS, credential_source=AWS)
+def test_an_aws_source_is_asked_at_its_metadata_server_alone(name: str, url: object) -> None:
+    """Every URL of the source is the documented one; AWS's region and session token are no exceptions."""
+    aws = external(subject_token_type=token_source.AWS, credential_source=AWS)
     assert credential_source.parse(read_inputs(aws)).kind == "external_account"
-    assert f"`{name}` of `credential_source` must be https" in wrong({**aws, "credential_source": {**AWS, name: url}})
+    assert f"`{name}` of `credential_source` must be" in wrong({**aws, "credential_source": {**AWS, name: url}})
 
 
 @pytest.mark.parametrize(
@@ -319,9 +324,15 @@ def test_a_token_source_is_asked_over_https_or_at_the_metadata_server(name: str,
     [
         (service_account(), "auth_uri"),
         (service_account(), "client_x509_cert_url"),
-        (USER, "token_uri"),
         (external(), "token_info_url"),
-        ({**USER, "type": "external_account_authorized_user", "token_url": "https://sts.googleapis.com"}, "revoke_url"),
+        (
+            {
+                **USER,
+                "type": "external_account_authorized_user",
+                "token_url": "https://sts.googleapis.com/v1/oauthtoken",
+            },
+            "revoke_url",
+        ),
     ],
 )
 def test_every_url_of_a_configuration_is_held_to_the_rule(given: dict[str, Any], name: str) -> None:
@@ -604,7 +615,10 @@ def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
     [
         ({"GITHUB_ACTIONS": "true"}, "The job has no permission `id-token: write`."),
         ({"GITLAB_CI": "true"}, "UPLOADER_ID_TOKEN is not set"),
-        ({**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "http://evil.example/"}, "neither https nor on loopback"),
+        (
+            {**GITHUB, "ACTIONS_ID_TOKEN_REQUEST_URL": "http://evil.example/"},
+            "not https on a host below actions.githubusercontent.com",
+        ),
     ],
 )
 def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, str], words: str) -> None:
@@ -643,14 +657,14 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     )
     host = server.url.removeprefix("http://")
     program = (
-        "import time\nfrom uploader import cancellation, clock, inputs, retry\n"
+        "import os, time\nfrom uploader import cancellation, clock, inputs, retry\n"
         "from uploader.auth import google, credential_source\nfrom uploader.http.client import HttpClient\n"
-        "read, _ = inputs.read({'UPLOADER_TARGET': 'play'}, [])\n"
+        "read, _ = inputs.read({**os.environ, 'UPLOADER_TARGET': 'play'}, [])\n"
         "policy = retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
         "login = google.Login(read, credential_source.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
-    environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host}
+    environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "UPLOADER_API_ENDPOINT": server.url}
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=environ
     )
@@ -711,7 +725,7 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
     """The same for the same key however it was given, another for another key, the user's own with `state-key`."""
     key = key_of(server)
     encoded = base64.b64encode(json.dumps(key).encode()).decode()
-    plain, same = seal_key(read_inputs(key)), seal_key(read_inputs(encoded))
+    plain, same = seal_key(read_inputs(key)), seal_key(read_inputs(encoded, **{"api-endpoint": "http://127.0.0.1:9"}))
     other = seal_key(read_inputs(service_account(private_key=other_key())))
     own = seal_key(keyless(server, **{"state-key": "x" * 20}))
     assert plain == same

@@ -30,11 +30,13 @@ from tests.support.recording_context import RecordingContext
 from uploader import hosts
 from uploader.auth import credential_source
 from uploader.auth import google as google_auth
+from uploader.auth.destinations import Destinations
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.auth.oidc import JobToken
 from uploader.clock import Clock
 from uploader.errors import InputError, Problems, UploaderError
 from uploader.files.artifacts import Artifact
+from uploader.files.workspace import ANYWHERE
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Headers, Request, Response
 from uploader.inputs import Inputs, Platform, reader
@@ -131,7 +133,7 @@ def credentials_given(data: bytes) -> None:
             for field in ("private_key", "refresh_token", "client_secret"):
                 value = source.info.get(field)
                 assert not value or any(value in secret or secret in value for secret in source.secrets)
-            google_auth.credentials(source, ["scope"], "", None)
+            google_auth.credentials(source, ["scope"], "", None, ANYWHERE)
 
 
 @cache
@@ -146,10 +148,15 @@ def damaged_keys(data: bytes) -> None:
     at, others = int.from_bytes(data[1:3], "big") % len(whole), data[3:]
     body = base64.b64encode(whole[:at] + others + whole[at + len(others) :]).decode()
     pem = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
-    info = {"type": "service_account", "client_email": "a@b", "private_key": pem, "token_uri": "https://token.example"}
+    info = {
+        "type": "service_account",
+        "client_email": "a@b",
+        "private_key": pem,
+        "token_uri": "https://oauth2.googleapis.com/token",
+    }
     with suppress(InputError):
         source = credential_source.parse(Inputs(credentials=json.dumps(info)))
-        signature = google_auth.credentials(source, ["scope"], "", None).sign_bytes(b"signed")
+        signature = google_auth.credentials(source, ["scope"], "", None, ANYWHERE).sign_bytes(b"signed")
         _public_key().verify(signature, b"signed", PKCS1v15(), SHA256())
 
 
@@ -177,19 +184,23 @@ def token_answers(data: bytes) -> None:
     status = 200 if data[:1] == b"{" else 100 + 2 * data[0] if data else 500
     response = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
     secrets: list[str] = []
-    request = TokenRequest(OneAnswer(response), secrets.append)
     for info in _LOGINS:
         source = credential_source.parse(Inputs(credentials=json.dumps(info)))
+        request = TokenRequest(OneAnswer(response), secrets.append, google_auth.destinations(source, Inputs()))
         with suppress(UploaderError, Unavailable):
-            token, lifetime = google_auth.fetch(google_auth.credentials(source, ["scope"], "", None), request)
+            token, lifetime = google_auth.fetch(google_auth.credentials(source, ["scope"], "", None, ANYWHERE), request)
             assert google_auth.BEARER.fullmatch(token)
             assert lifetime > 0
             assert token in secrets
+    supplier = JobToken(_KEYLESS)
+    request = TokenRequest(OneAnswer(response), secrets.append, Destinations.of([supplier.url]))
     with suppress(UploaderError, Unavailable):
-        assert JobToken(_KEYLESS).get_subject_token(None, request)
+        assert supplier.get_subject_token(None, request)
 
 
-_KEYLESS = Inputs(platform=Platform(oidc_request_url="https://token.example", oidc_request_token="bearer"))
+_KEYLESS = Inputs(
+    platform=Platform(oidc_request_url="https://x.actions.githubusercontent.com/token", oidc_request_token="bearer")
+)
 _LOGINS = (
     {"type": "authorized_user", "client_id": "id", "client_secret": "secret-of-it", "refresh_token": "refresh-token"},
     {
@@ -197,8 +208,8 @@ _LOGINS = (
         "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/ci/providers/p",
         "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
         "token_url": "https://sts.googleapis.com/v1/token",
-        "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b:generateAccessToken",
-        "credential_source": {"url": "https://token.example", "format": {"type": "text"}},
+        "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b.iam:generateAccessToken",
+        "credential_source": {"url": "https://x.actions.githubusercontent.com/token", "format": {"type": "text"}},
     },
 )
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.raw_server import Handler, read_head, read_request, reset, serving
 from tests.support.raw_server import response as answer
+from uploader.auth.destinations import Destinations
 from uploader.auth.google import TokenRequest, Unavailable
 from uploader.errors import CredentialsError, InputError, ServiceError
 from uploader.http.client import HttpClient, Timeouts
@@ -63,9 +64,9 @@ def saying(said: bytes) -> Handler:
     return serve
 
 
-def token_request() -> TokenRequest:
-    """What a login sends its requests with."""
-    return TokenRequest(HttpClient(), on_secret=lambda _: None)
+def token_request(url: str) -> TokenRequest:
+    """What a login that may ask this URL sends its requests with."""
+    return TokenRequest(HttpClient(), on_secret=lambda _: None, destinations=Destinations.of([url]))
 
 
 @pytest.mark.parametrize("size", [0, 600_000])
@@ -310,7 +311,7 @@ def test_a_client_certificate_that_is_missing_is_named(context: ssl.SSLContext, 
     """A login that names a file which is not there fails at once, and not as a broken connection."""
     gone = str(tmp_path / "gone.pem")
     with serving(lambda _: None, tls=context) as url, pytest.raises(CredentialsError, match="client certificate"):
-        token_request()(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
+        token_request(url)(url, method="POST", body=b"grant_type=x", cert=(gone, gone))
 
 
 @pytest.mark.parametrize("drip", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
@@ -326,7 +327,7 @@ def test_a_token_endpoint_that_drips_has_an_end_too(drip: bytes) -> None:
 
     began = time.monotonic()
     with serving(serve) as url, pytest.raises(Unavailable):
-        token_request()(url, method="POST", body=b"grant_type=x", timeout=0.5)
+        token_request(url)(url, method="POST", body=b"grant_type=x", timeout=0.5)
     assert time.monotonic() - began < 1.5
 
 
@@ -362,7 +363,7 @@ def test_interim_answers_without_end_are_no_answer(first: bytes, again: bytes, s
 def test_a_login_reads_over_them_too() -> None:
     """A token endpoint may give hints as well."""
     with serving(saying(CONTINUE + HINTS + answer(200, b'{"access_token": "a"}'))) as url:
-        got = token_request()(url, method="POST", body=b"grant_type=x")
+        got = token_request(url)(url, method="POST", body=b"grant_type=x")
     assert (got.status, got.data) == (200, b'{"access_token": "a"}')
 
 

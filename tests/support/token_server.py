@@ -202,6 +202,9 @@ def running(certificate: Path | None = None) -> Iterator[TokenServer]:
         def do_GET(self) -> None:
             self.do_POST()
 
+        def do_PUT(self) -> None:
+            self.do_POST()
+
         def _give(self, response: Ordered) -> None:
             if not response.status:
                 self.close_connection = True

@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
+from uploader.auth.destinations import TOKEN_URIS, Rules, principal
+from uploader.auth.token_source import wrong_source
 from uploader.errors import InputError, Problem
-from uploader.files.workspace import GCLOUD, path_hint, printable, reason
-from uploader.hosts import is_google, is_metadata_server, is_secure, on_loopback
+from uploader.files.workspace import Access, Workspace, below, gcloud_logins, path_hint, printable, reason
+from uploader.hosts import is_google_metadata, is_secure
+from uploader.inputs.platform import Platform
 from uploader.inputs.table import LoginInputs
 
 SERVICE_ACCOUNT, USER = "service_account", "authorized_user"
 EXTERNAL, EXTERNAL_USER = "external_account", "external_account_authorized_user"
 IMPERSONATED = "impersonated_service_account"
 KEYLESS, DEFAULT = "keyless", "default"
-AWS = "urn:ietf:params:aws:token-type:aws4_request"
 IMPERSONATION = "service_account_impersonation_url"
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     SERVICE_ACCOUNT: ("client_email", "private_key", "token_uri"),
@@ -39,11 +42,29 @@ NO_CREDENTIALS = {**dict.fromkeys(("installed", "web"), "an OAuth client file"),
 SECRET_FIELDS = ("private_key", "client_secret", "refresh_token")
 MAX_FILE = 1 << 20  # bytes; a real configuration has a few thousand
 ACCEPTED = "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, or a path."
-PRINCIPAL = re.compile(r"/serviceAccounts/([^/:?#\s]+):generateAccessToken$")
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
 # A text that is surely a path and no secret: it ends as such files do, or names folders without a capital.
 PATH = re.compile(r"[\w @+.:~/\\-]{1,200}\.(?:json|txt|key|b64|base64)|(?:~|\.\.?)?(?:/[a-z0-9._-]{1,64}){2,}")
 RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendix A.1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a configuration is checked against: where requests may go, which files may be read, what is run.
+
+    `commands` says whether it may name a command: it is the workflow's own, or no file of the workspace.
+    """
+
+    rules: Rules
+    access: Access
+    platform: Platform
+    commands: bool = False
+
+    @classmethod
+    def of(cls, inputs: LoginInputs) -> Setting:
+        """The setting of this run."""
+        rules = Rules(inputs.api_endpoint, inputs.platform.server_url)
+        return cls(rules, Access(Workspace.of_login(inputs), "credentials"), inputs.platform)
 
 
 @dataclass(frozen=True)
@@ -69,15 +90,15 @@ def parse(inputs: LoginInputs) -> CredentialSource:
     """
     if problems := tuple(_contradictions(inputs)):
         raise InputError(*problems)
-    workspace = inputs.platform.workspace
+    setting = Setting.of(inputs)
     if inputs.workload_identity_provider:
         source = _keyless(inputs)
     elif inputs.credentials:
-        source = _configured("credentials", inputs.credentials, workspace)
+        source = _configured("credentials", inputs.credentials, setting)
     elif variable := inputs.platform.google_application_credentials:
-        source = _configured("GOOGLE_APPLICATION_CREDENTIALS", variable, workspace)
+        source = _configured("GOOGLE_APPLICATION_CREDENTIALS", variable, setting)
     else:
-        source = _machine()
+        source = _machine(setting)
     if inputs.impersonate_user and source.kind != SERVICE_ACCOUNT and not source.info.get(IMPERSONATION):
         what = "acting for a user requires a service account, and these credentials are not for one."
         accepted = "a service-account key, or a keyless login with `service-account`."
@@ -97,13 +118,27 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
         yield Problem("service-account", "not given.", "the e-mail address of the account to act as.")
 
 
-def _machine() -> CredentialSource:
-    """The user's gcloud login, held to the same checks as any other; else what google-auth finds by itself."""
+def _machine(setting: Setting) -> CredentialSource:
+    """The user's gcloud login, held to the same checks as any other; else what the metadata server hands out."""
     name = "application default credentials"
-    with suppress(RuntimeError, OSError):  # a container's user may have no home
-        if Path(GCLOUD).expanduser().is_file():
-            return _configured(name, GCLOUD, Path())
+    for path in gcloud_logins(setting.platform):
+        with suppress(RuntimeError, OSError):  # a container's user may have no home
+            if Path(path).expanduser().is_file():
+                return _configured(name, path, setting)
+    if problems := tuple(_wrong_metadata(setting)):
+        raise InputError(*problems)
     return CredentialSource(DEFAULT, name, "the machine")
+
+
+def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
+    """Variables that would make another host the metadata server, which hands out tokens and is believed."""
+    accepted = "`metadata.google.internal` or `169.254.169.254`, or no such variable."
+    for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
+        url = f"http://{setting.platform.google_auth.get(name) or '169.254.169.254'}/"
+        if not (urlsplit(url).path == "/" and (is_google_metadata(url) or setting.rules.local(url))):
+            yield Problem(name, "names another host than Google's metadata server.", accepted)
+    if setting.platform.google_auth.get("GCE_METADATA_MTLS_MODE", "none").lower() != "none":
+        yield Problem("GCE_METADATA_MTLS_MODE", "is not supported.", "`none`, or no such variable.")
 
 
 def _keyless(inputs: LoginInputs) -> CredentialSource:
@@ -120,10 +155,15 @@ def _keyless(inputs: LoginInputs) -> CredentialSource:
     return CredentialSource(KEYLESS, account or provider, "workload-identity-provider", info)
 
 
-def _configured(origin: str, given: str, workspace: Path) -> CredentialSource:
+def _configured(origin: str, given: str, setting: Setting) -> CredentialSource:
     """JSON, base64 of JSON, or the path of a file that holds one of the two."""
     plain = _unwrapped(given)
-    text, what = _read(given, workspace) if plain is None else (plain, "")
+    if plain is None:
+        text, what, inside = _read(given, setting.platform.workspace)
+        setting = replace(setting, commands=not inside)
+    else:
+        text, what = plain, ""
+        setting = replace(setting, commands=origin == "credentials")
     value: object = None
     if text is not None:
         try:
@@ -132,7 +172,7 @@ def _configured(origin: str, given: str, workspace: Path) -> CredentialSource:
             what = "JSON, but not an object."
         except (ValueError, RecursionError):
             what = "JSON that is cut off or damaged."
-    info, problems = _checked(value) if isinstance(value, dict) else ({}, [what])
+    info, problems = _checked(value, setting) if isinstance(value, dict) else ({}, [what])
     if text is None or problems:
         raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in problems))
     secrets = dict.fromkeys([*_named_secrets(info), *_whole(text, given), json.dumps(info, separators=(",", ":"))])
@@ -154,25 +194,33 @@ def _unwrapped(given: str) -> str | None:
     return text if text.startswith("{") else None
 
 
-def _read(given: str, workspace: Path) -> tuple[str | None, str]:
-    """The JSON text in a file, or what is wrong. An exception would remember what it read, so none is raised."""
+def _read(given: str, workspace: Path) -> tuple[str | None, str, bool]:
+    """The JSON text in a file, or what is wrong, and whether the file is in the workspace, or a link there names it.
+
+    An exception would remember what it read, so none is raised.
+    """
     if "PRIVATE KEY" in given:
-        return None, "a private key by itself; the whole JSON file around it is needed."
+        return None, "a private key by itself; the whole JSON file around it is needed.", True
+    inside = True
     try:
-        with (workspace / Path(given).expanduser()).open("rb") as file:
+        path = workspace / Path(given).expanduser()
+        with path.open("rb") as file:
             content = file.read(MAX_FILE + 1)
+        root = below(os.path.realpath(workspace))
+        named = below(os.path.realpath(path.parent)) + path.name
+        inside = named.startswith(root) or os.path.realpath(path).startswith(root)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a user without a home
         if not PATH.fullmatch(given):
-            return None, "neither JSON, nor base64 of JSON, nor a file that exists."
+            return None, "neither JSON, nor base64 of JSON, nor a file that exists.", True
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-            return None, f"`{given}` can't be read: {reason(error)}."
+            return None, f"`{given}` can't be read: {reason(error)}.", True
         where = "" if given.startswith(("/", "~")) else f" in {printable(str(workspace))}"
-        return None, f"there is no file `{given}`{where}.{printable(path_hint(given, workspace))}"
+        return None, f"there is no file `{given}`{where}.{printable(path_hint(given, workspace))}", True
     text = _unwrapped(content.decode("utf-8-sig", "replace")) if len(content) <= MAX_FILE else None
-    return text, "the file holds neither JSON nor base64 of JSON."
+    return text, "the file holds neither JSON nor base64 of JSON.", inside
 
 
-def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, Any], list[str]]:
+def _checked(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> tuple[dict[str, Any], list[str]]:
     """The configuration with its key repaired and its source checked too, and everything that is wrong with it."""
     kind = str(info.get("type"))
     if kind not in REQUIRED or (nested and kind == IMPERSONATED):
@@ -184,7 +232,7 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
     if absent := [f"`{name}`" for name in REQUIRED[kind] if not _is_text(info.get(name))]:
         fields = f"field{'s' * (len(absent) > 1)} {', '.join(absent)} of this `{kind}` configuration"
         problems.append(f"the {fields} must be present, as text.")
-    problems += _wrong_urls(info)
+    problems += _wrong_urls(info, setting.rules)
     if info.get("universe_domain") not in (None, "googleapis.com"):
         problems.append("the field `universe_domain` names an unsupported universe; only googleapis.com is supported.")
     if kind == SERVICE_ACCOUNT and _is_text(info.get("private_key")):
@@ -198,37 +246,41 @@ def _checked(info: dict[str, Any], *, nested: bool = False) -> tuple[dict[str, A
     if name and not (isinstance(source, dict) and source):
         problems.append(f"the field `{name}` must be an object that says where the token comes from.")
     elif kind == EXTERNAL:
-        problems += _wrong_urls(source, f" of `{name}`")
-        if (file := Path(str(source.get("file")))).exists() and not file.is_file():  # google-auth reads it to its end
-            problems.append(f"the `file` of `{name}` is not a regular file.")
+        problems += wrong_source(info, setting.rules, setting.access, setting.platform, commands=setting.commands)
     elif kind == IMPERSONATED:
-        source, complaints = _checked(source, nested=True)
+        source, complaints = _checked(source, setting, nested=True)
         info = {**info, name: source}
         problems += [f"in `{name}`: {complaint}" for complaint in complaints]
     return info, problems
 
 
-def _wrong_urls(info: Mapping[str, Any], where: str = "") -> Iterator[str]:
-    """What is wrong with the URLs of a configuration, or of its credential source `where` it stands.
-
-    A user's own token_uri may be any https host; federation is configured by others, so its secrets go to Google.
-    """
+def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
+    """What is wrong with the URLs of a configuration: those that are asked are Google's own, others at least https."""
     for name, url in info.items():
-        if url is None or not (name.endswith(("_url", "_uri")) or name == "url"):
+        if url is None or not name.endswith(("_url", "_uri")):
             continue
         text = url if isinstance(url, str) else ""
-        if name in ("token_url", IMPERSONATION):
-            if not (is_google(text) or on_loopback(text)):
-                yield f"the URL in `{name}` must be https on a googleapis.com host, or a loopback address."
-        elif not (is_secure(text) or (where and is_metadata_server(text))):
-            yield f"the URL in `{name}`{where} must be https, or http on loopback{where and ' or a metadata server'}."
-    if _is_text(info.get(IMPERSONATION)) and not principal(info[IMPERSONATION]):
-        yield f"the URL in `{IMPERSONATION}` must end with `/serviceAccounts/ACCOUNT:generateAccessToken`."
-
-
-def principal(url: str) -> str:
-    """The service account in an impersonation URL, empty when there is none."""
-    return found[1] if (found := PRINCIPAL.search(url)) else ""
+        if name == "token_url":
+            if not rules.token_url(text):
+                yield (
+                    "the URL in `token_url` must be Google's security token service, "
+                    "`https://sts.googleapis.com/v1/token`, or its regional, mutual TLS or private form; on "
+                    "loopback only with `api-endpoint` there."
+                )
+        elif name == "token_uri":
+            if not rules.token_uri(text):
+                yield (
+                    f"the URL in `token_uri` must be Google's, `{TOKEN_URIS[0]}`; on loopback or at another host only "
+                    "with `api-endpoint` there."
+                )
+        elif name == IMPERSONATION:
+            if not rules.impersonation(text):
+                yield (
+                    f"the URL in `{IMPERSONATION}` must be `https://iamcredentials.googleapis.com/v1/projects/-/"
+                    "serviceAccounts/ACCOUNT:generateAccessToken`; loopback only with `api-endpoint` there."
+                )
+        elif not is_secure(text):
+            yield f"the URL in `{name}` must be https, or http on loopback."
 
 
 def _repaired(text: str) -> tuple[str, str]:

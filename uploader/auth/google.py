@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,16 +19,24 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import google.auth
 from cryptography.exceptions import UnsupportedAlgorithm
-from google.auth import aws, external_account_authorized_user, identity_pool, impersonated_credentials, pluggable
+from google.auth import (
+    aws,
+    compute_engine,
+    external_account_authorized_user,
+    identity_pool,
+    impersonated_credentials,
+    pluggable,
+)
 from google.auth.exceptions import GoogleAuthError
 from google.auth.transport import Request as GoogleAuthRequest
 from google.oauth2 import credentials as user_credentials
 from google.oauth2 import service_account
 
 from uploader.auth import credential_source as configuration
+from uploader.auth.destinations import AWS_PATHS, GOOGLE_TOKEN_URI, IAM, METADATA, Destinations, principal
 from uploader.auth.oidc import JobToken
+from uploader.auth.token_source import AWS, TokenFile
 from uploader.errors import (
     CredentialsError,
     InputError,
@@ -39,6 +46,7 @@ from uploader.errors import (
     UntrustedHost,
     UploaderError,
 )
+from uploader.files.workspace import Access, Workspace
 from uploader.hosts import is_google, on_loopback
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response, TransportError
@@ -58,7 +66,7 @@ SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_se
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
 # What google-auth raises on a damaged configuration, an unreadable file or a strange response.
 _USUAL = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, OSError)
-RAISED = (GoogleAuthError, UnsupportedAlgorithm, *_USUAL)
+RAISED = (GoogleAuthError, UnsupportedAlgorithm, subprocess.SubprocessError, *_USUAL)
 HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
 _ENTRIES = Path(__file__).with_name("login_errors.txt").read_text(encoding="utf-8").strip().split("\n\n")[1:]
@@ -80,12 +88,16 @@ class Unavailable(Exception):
 class TokenRequest(GoogleAuthRequest):
     """google-auth's transport over the program's own. Raises `Unavailable` and `UploaderError`, nothing else.
 
+    `destinations` are the only addresses that are asked: those that the checked configuration names.
     `root` replaces the hosts of googleapis.com: a keyless login with a loopback endpoint goes there as a whole.
     `responded` is the host of the last response that was handed on, empty before the first one.
     """
 
-    def __init__(self, client: HttpClient, on_secret: Callable[[str], object], root: str = "") -> None:
+    def __init__(
+        self, client: HttpClient, on_secret: Callable[[str], object], destinations: Destinations, root: str = ""
+    ) -> None:
         self._client = client
+        self._destinations = destinations
         self._on_secret = on_secret
         self._root = root
         self._redactor = Redactor()
@@ -95,6 +107,12 @@ class TokenRequest(GoogleAuthRequest):
         self, url: str, method: str = "GET", body: Any = None, headers: Any = None, timeout: Any = None, **options: Any
     ) -> Any:
         """Sends one request. `timeout` can only shorten ours; the option `cert` is a client certificate and its key."""
+        if not self._destinations.allow(url):
+            raise CredentialsError(
+                f"The login would ask {urlsplit(url).hostname or 'an address'}, which the checked credential "
+                "configuration does not name; nothing was sent there.",
+                hint="Check the credential configuration, and the variables that an earlier step has set.",
+            )
         body, headers = body or b"", headers or {}
         cert = options.get("cert")
         self._mask(value.partition(" ")[2] for name, value in headers.items() if name.lower() == "authorization")
@@ -147,22 +165,24 @@ def refused(host: str, error: google_error.GoogleError, message: str) -> Credent
     return CredentialsError(what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code)
 
 
-def credentials(source: configuration.CredentialSource, scopes: Sequence[str], subject: str, supplier: Any) -> Any:
+def credentials(
+    source: configuration.CredentialSource, scopes: Sequence[str], subject: str, supplier: Any, access: Access
+) -> Any:
     """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
     try:
-        return _credentials(source.info, list(scopes), subject or None, supplier)
+        return _credentials(source.info, list(scopes), subject or None, supplier, access)
     except RAISED:
         what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
     raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
 
 
-def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any) -> Any:
+def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any, access: Access) -> Any:
     kind = info.get("type")
     if kind == configuration.SERVICE_ACCOUNT:
         return service_account.Credentials.from_service_account_info(info, scopes=scopes, subject=subject)
     if kind == configuration.USER:  # google-auth's own reader ignores a `token_uri`; the refresh token has its scopes
         fields = {name: info[name] for name in ("refresh_token", "client_id", "client_secret")}
-        token_uri = info.get("token_uri") or "https://oauth2.googleapis.com/token"
+        token_uri = info.get("token_uri") or GOOGLE_TOKEN_URI
         return user_credentials.Credentials(None, token_uri=token_uri, **fields)
     if kind == configuration.EXTERNAL_USER:
         return external_account_authorized_user.Credentials.from_info(info)
@@ -170,8 +190,8 @@ def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None
         alone = {name: value for name, value in info.items() if name != configuration.IMPERSONATION}
         url = info[configuration.IMPERSONATION]
         return impersonated_credentials.Credentials(
-            source_credentials=_credentials(info.get("source_credentials", alone), scopes, None, supplier),
-            target_principal=configuration.principal(url),
+            source_credentials=_credentials(info.get("source_credentials", alone), scopes, None, supplier, access),
+            target_principal=principal(url),
             target_scopes=scopes,
             delegates=info.get("delegates"),
             subject=subject,
@@ -179,18 +199,66 @@ def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None
         )
     if supplier:
         return identity_pool.Credentials.from_info(info, scopes=scopes, subject_token_supplier=supplier)
-    if info["subject_token_type"] == configuration.AWS:
+    if info["subject_token_type"] == AWS:
         return aws.Credentials.from_info(info, scopes=scopes)
+    if "file" in info["credential_source"]:
+        token = TokenFile(info["credential_source"], access)
+        without = {name: value for name, value in info.items() if name != "credential_source"}
+        return identity_pool.Credentials.from_info(without, scopes=scopes, subject_token_supplier=token)
     # google-auth runs a command only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES allows it.
     module = pluggable if "executable" in info["credential_source"] else identity_pool
     return module.Credentials.from_info(info, scopes=scopes)
 
 
-def application_default(scopes: Sequence[str], request: TokenRequest) -> Any:
-    """A gcloud login elsewhere than usual, or a metadata server's, which is asked once. Raises CredentialsError."""
-    with suppress(Unavailable, UploaderError, *RAISED), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return google.auth.default(scopes=list(scopes), request=request)[0]
+def destinations(
+    source: configuration.CredentialSource, inputs: LoginInputs, supplier: JobToken | None = None
+) -> Destinations:
+    """Every address that this login may ask, from the configuration that was checked."""
+    if source.kind == configuration.DEFAULT:
+        ping, root = _metadata_server(inputs)
+        return Destinations.of([ping], below=[root])
+    urls, below = _asked(source.info)
+    if supplier and supplier.url:
+        urls.append(supplier.url)
+    if inputs.impersonate_user:
+        account = principal(source.info.get(configuration.IMPERSONATION) or "")
+        urls += [f"{IAM}/{account}:signJwt", GOOGLE_TOKEN_URI]
+    return Destinations.of(urls, below)
+
+
+def _asked(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The URLs that a configuration has google-auth ask, and those below which it asks."""
+    urls = [str(info[name]) for name in ("token_url", "token_uri", configuration.IMPERSONATION) if info.get(name)]
+    below: list[str] = []
+    if info.get("type") == configuration.USER and not info.get("token_uri"):
+        urls.append(GOOGLE_TOKEN_URI)
+    source = info.get("credential_source") or {}
+    urls += [str(source[name]) for name in AWS_PATHS if source.get(name)]
+    if info.get("subject_token_type") == AWS and source.get("url"):
+        below.append(f"{source['url']}/")  # followed by the name of the machine's role
+    if nested := info.get("source_credentials"):
+        more_urls, more_below = _asked(nested)
+        urls, below = urls + more_urls, below + more_below
+    return urls, below
+
+
+def _metadata_server(inputs: LoginInputs) -> tuple[str, str]:
+    """The address that tells whether this is a machine of Google's, and the root of what is asked then."""
+    variables = inputs.platform.google_auth
+    ip = variables.get("GCE_METADATA_IP") or "169.254.169.254"
+    host = variables.get("GCE_METADATA_HOST") or variables.get("GCE_METADATA_ROOT") or "metadata.google.internal"
+    return f"http://{ip}", f"http://{host}{METADATA}"
+
+
+def application_default(scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs) -> Any:
+    """A login by the metadata server, which is asked once and briefly. Raises CredentialsError."""
+    try:
+        if inputs.platform.google_auth.get("NO_GCE_CHECK") != "true":
+            response = request(_metadata_server(inputs)[0], headers={"Metadata-Flavor": "Google"}, timeout=3.0)
+            if response.headers.get("Metadata-Flavor") == "Google":
+                return compute_engine.Credentials(scopes=list(scopes), universe_domain="googleapis.com")
+    except (Unavailable, UploaderError):
+        pass  # nobody answers there, or somebody else
     raise CredentialsError(
         "There are no credentials.",
         cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has none of its own. "
@@ -213,6 +281,7 @@ def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
     except RAISED as caught:  # what Python itself says of a response may hold a part of it
         said = str(caught.args[0]) if isinstance(caught, GoogleAuthError) and caught.args else ""
         said = caught.strerror or "" if isinstance(caught, OSError) else said
+        said = _without_output(said, caught)
     if request.responded:  # a failure after a response is the response's; one before any is this machine's
         what = f"{request.responded} answered a token request with something other than a token."
         raise ProtocolError(what, hint=HINT)
@@ -223,6 +292,17 @@ def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
         hint="Check `credential_source`, and that its file or command is reachable from here.",
         code="no-token-source",
     )
+
+
+def _without_output(said: str, caught: BaseException) -> str:
+    """The same words without what a command printed, which may be a secret."""
+    if isinstance(caught, subprocess.TimeoutExpired):
+        return "the command in `credential_source` took too long"
+    if code := re.match(r"Executable exited with non-zero return code (-?\d+)", said):
+        return f"the command in `credential_source` ended with exit code {code[1]}; what it printed is not repeated"
+    if said.startswith("Executable returned"):
+        return "the command in `credential_source` brought no token; what it printed is not repeated"
+    return said
 
 
 class Login:
@@ -250,11 +330,13 @@ class Login:
         # On a loopback endpoint the token exchange and the impersonation of a federated login go there too.
         federated = source.kind in (configuration.KEYLESS, configuration.EXTERNAL)
         root = inputs.api_endpoint if federated and on_loopback(inputs.api_endpoint) else ""
-        self._request = TokenRequest(client, on_secret, root)
+        self._inputs = inputs
+        supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
+        self._request = TokenRequest(client, on_secret, destinations(source, inputs, supplier), root)
         self._credential: Any = None  # the machine's own is looked for when the first token is needed
         if source.kind != configuration.DEFAULT:
-            supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
-            self._credential = credentials(source, scopes, inputs.impersonate_user, supplier)
+            access = Access(Workspace.of_login(inputs), source.origin)
+            self._credential = credentials(source, scopes, inputs.impersonate_user, supplier, access)
         self._lock = threading.Lock()
         self._token = ""
         self._failure: UploaderError | None = None  # of the first token: then nobody asks or waits again
@@ -293,7 +375,7 @@ class Login:
             self._policy.cancellation.check()
             began = clock.monotonic()
             try:
-                self._credential = self._credential or application_default(self._scopes, self._request)
+                self._credential = self._credential or application_default(self._scopes, self._request, self._inputs)
                 self._token, self._lifetime = fetch(self._credential, self._request)
             except Unavailable as caught:
                 failure = caught

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from google.auth.identity_pool import SubjectTokenSupplier
 
 from uploader.errors import CredentialsError, ProtocolError
-from uploader.hosts import is_secure
+from uploader.hosts import is_github_oidc, on_loopback
 from uploader.http.messages import Response
 from uploader.inputs.platform import ID_TOKEN, Kind
 from uploader.inputs.table import LoginInputs
@@ -47,14 +47,30 @@ class JobToken(SubjectTokenSupplier):
         self._bearer = platform.oidc_request_token
         self._url = platform.oidc_request_url if self._bearer else ""
         self._given = "" if self._url else platform.id_token
-        if self._url and not is_secure(self._url):
-            raise CredentialsError("ACTIONS_ID_TOKEN_REQUEST_URL is neither https nor on loopback.", hint=GITHUB_HINT)
+        if self._url and not self._is_issuer(inputs):
+            raise CredentialsError(
+                "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below actions.githubusercontent.com or ghe.com, "
+                "nor on this job's own server (GITHUB_SERVER_URL).",
+                cause="An earlier step or job has set this variable.",
+                hint=GITHUB_HINT,
+            )
         if self._url:
             audience = quote(f"{AUDIENCE}{inputs.workload_identity_provider}", safe="")
             self._url += f"{'&' if '?' in self._url else '?'}audience={audience}"
         elif not self._given:
             what, why, hint = NO_TOKEN[platform.kind]
             raise CredentialsError(what, cause=why, hint=hint, code="no-id-token")
+
+    def _is_issuer(self, inputs: LoginInputs) -> bool:
+        """Whether the request for a token goes to the CI system, or stays on this machine as the endpoint does."""
+        if on_loopback(self._url):
+            return on_loopback(inputs.api_endpoint)
+        return is_github_oidc(self._url, inputs.platform.server_url)
+
+    @property
+    def url(self) -> str:
+        """What is asked for the token; empty where the environment holds it."""
+        return self._url
 
     def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
         """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its response holds none."""

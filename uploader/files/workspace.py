@@ -4,7 +4,8 @@ Whoever may commit to the workspace chooses what its links point at, so the rule
 opened, never for the name that led there:
 
 - never, whatever is allowed: a credential that the run knows (by its inode, so under another name or a hard link too),
-  `gha-creds-*.json`, anything in `.git` or `.ssh` or named `.env*`, and the kernel's own files in `/proc`;
+  `gha-creds-*.json`, anything in `.git` or `.ssh` or named `.env*`, and the kernel's own files in
+  `/proc` and `/sys`;
 - a key, a keystore or another credential, told by its content, only where it is named itself and with
   `allow-credential-files`; what comes through a pipe can't be looked at before it is sent;
 - outside the workspace only with `allow-outside-workspace`;
@@ -28,21 +29,28 @@ from pathlib import Path
 from uploader.errors import InputError, Problem
 from uploader.files.credential_files import LFS_POINTER, is_lfs_pointer, kind_of_file
 from uploader.inputs import Inputs
+from uploader.inputs.platform import Platform
+from uploader.inputs.table import LoginInputs
 
 _LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
 GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"
-_NEVER = "is never uploaded: nothing in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
+_NEVER = "is never uploaded: nothing in `.git`, `.ssh`, `/proc` or `/sys`, or named `.env*`, is"
 _OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
 _CREDENTIAL_BY_NAME = ", which is only uploaded with `allow-credential-files: true`"
 _CREDENTIAL_BY_PATTERN = " and is never uploaded because a pattern or a folder brings it along: keep it out of there"
-_NOT_WRITTEN = "is never written: nothing with credentials, in `.git`, `.ssh` or `/proc`, or named `.env*`, is"
+_NOT_WRITTEN = "is never written: nothing with credentials, in `.git`, `.ssh`, `/proc` or `/sys`, or named `.env*`, is"
+_KERNEL = ("/proc/", "/sys/")
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # a pipe without a writer may not hold the run
 
 
 class NotOpened(Exception):
     """Why a file is not opened; the text continues a sentence that begins with its name, without a full stop."""
+
+
+class Forbidden(NotOpened):
+    """The same where a rule of the workspace says no, and not the file itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +70,19 @@ class Workspace:
     @classmethod
     def of(cls, inputs: Inputs) -> Workspace:
         """The workspace that the inputs describe, with every credential file that they name."""
-        root = inputs.platform.workspace
-        credentials = list(inputs.credential_files)
-        for text in (inputs.credentials, inputs.platform.google_application_credentials, GCLOUD):
-            with suppress(RuntimeError):  # a container's user may have no home
-                if os.path.lexists(path := root / Path(text).expanduser()):  # else it may be the key itself
-                    credentials.append(path)
         return cls(
-            root,
+            inputs.platform.workspace,
             inputs.allow_outside_workspace,
             inputs.allow_symlinks,
             inputs.allow_credential_files,
-            credentials,
+            [*inputs.credential_files, *_login_files(inputs)],
             inputs.platform.temp,
         )
+
+    @classmethod
+    def of_login(cls, inputs: LoginInputs) -> Workspace:
+        """The rules for what a credential configuration names: mostly outside the workspace, never a credential."""
+        return cls(inputs.platform.workspace, allow_outside=True, credentials=_login_files(inputs))
 
     def access(self, input_name: str = "files", folder: str | None = None, *, named: bool = True) -> Access:
         """What one input may open; `folder` is the one beyond which its links may not lead, None for no such bound.
@@ -96,7 +103,7 @@ class Workspace:
             return LOGIN_FILE
         if real in self._secrets or _inode(status) in self._secrets:
             return _CREDENTIALS
-        if any(part in {".git", ".ssh"} or part.startswith(".env") for part in names) or real.startswith("/proc/"):
+        if any(part in {".git", ".ssh"} or part.startswith(".env") for part in names) or real.startswith(_KERNEL):
             return _NEVER
         if not (inside or self.allow_outside):
             return _OUTSIDE
@@ -160,7 +167,7 @@ class Access:
             status = os.fstat(file.fileno())
             _check_kind(status, pipe=pipe)
             if objection := self.workspace.objection(_real_path(file.fileno(), path, status), status, self.folder):
-                raise NotOpened(objection)
+                raise Forbidden(objection)
             if stat.S_ISREG(status.st_mode) and (objection := self.objection_to_content(file)):
                 raise NotOpened(objection)
             stack.pop_all()
@@ -198,6 +205,24 @@ class Access:
             return self.workspace.objection(os.path.realpath(folder), folder.stat(), self.folder)
         except (OSError, ValueError) as error:
             return f"can't be read: {reason(error)}"
+
+
+def _login_files(inputs: LoginInputs | Inputs) -> list[Path]:
+    """The files that the login may come from, as far as they are there."""
+    root = inputs.platform.workspace
+    found = []
+    for text in (inputs.credentials, inputs.platform.google_application_credentials, *gcloud_logins(inputs.platform)):
+        with suppress(RuntimeError):  # a container's user may have no home
+            path = root / Path(text).expanduser()
+            if os.path.lexists(path):  # else it may be the key itself
+                found.append(path)
+    return found
+
+
+def gcloud_logins(platform: Platform) -> list[str]:
+    """Where the user's gcloud login is: in CLOUDSDK_CONFIG where that is set, else below the home."""
+    folder = platform.google_auth.get("CLOUDSDK_CONFIG", "")
+    return [f"{folder}/{Path(GCLOUD).name}", GCLOUD] if folder else [GCLOUD]
 
 
 ANYWHERE = Access(Workspace(Path("/")))  # for what the program made itself

@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
+# What google-auth reads in the environment by itself and what decides where a login goes; checked before it is used.
+GOOGLE_AUTH = (
+    "AWS_DEFAULT_REGION",
+    "AWS_REGION",
+    "CLOUDSDK_CONFIG",
+    "CLOUDSDK_CONTEXT_AWARE_CERTIFICATE_CONFIG_FILE_PATH",
+    "GCE_METADATA_HOST",
+    "GCE_METADATA_IP",
+    "GCE_METADATA_MTLS_MODE",
+    "GCE_METADATA_ROOT",
+    "GOOGLE_API_CERTIFICATE_CONFIG",
+    "NO_GCE_CHECK",
+)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after each boot; containers share it
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
@@ -65,7 +78,7 @@ class Platform:
     `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `color` is
     false where somebody asked for a log without colours. `takes_masks` tells whether the runner keeps `::add-mask::`
     lines out of the log: anywhere else such a line shows the secret. `doubt` says that the variables of several
-    systems are set; it is empty where they are not.
+    systems are set; it is empty where they are not. `google_auth` holds what is set of `GOOGLE_AUTH`.
     """
 
     kind: Kind = "console"
@@ -86,6 +99,8 @@ class Platform:
     oidc_request_token: str = ""
     id_token: str = ""
     google_application_credentials: str = ""
+    google_auth: Mapping[str, str] = field(default_factory=dict)
+    server_url: str = ""
 
     def __repr__(self) -> str:
         return f"Platform(kind={self.kind!r})"  # the rest holds tokens
@@ -131,6 +146,8 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         oidc_request_token=of_github("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
         id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
+        google_auth={name: environ[name] for name in GOOGLE_AUTH if environ.get(name)},
+        server_url=of_github("GITHUB_SERVER_URL"),
     )
 
 
