@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.auth.hostile_logins import AWS_SOURCE, external
-from tests.support.token_server import ACCOUNT, PROVIDER, Ordered, TokenServer, running, service_account, signed
+from tests.support.token_server import ACCOUNT, PROVIDER, Ordered, Seen, TokenServer, running, service_account, signed
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
 from uploader.auth import credential_source
@@ -97,7 +97,13 @@ def test_aws_signs_with_what_its_metadata_server_hands_out(
         "/latest/meta-data/iam/security-credentials/a-role": json.dumps(keys).encode(),
         "/v1/token": json.dumps({"access_token": "ya29.of-aws-secret", "expires_in": 3600}).encode(),
     }
-    server.response = lambda seen: (server.seen.append(seen), Ordered(200, answers[seen.path]))[1]  # type: ignore[method-assign]
+    regular = server.response
+
+    def answer(seen: Seen) -> Ordered:
+        server.order(Ordered(200, answers[seen.path]))
+        return regular(seen)
+
+    monkeypatch.setattr(server, "response", answer)
     assert login(server, external(subject_token_type=AWS, credential_source=source)).token() == "ya29.of-aws-secret"
     assert set(server.paths()) == set(answers)
     assert "sts.eu-central-1.amazonaws.com" in server.seen[-1].fields["subject_token"]

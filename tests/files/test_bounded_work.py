@@ -18,6 +18,7 @@ import pytest
 from google_emulator.specimens import manifest_axml, manifests, signature_writer
 from tests.support import hostile
 from uploader.auth import credential_source as source
+from uploader.auth.destinations import principal
 from uploader.errors import InputError, Problems
 from uploader.files.android import listing, manifest, map_ids, native, signatures
 from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
@@ -192,7 +193,7 @@ def credential(data: bytes) -> object:
 
 
 def impersonation(data: bytes) -> object:
-    return source.principal(data.decode())
+    return principal(data.decode())
 
 
 def offset(data: bytes) -> object:
