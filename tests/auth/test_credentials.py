@@ -651,10 +651,7 @@ def test_a_machine_without_any_login_is_told_how_to_give_one(
 
 def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer) -> None:
     """In a process of its own, since google-auth reads the server's address when it is imported."""
-    server.order(
-        Ordered(200, b"ok", {"Metadata-Flavor": "Google"}),
-        Ordered(200, b"example-project", {"Content-Type": "application/text"}),
-    )
+    server.order(Ordered(200, b"ok", {"Metadata-Flavor": "Google"}))
     host = server.url.removeprefix("http://")
     program = (
         "import os, time\nfrom uploader import cancellation, clock, inputs, retry\n"

@@ -67,6 +67,7 @@ def prepared(job: Job, hostile: Hostile) -> None:
         path = job.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    (job.workspace / "token.jwt").write_text("a-token-of-the-job")  # what a right configuration names
     for name, target in hostile_logins.LINKS.items():
         (job.workspace / name).symlink_to(target)
 
@@ -90,7 +91,8 @@ def test_a_hostile_login_asks_nobody(tmp_path: Path, google: Emulator, recorder:
     proxy = f"http://{recorder.place}"
     ended = job.run({**release, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ)
     assert ended.code in (2, 3), ended.log
-    assert hostile.names in ended.log
+    complaints = [line for line in ended.log.splitlines() if not line.startswith("::add-mask::")]
+    assert hostile.names in "\n".join(complaints)
     assert recorder.heard == []
 
 
