@@ -176,6 +176,7 @@ HARMLESS: dict[str, bytes] = {
     ),
     "discovery document": as_json({"kind": "discovery#restDescription", "auth": {"oauth2": {"scopes": {}}}}),
     "app-key.json that is no key": as_json({"type": "button", "private_key": "F1"}),
+    "schema of clients": as_json({"web": {"client_id": {}, "client_secret": {"type": "string"}}}),
     "schema of keys": as_json({"type": "service_account", "private_key": ""}),
     "documentation of keys": b"It begins with -----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
     "cut key": PEM[:400],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from uploader.errors import InputError, Problems
@@ -29,6 +31,20 @@ def inline_notes(text: str) -> tuple[dict[str, str], list[str]]:
         "No: really",
         "Version 2: en-US: only",
         "{faster}",
+        "Fixes: login",
+        "Bug fixes/performance",
+        "Bugs/fixes",
+        "iOS/Android/Web",
+        "See CHANGELOG.md",
+        "Node.js",
+        "1.2.3",
+        "Hi-Fi: louder",
+        "- one\n- two",
+        "- fix: a crash",
+        "https://example.com/notes.html",
+        "E-mail @all",
+        "a=b",
+        '"Quoted"',
     ],
 )
 def test_a_text_is_for_the_language_of_the_app(text: str) -> None:
@@ -76,6 +92,88 @@ def test_what_is_neither_is_a_mistake(text: str, words: str) -> None:
         inline_notes(text)
     assert words in str(caught.value)
     assert {problem.name for problem in caught.value.problems} == {"whats-new"}
+
+
+NO_TEXTS = {
+    "whats/whatsnew-en-US": "is the path of a file in the workspace, and would be published as the text",
+    "whats": "is the path of a folder in the workspace",
+    "whats/": "is the path of a folder in the workspace",
+    "./whats/whatsnew-en-US": "is the path of a file in the workspace",
+    "CHANGELOG": "is the path of a file in the workspace",
+    "my notes.md": "is the path of a file in the workspace",
+    "whats/whatsnew-en-US\nmy notes.md": "is the path of a file in the workspace",
+    "distribution/whatsnew/whatsnew-de-DE": "`whats-new-directory: distribution/whatsnew`",
+    "distribution/whatsnew/whatsnew-*": "is a path",
+    "RELEASE.md": "is a path",
+    "/github/workspace/notes": "is a path",
+    "..\\notes": "is a path",
+    "C:\\notes\\en": "is a path",
+    "$GITHUB_WORKSPACE/notes.txt": "is a path",
+    "file:RELEASE.md": "is `file:PATH`, which is not read here",
+    "file:///notes": "is `file:PATH`",
+    "@RELEASE.md": "is `@PATH`",
+    '{"language": "en-US", "text": "Fix"}': "is JSON that is not a map from languages to texts",
+    '[{"language":"en-US","text":"Fix"}]': "is JSON",
+    '{"ref": "refs/tags/v1", "commits": [{"message": "Fix"}]}': "is JSON",
+    '{\n  "language": "en-US",\n': "is JSON",
+    "{language: en-US, text: Fix}": "is JSON",
+    '["Fix", "Faster"]': "is JSON",
+    "null": "the expression in the workflow has no value",
+    "[]": "the expression in the workflow has no value",
+    "- en-US: Fix": "leave the dash out",
+    "- language: en-US\n  text: Fix": "leave the dash out",
+    "language: en-US\ntext: Fix": "a map with the names of fields",
+    "English: Fix": "`English`, which is not a language code. Did you mean `en-US: …`?",
+    "english: Fix": "`english`, which is not a language code. Did you mean `en-US: …`?",
+    "Deutsch = Fix": "Did you mean `de-DE: …`?",
+    "en-US=Fix": "write `en-US: …`",
+    "de=Fix": "write `de-DE: …`",
+    "EN-US: Fix": "write `en-US: …`",
+    "en-US:Fix": "write `en-US: …`",
+    "version https://git-lfs.github.com/spec/v1\noid sha256:0": "is a Git LFS pointer",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with notes."""
+    (tmp_path / "whats").mkdir()
+    for name in ("whats/whatsnew-en-US", "CHANGELOG", "my notes.md"):
+        (tmp_path / name).write_text("Faster.")
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", NO_TEXTS)
+def test_what_only_leads_to_a_text_is_a_mistake(checkout: Path, text: str) -> None:
+    """A path, or what another tool prints; the message says what to write, in its own words and in quotes."""
+    problems = Problems()
+    read(text, problems, checkout)
+    (problem,) = problems
+    assert problem.name == "whats-new"
+    assert NO_TEXTS[text] in str(problem)
+    assert problem.accepted
+
+
+@pytest.mark.parametrize("text", ["CHANGELOG", "whats/whatsnew-en-US", "English: Fix", "file:a", "@all", "en-US=Fix"])
+def test_in_quotes_any_text_is_taken(checkout: Path, text: str) -> None:
+    """For the app's language or for one that is named; JSON has nothing but quotes, so they say nothing there."""
+    for written in (f'"{text}"', f"'{text}'"):
+        problems = Problems()
+        assert read(written, problems, checkout) == {DEFAULT_LANGUAGE: text}
+        assert read(f"en-US: {written}", problems, checkout) == {"en-US": text}
+        assert not len(problems)
+    problems = Problems()
+    read(f'{{"en-US": "{text}"}}', problems, checkout)
+    assert len(problems) == 1
+
+
+@pytest.mark.parametrize("text", ["en-US: CHANGELOG", "en-US: whats/whatsnew-en-US\nde-DE: Schneller."])
+def test_a_path_in_a_map_is_a_mistake(checkout: Path, text: str) -> None:
+    """The language is named."""
+    problems = Problems()
+    read(text, problems, checkout)
+    (problem,) = problems
+    assert "the text for `en-US` is the path of a file" in str(problem)
 
 
 def test_a_language_without_a_text_is_a_warning() -> None:

@@ -163,7 +163,8 @@ def _credential_object(value: dict[str, Any]) -> str:
         return kind
     for name in ("installed", "web"):
         client = value.get(name)
-        if isinstance(client, dict) and client.get("client_id") and client.get("client_secret"):
+        secret = client.get("client_secret") if isinstance(client, dict) else None
+        if secret and isinstance(secret, str):
             return "an OAuth client with its secret"
     registries = value.get("auths")
     if isinstance(registries, dict):

@@ -333,7 +333,8 @@ class ReleaseInputs(StatusInputs):
 
     release_name: str = _optional(PLAY, parsers.line, "", "The name of the release.", otherwise="the tag")
     whats_new: str = _optional(PLAY, parsers.text, "",
-        "Release notes instead of a directory: a text in the app's default language, or `locale: text` as YAML.")
+        "Release notes instead of a directory: a text in the app's default language, or `locale: text` as YAML. "
+        "A path, JSON of another tool and the like are refused; what is in quotes is taken as it is.")
     whats_new_directory: str = _optional(PLAY_LISTING, parsers.path, "",
         "The folder of release notes, in one of three layouts. These are `whatsnew-<locale>`; fastlane's "
         "`<lang>/changelogs/<versionCode>.txt` or `default.txt`; Gradle Play Publisher's "

@@ -26,6 +26,7 @@ from typing import TypeAlias
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifacts, from_path
+from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace, printable
 from uploader.inputs.table import MailInputs
 from uploader.services import media_types
@@ -196,6 +197,9 @@ def _text(workspace: Workspace, name: str, value: str, path: str, *, problems: P
         path = value.removeprefix(_FILE).strip()
         problems.warn(f"`{name}: file:PATH` is deprecated and will stop working: use `{name}-file: {path}`.")
     else:
+        if is_existing_file(value.removeprefix("@"), workspace.root):
+            what = "is the path of a file in the workspace, and would be sent as the text."
+            problems.add(name, what, f"`{name}-file` with that path, or the text itself")
         return value
     try:
         return (problems.collect(lambda: _content(workspace, name, path, limit)) or b"").decode()

@@ -6,19 +6,29 @@
 
 The last one has names of releases beside the notes: `release-names/<track>.txt` or `default.txt`.
 An input holds one text for the app's own language, or texts by language as YAML or JSON: a text whose first line begins
-like `en-US:` is such a map and must be a whole one, so that no half of it is published.
+like `en-US:` is such a map and must be a whole one, so that no half of it is published. What can't be a text, such as
+a path or another tool's JSON, is refused unless it is in quotes.
 
 Code points are counted, as Google's limits are for Unicode characters (help, "Prepare and roll out a release").
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES
+from uploader.files.mistaken_text import (
+    Mistake,
+    first,
+    is_existing_file,
+    lfs_pointer,
+    output_of_a_tool,
+    path_to_a_text,
+)
 from uploader.files.workspace import Workspace, path_hint, printable
 
 ACCEPTED_LANGUAGE = "en-US, de-DE, es-419, fil"
@@ -32,6 +42,7 @@ km-KH kn-IN ko-KR ky-KG lo-LA lt lv mk-MK ml-IN mn-MN mr-IN ms ms-MY my-MM ne-NP
 ru-RU si-LK sk sl sq sr sv-SE sw ta-IN te-IN th tr-TR uk ur vi zh-CN zh-HK zh-TW zu
 """
 LANGUAGES = frozenset(_PLAY.split())
+_BY_LOWER_CASE = {language.lower(): language for language in LANGUAGES}
 # Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
 _LIKELIEST = {"en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR"}  # where a language alone was written
 _ALIASES = {"he": "iw-IL", "he-IL": "iw-IL", "nb": "no-NO", "nb-NO": "no-NO", "in": "id", "tl": "fil", "zh": "zh-CN"}
@@ -141,7 +152,8 @@ class LocalizedFolder:
         except UnicodeDecodeError as error:
             self.wrong(path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text")
             return ""
-        if fault := _fault(text, max_length):
+        fault = _path_in_a_file(text, path, self.access.workspace.root) or _fault(text, max_length)
+        if fault:
             self.wrong(path, fault)
         elif odd := _oddity(text, max_length):
             self.warn(path, odd)
@@ -154,6 +166,16 @@ def _fault(text: str, max_length: int | None) -> str:
         return f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
     too_long = max_length is not None and len(text) > max_length
     return f"has {len(text)} characters; Play accepts at most {max_length}." if too_long else ""
+
+
+def _path_in_a_file(text: str, path: Path, root: Path) -> str:
+    """Why a file holds a path instead of a text, as the rest of a sentence; empty when it does not."""
+    if is_existing_file(text, path.parent) or is_existing_file(text, root):
+        return (
+            "holds the path of a file, which would be published as the text. Is it a symbolic link that was checked "
+            "out as a file (git's `core.symlinks`)? Write the text itself."
+        )
+    return ""
 
 
 def _oddity(text: str, max_length: int | None) -> str:
@@ -260,6 +282,10 @@ def _notes(folder: LocalizedFolder, files: Files) -> Notes:
             folder.wrong(path, f"is a second file for `{language}`; keep one.")
         elif text := folder.text(path, MAX_RELEASE_NOTES):
             texts[language] = text
+            if output_of_a_tool(text, ""):
+                folder.wrong(path, "is JSON, and would be published as it is.", "the text itself")
+            elif mistake := path_to_a_text(text, (), "the text itself", must_exist=True):
+                folder.wrong(path, mistake.what, mistake.accepted)
         else:
             folder.warn(path, f"is empty: no notes for `{language}`.")
     default = notes.get(None, {})
@@ -272,16 +298,118 @@ _ACCEPTED_TEXT = 'a text, or YAML such as `en-US: "Fixed: no more crashes"` with
 _FIRST_KEY = re.compile(r"\{?\s*([\"']?)([a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3})\1\s*:(?:\s|$)")
 
 
-def inline_notes(text: str, problems: Problems) -> dict[str, str]:
-    """Texts by language; a text without a language is under DEFAULT_LANGUAGE. Problems are those of `whats-new`."""
+_IN_QUOTES = 'a text that really is so in quotes, `en-US: "…"`'
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'", re.DOTALL)
+_LANGUAGE_WORDS = {
+    **dict.fromkeys(("english", "englisch", "inglés", "anglais"), "en-US"),
+    **dict.fromkeys(("german", "deutsch"), "de-DE"),
+    **dict.fromkeys(("french", "français", "francais"), "fr-FR"),
+    **dict.fromkeys(("spanish", "español", "espanol"), "es-ES"),
+    **dict.fromkeys(("italian", "italiano"), "it-IT"),
+    **dict.fromkeys(("portuguese", "português", "portugues"), "pt-BR"),
+    **dict.fromkeys(("dutch", "nederlands"), "nl-NL"),
+    **dict.fromkeys(("polish", "polski"), "pl-PL"),
+    **dict.fromkeys(("russian", "русский"), "ru-RU"),
+    **dict.fromkeys(("turkish", "türkçe"), "tr-TR"),
+    **dict.fromkeys(("japanese", "日本語"), "ja-JP"),
+    **dict.fromkeys(("korean", "한국어"), "ko-KR"),
+    **dict.fromkeys(("chinese", "中文"), "zh-CN"),
+    "arabic": "ar",
+    "czech": "cs-CZ",
+    "danish": "da-DK",
+    "finnish": "fi-FI",
+    "greek": "el-GR",
+    "hebrew": "iw-IL",
+    "hindi": "hi-IN",
+    "hungarian": "hu-HU",
+    "indonesian": "id",
+    "norwegian": "no-NO",
+    "romanian": "ro",
+    "swedish": "sv-SE",
+    "thai": "th",
+    "ukrainian": "uk",
+    "vietnamese": "vi",
+}
+_WORD_KEY = re.compile(r"[\"']?([^\W\d_]{2,12})[\"']?\s?[:=]")
+_REGION_KEY = re.compile(r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=])")
+_SHORT_KEY = re.compile(r"([a-z]{2})=")
+_FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s", re.IGNORECASE)
+_LIST_ITEM = re.compile(r"-\s+")
+
+
+def _is_map(text: str) -> bool:
+    """Whether a text begins like a map of languages."""
+    first_key = _FIRST_KEY.match(text)
+    if not first_key:
+        return False
+    return "-" in first_key[2] or first_key[2] in LANGUAGES or bool(suggestion(first_key[2]))
+
+
+def _misspelt_map(text: str) -> Mistake | None:
+    """What begins like a map of languages, but is written in another way than such a map."""
+    item = _LIST_ITEM.match(text)
+    if item and (_is_map(text[item.end() :]) or _misspelt_map(text[item.end() :])):
+        return Mistake("is a list (`- en-US: …`), and not a map: leave the dash out.", _ACCEPTED_TEXT)
+    if _FIELD_KEY.match(text):
+        what = "is a map with the names of fields, and not one from languages to texts."
+        return Mistake(what, _ACCEPTED_TEXT)
+    accepted = f"{_ACCEPTED_TEXT}; {_IN_QUOTES}"
+    word = _WORD_KEY.match(text)
+    if word and (known := _LANGUAGE_WORDS.get(word[1].casefold())):
+        return Mistake(f"begins with `{word[1]}`, which is not a language code. Did you mean `{known}: …`?", accepted)
+    region, short = _REGION_KEY.match(text), _SHORT_KEY.match(text)
+    known = ""
+    if region:  # spelt like one of Google's but for its letters' case: `Hi-Fi: …` is a text
+        known = _BY_LOWER_CASE.get(region[1].replace("_", "-").lower(), "")
+    elif short:
+        known = next(iter(likeliest(short[1])), "")
+    if known:
+        return Mistake(f"is not a map of languages: write `{known}: …`, with a colon and a blank.", accepted)
+    return None
+
+
+def _no_text(text: str, root: Path | None) -> Mistake | None:
+    """What can't be meant as the text of release notes; paths are looked for below `root`."""
+    instead = f"the text itself, or `whats-new-directory` for files; {_IN_QUOTES}"
+    folder = re.fullmatch(r"(.*)/whatsnew-[^/\s]+", text)
+    if folder:
+        instead = f"`whats-new-directory: {printable(folder[1])}`, or the text itself; {_IN_QUOTES}"
+    folders = () if root is None else (root,)
+    checks = (lfs_pointer(text), path_to_a_text(text, folders, instead), output_of_a_tool(text, _ACCEPTED_TEXT))
+    return first((*checks, _misspelt_map(text)))
+
+
+def _unquoted(text: str) -> str:
+    """What is in the quotes that stand around a whole text; the text itself where there are none."""
+    if not _QUOTED.fullmatch(text):
+        return text
+    if text.startswith("'"):
+        return text[1:-1].replace("''", "'")
+    try:
+        return str(json.loads(text, strict=False)).strip()
+    except ValueError:
+        return text
+
+
+def inline_notes(text: str, problems: Problems, root: Path | None = None) -> dict[str, str]:
+    """Texts by language; a text without a language is under DEFAULT_LANGUAGE. Problems are those of `whats-new`.
+
+    A text that is the path of something below `root`, or can't be a text for another reason, is a problem; one in
+    quotes is taken as it is, without the quotes.
+    """
     if (tag := re.match(r"<([\w-]+)>", text)) and tag[1] in LANGUAGES and f"</{tag[1]}>" in text:
         problems.add(_INPUT, "it has the language tags of the Play Console.", _ACCEPTED_TEXT)
-    first = _FIRST_KEY.match(text)
-    is_map = first and ("-" in first[2] or first[2] in LANGUAGES or suggestion(first[2]))
     notes: dict[str, str] = {}
-    texts = problems.collect(lambda: [*_by_language(text)]) if is_map else [(DEFAULT_LANGUAGE, text)]
-    for language, value in texts or ():
+    if _is_map(text):
+        texts = problems.collect(lambda: [*_by_language(text)]) or []
+    elif (inside := _unquoted(text)) != text and _no_text(inside, root):
+        texts = [(DEFAULT_LANGUAGE, inside, True)]
+    else:
+        texts = [(DEFAULT_LANGUAGE, text, False)]
+    for language, value, quoted in texts:
         name = f"the text for `{printable(language)}`" if language else "the text"
+        if not quoted and (mistake := _no_text(value, root)):
+            problems.add(_INPUT, f"{name} {mistake.what}", mistake.accepted)
         if language and language not in LANGUAGES:
             what = "is not in Google's list of languages" if is_language_name(language) else "is not a language"
             problems.add(_INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE)
@@ -297,7 +425,8 @@ def inline_notes(text: str, problems: Problems) -> dict[str, str]:
     return {language: value for language, value in notes.items() if value}
 
 
-def _by_language(text: str) -> Iterator[tuple[str, str]]:
+def _by_language(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Language, text, and whether the text is in quotes; those of JSON say nothing, since JSON has no other form."""
     import yaml  # which only notes by language need
 
     try:
@@ -308,4 +437,4 @@ def _by_language(text: str) -> Iterator[tuple[str, str]]:
     for key, value in root.value if isinstance(root, yaml.MappingNode) else [(None, None)]:
         if not (isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and key.value):
             raise InputError(Problem(_INPUT, "it is not a map from languages to texts.", _ACCEPTED_TEXT))
-        yield key.value, value.value.strip()
+        yield key.value, value.value.strip(), value.style is not None and not text.startswith("{")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from uploader.files.android.limits import MAX_RELEASE_NAME, check_size
 from uploader.files.android.listing import store_listing
 from uploader.files.android.notes import inline_notes, release_names, release_notes
 from uploader.files.artifacts import Artifact, Artifacts, inspect
+from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, PACKAGE, FilesByVersion
 from uploader.inputs.table import ReleaseInputs
@@ -177,10 +179,13 @@ def _notes(
 ) -> tuple[Mapping[str | None, Notes], Mapping[str | None, str]]:
     """Release notes by track, and names of releases, under None those of every other track."""
     name, text = inputs.whats_new_directory, inputs.whats_new
+    if re.fullmatch(r"file:\S+", inputs.release_name) or is_existing_file(inputs.release_name, workspace.root):
+        what = "is the path of a file, and would be shown as the name of the release."
+        problems.add("release-name", what, "the name itself")
     if name and text:
         problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
     if text and text != LAST_RELEASE:
-        return {None: tuple(inline_notes(text, problems).items())}, {}
+        return {None: tuple(inline_notes(text, problems, workspace.root).items())}, {}
     if name in ("", LAST_RELEASE):
         return {}, {}
     named = inputs.promote_version_codes or _retained(inputs)
