@@ -115,7 +115,7 @@ FILES = {
     "the-environment-by-number": "/proc/1/environ",
     "the-environment-of-a-thread": "/proc/thread-self/environ",
     "the-command-line": "/proc/self/cmdline",
-    "the-kernel": "/sys/kernel/osrelease",
+    "the-kernel": "/sys/kernel/notes",
     "no-end": "/dev/zero",
     "a-folder": "/etc",
     "git": ".git/config",

@@ -80,6 +80,7 @@ def placed(text: str, recorder: Recorder) -> str:
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
 def test_a_hostile_login_asks_nobody(tmp_path: Path, google: Emulator, recorder: Recorder, hostile: Hostile) -> None:
     """A whole run, whose https requests would go through the recorder: it hears nothing, and the field is named."""
+    recorder.heard.clear()
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     job = Job(workspace, google)
@@ -87,13 +88,27 @@ def test_a_hostile_login_asks_nobody(tmp_path: Path, google: Emulator, recorder:
     prepared(job, hostile)
     given = {name: placed(text, recorder) for name, text in hostile.given().items()}
     environ = {name: placed(text, recorder) for name, text in hostile.environ.items()}
-    release = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "", "max-retries": "0"}
+    release = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
     proxy = f"http://{recorder.place}"
     ended = job.run({**release, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ)
     assert ended.code in (2, 3), ended.log
     complaints = [line for line in ended.log.splitlines() if not line.startswith("::add-mask::")]
     assert hostile.names in "\n".join(complaints)
     assert recorder.heard == []
+
+
+def test_a_right_login_asks_the_token_service(tmp_path: Path, google: Emulator) -> None:
+    """The same run with nothing hostile in it is heard, so the others are refused for their field alone."""
+    recorder = Recorder()
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    job = Job(workspace, google)
+    right = Hostile("nothing", "", hostile_logins.external())
+    prepared(job, right)
+    release = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
+    job.fail(75, {**release, **right.given()}, HTTPS_PROXY=f"http://{recorder.place}")
+    recorder.close()
+    assert [said.split(b"\r\n")[0] for said in recorder.heard] == [b"CONNECT sts.googleapis.com:443 HTTP/1.0"]
 
 
 def test_there_are_a_hundred_of_them() -> None:

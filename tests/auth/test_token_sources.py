@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 from tests.auth.hostile_logins import AWS_SOURCE, external
-from tests.support.token_server import ACCOUNT, PROVIDER, Ordered, Seen, TokenServer, running, service_account, signed
+from tests.support.token_server import (
+    ACCOUNT,
+    PROVIDER,
+    Ordered,
+    Seen,
+    TokenServer,
+    pem,
+    running,
+    service_account,
+    signed,
+)
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
 from uploader.auth import credential_source
@@ -107,6 +117,21 @@ def test_aws_signs_with_what_its_metadata_server_hands_out(
     assert login(server, external(subject_token_type=AWS, credential_source=source)).token() == "ya29.of-aws-secret"
     assert set(server.paths()) == set(answers)
     assert "sts.eu-central-1.amazonaws.com" in server.seen[-1].fields["subject_token"]
+
+
+def test_the_files_of_a_certificate_are_held_to_the_rules(server: TokenServer, tmp_path: Path) -> None:
+    """A certificate and its key may lie outside the workspace; what the configuration of both names is checked too."""
+    files = {"cert_path": str(tmp_path / "cert.pem"), "key_path": str(tmp_path / "key.pem")}
+    (tmp_path / "cert.pem").write_text("a certificate")
+    (tmp_path / "key.pem").write_text(pem())
+    config = tmp_path / "certificate_config.json"
+    config.write_text(json.dumps({"cert_configs": {"workload": files}}))
+    info = external(credential_source={"certificate": {"certificate_config_location": str(config)}})
+    assert login(server, info).account
+    for name in files:
+        config.write_text(json.dumps({"cert_configs": {"workload": {**files, name: "/proc/self/environ"}}}))
+        with pytest.raises(InputError, match=f"`certificate_config_location`, its `{name}`.*is never opened"):
+            login(server, info)
 
 
 def test_a_workforce_user_acts_as_a_service_account(server: TokenServer, tmp_path: Path) -> None:
