@@ -17,6 +17,7 @@ import pytest
 from tests.support.job import Job
 from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_of, in_memory, on_disk
 from uploader.clock import Clock
+from uploader.files.artifacts import identity
 from uploader.inputs import JobRun
 from uploader.services.base import Upload
 from uploader.state.journal import Journal, SessionOrigin, SessionRecord
@@ -87,8 +88,7 @@ def test_the_next_process_finds_the_session(books: Books, upload: Upload) -> Non
 def touched(upload: Upload) -> Upload:
     os.utime(upload.artifact.path, (1, 1))
     status = upload.artifact.path.stat()
-    identity = (status.st_dev, status.st_ino, status.st_mtime_ns)
-    return replace(upload, artifact=replace(upload.artifact, identity=identity))
+    return replace(upload, artifact=replace(upload.artifact, identity=identity(status)))
 
 
 OTHERS: dict[str, Callable[[Upload], Upload]] = {

@@ -169,6 +169,9 @@ def checked(artifact: Artifact) -> Artifact:
         return artifact
     with artifact.open() as file:
         digests = digest_blocks(file, artifact.size)
+        how = difference(artifact, os.fstat(file.fileno()))
+    if how:
+        raise changed(artifact, how)
     return replace(artifact, digests=digests)
 
 
@@ -180,17 +183,16 @@ def identity(status: os.stat_result) -> Identity:
     return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def difference(artifact: Artifact, status: os.stat_result, *, opened: bool = False) -> str:
+def difference(artifact: Artifact, status: os.stat_result) -> str:
     """How a file differs today from what was found, in words; empty when it is the same one and was not touched.
 
-    A ctime alone says nothing of the content, since a new mode or link moves it, too. It is not looked at where the
-    content itself is compared: of what has `digests`, and of what is `opened`, which its reader watches from then on.
+    A new mode or link moves the ctime, too; it is not looked at where the content itself is compared.
     """
     if artifact.size is None:  # writing into a pipe changes all but its place
         return "" if identity(status)[:2] == artifact.identity[:2] else "it was replaced"
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
-    compared = 3 if opened or artifact.digests else 4
+    compared = 3 if artifact.digests else 4
     return "" if identity(status)[:compared] == artifact.identity[:compared] else "it was rewritten or replaced"
 
 

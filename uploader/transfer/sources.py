@@ -20,11 +20,12 @@ import google_crc32c
 
 from uploader.clock import Clock
 from uploader.errors import IntegrityError, TemporaryError
-from uploader.files.artifacts import STREAM, Artifact, changed, difference
+from uploader.files.artifacts import STREAM, Artifact, changed, checked, difference
 from uploader.http.messages import Block, Span
 
 BLOCK = 1024 * 1024  # bytes read and handed on at once
 LARGE = 8 * 1024 * 1024  # bytes; above this a second thread for the digest pays
+_READ_TWICE = 64 * 1024 * 1024  # bytes; up to here a file that nobody has checked is digested before it is sent
 _SAMPLE = 512 * 1024  # bytes
 _MAX_PENDING = 2  # blocks that may wait for their digest; of more, freed memory goes back to the system, page by page
 _PROBE_INTERVAL = 0.05  # seconds between two looks whether a pipe has a writer
@@ -87,11 +88,12 @@ class FileSource:
     def __init__(self, artifact: Artifact, algorithms: tuple[str, ...] = ("sha256",)) -> None:
         assert artifact.size is not None
         self.size = artifact.size
-        self._artifact = artifact
+        # What is read again costs little, and then a new mode or link, which moves the ctime as well, is no change.
+        self._artifact = checked(artifact) if not artifact.digests and artifact.size <= _READ_TWICE else artifact
         self._hashed = 0
+        self._file = self._artifact.open()
+        self._opened_at = self._ctime()
         self._hasher = Hasher(algorithms, threaded=artifact.size > LARGE)
-        self._file = artifact.open()
-        self._opened = self._touched = 0 if artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
 
     def __enter__(self) -> FileSource:
         return self
@@ -134,7 +136,7 @@ class FileSource:
                 fresh = position - self._hashed
                 self._hasher.update(block if fresh == len(block) else block[-fresh:])
                 self._hashed = position
-            if position == self.size:
+            if position == self.size and self._ctime() != self._opened_at:
                 self._confirm_unchanged()
             yield block
 
@@ -157,17 +159,15 @@ class FileSource:
                 self._hasher.update(block)
             self._hashed = offset
 
-    def _confirm_unchanged(self) -> None:
-        """Before the last block leaves: a file that was touched without a trace in its mtime is read once more.
+    def _ctime(self) -> int:
+        return 0 if self._artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
 
-        Rewriting in place and setting mtime back still moves ctime, which nobody can set; so do harmless things (chmod,
-        a new link), and only the content tells them apart. What was digested at the check can't be read changed.
-        """
-        if self._artifact.digests or self._touched == self._opened:
-            return
-        if self.digest("sha256") != self._hasher.hexdigests()["sha256"]:
-            raise changed(self._artifact, "it was rewritten in place")
-        self._opened = self._touched
+    def _confirm_unchanged(self) -> None:
+        """Before the last block leaves: a file that was touched is read once more, also where it was sent long ago."""
+        now = self._ctime()
+        for _ in self._read(Span(0, self.size)):
+            pass  # a block that is not what was checked can't be read
+        self._opened_at = now
 
     def _read(self, span: Span) -> Iterator[bytes]:
         self._file.seek(span.start)
@@ -193,10 +193,8 @@ class FileSource:
             found = self._artifact.path.stat()
         except OSError:
             raise changed(self._artifact, "it is gone") from None
-        opened = os.fstat(self._file.fileno())
-        self._touched = opened.st_ctime_ns
-        for status in (found, opened):
-            if how := difference(self._artifact, status, opened=True):
+        for status in (found, os.fstat(self._file.fileno())):
+            if how := difference(self._artifact, status):
                 raise changed(self._artifact, how)
 
 
