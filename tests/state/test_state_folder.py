@@ -84,6 +84,61 @@ def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "victim").exists()
 
 
+@pytest.mark.parametrize("name", [".lock", ".uploader", f"{'0' * 40}.sealed", f"{'1' * 40}.lock"])
+def test_nothing_is_done_through_a_link_in_the_folder(tmp_path: Path, name: str) -> None:
+    """Whoever the folder belongs to can't have a file elsewhere written, removed or made read-only."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"untouched")
+    before = victim.stat()
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    (folder / name).symlink_to(victim)
+    one = store(folder, RecordingReporter())
+    one.write("0" * 40, {"a": 1})
+    one.read("0" * 40)
+    one.remove("0" * 40)
+    one.close()
+    after = victim.stat()
+    assert victim.read_bytes() == b"untouched"
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+
+
+def test_a_file_with_a_second_name_keeps_its_mode(tmp_path: Path) -> None:
+    """A hard link that was planted may be of a file elsewhere."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"no value of ours")
+    before = victim.stat()
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    (folder / f"{'0' * 40}.sealed").hardlink_to(victim)
+    store(folder, RecordingReporter()).close()
+    assert victim.stat().st_mode == before.st_mode
+
+
+def test_a_folder_that_is_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
+    """Once it is open, its descriptor counts, and what stands in its place later gets nothing."""
+    folder, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    one = store(folder, RecordingReporter())
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(elsewhere)
+    assert one.write("0" * 40, {"a": 1})
+    assert one.read("0" * 40) == {"a": 1}
+    one.close()
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_link_to_a_folder_of_another_user_s_is_no_state_folder(tmp_path: Path) -> None:
+    """Where the folder may belong to the workspace's owner, they may have put a link in its place."""
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "state").symlink_to(tmp_path / "elsewhere")
+    reporter = RecordingReporter()
+    one = store(tmp_path / "state", reporter, (os.geteuid(),))
+    assert not one.write("0" * 40, {"a": 1})
+    assert "is not a folder" in "".join(reporter.warnings)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 # --- in whose folder nothing is kept ----------------------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ import os
 import re
 import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,6 +37,8 @@ _LOCK, _MARK = ".lock", ".uploader"
 _MARK_TEXT = b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 SEAL_CONTEXT = b"uploader journal, sealed\0"
 SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
+_SEALED = ".sealed"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
 
 
@@ -63,6 +64,7 @@ class SealedStore:
         self, folder: Path | None, key: bytes, purpose: str, clock: Clock, reporter: Reporter, *owners: int
     ) -> None:
         self._folder = folder or Path()
+        self._descriptor = -1  # of the folder: what is in it is opened from there, so that no link leads elsewhere
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
         self.clock = clock
@@ -72,7 +74,10 @@ class SealedStore:
         if folder:
             with self._tolerant():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                status = folder.stat()
+                # Of a folder whose owner is another user, not even the last link is followed.
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if owners else 0)
+                self._descriptor = os.open(folder, flags)
+                status = os.fstat(self._descriptor)
                 foreign = status.st_uid not in {os.geteuid(), *owners}
                 if foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                     what = "belongs to another user" if foreign else "can be changed by other users"
@@ -85,6 +90,25 @@ class SealedStore:
                 if self._lock is not None:
                     self._tidy()
 
+    def _open(self, name: str, flags: int) -> int:
+        """A descriptor of a file in the folder, which belongs to its owner alone if it is made. Follows no link."""
+        return os.open(name, flags | _OWN_FILE, 0o600, dir_fd=self._descriptor)
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _unlink(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._descriptor)
+
+    def _names(self) -> list[str]:
+        """The names of all files in the folder."""
+        return os.listdir(self._descriptor)  # noqa: PTH208  # a path could lead elsewhere by now
+
     def name(self, text: str) -> str:
         """The file name for a value, which tells nothing to anyone without the key."""
         return hmac.new(self._name_key, text.encode(), hashlib.sha256).hexdigest()[:40]
@@ -92,20 +116,22 @@ class SealedStore:
     def close(self) -> None:
         """Unlocks the folder; the values stay for the next run, and a folder without any is left empty."""
         lock, self._lock = self._lock, None
-        if lock is None:
-            return
-        with suppress(OSError):
-            (self._folder / _LOCK).unlink(missing_ok=True)
-            if self._ours and [path.name for path in self._folder.iterdir()] == [_MARK]:
-                (self._folder / _MARK).unlink()
-        os.close(lock)
+        if lock is not None:
+            with suppress(OSError):
+                self._unlink(_LOCK)
+                if self._ours and self._names() == [_MARK]:
+                    self._unlink(_MARK)
+            os.close(lock)
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     __del__ = close
 
     def _locked(self) -> int | None:
         """The descriptor that holds the folder's lock, if it was free."""
         while True:
-            lock = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT | _OWN_FILE, 0o600)
+            lock = self._open(_LOCK, os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -124,17 +150,18 @@ class SealedStore:
     def _tidy(self) -> None:
         """Removes what no run can still need, and warns of what this one can't open."""
         unreadable = expired = 0
-        found = {path.name: path for path in self._folder.iterdir() if path.name != _LOCK}
+        found = [name for name in self._names() if name != _LOCK]
         self._ours = not found or _MARK in found
-        for name, path in list(found.items())[:_MAX_FILES]:
+        for name in found[:_MAX_FILES]:
             if not _OWN_NAMES.fullmatch(name):
                 continue
-            left_behind = path.suffix == ".new" or self.clock.wall() - path.lstat().st_mtime > _MAX_AGE
-            if self._ours and left_behind:
-                path.unlink(missing_ok=True)
-                expired += path.suffix == ".sealed"
-            elif path.suffix == ".sealed" and self._load(path.stem) is None:
-                unreadable += _set_aside(path)
+            stem, _, ending = name.rpartition(".")
+            status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            if self._ours and (ending == "new" or self.clock.wall() - status.st_mtime > _MAX_AGE):
+                self._unlink(name)
+                expired += ending == "sealed"
+            elif ending == "sealed" and self._load(stem) is None:
+                unreadable += self._set_aside(name)
         if expired:
             self.reporter.info(
                 f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
@@ -145,20 +172,18 @@ class SealedStore:
                 "account, credential or endpoint left them, or they are damaged."
             )
 
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.sealed"
-
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every value that this key opens, with its name."""
         with self._tolerant():
-            for path in list(self._folder.glob("*.sealed"))[:_MAX_FILES] if self._lock is not None else ():
-                value = self._load(path.stem)
+            sealed = [name for name in self._names() if name.endswith(_SEALED)] if self._lock is not None else []
+            for name in (each.removesuffix(_SEALED) for each in sealed[:_MAX_FILES]):
+                value = self._load(name)
                 if value is not None:
-                    yield path.stem, value
+                    yield name, value
 
     def read(self, name: str) -> dict[str, Any] | None:
         """The value; None when there is none, or none that can be opened."""
-        if self._lock is None or not os.path.lexists(self._path(name)):
+        if self._lock is None or not self._is_there(name + _SEALED):
             return None
         found = self._load(name)
         if found is None:
@@ -169,7 +194,7 @@ class SealedStore:
         """A value; None when it is gone, or was not sealed with this key."""
         sealed = b""
         with self._tolerant(), suppress(FileNotFoundError):
-            descriptor = os.open(self._path(name), os.O_RDONLY | _OWN_FILE)
+            descriptor = self._open(name + _SEALED, os.O_RDONLY)
             with open(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     sealed = file.read(_MAX_BYTES)
@@ -187,20 +212,16 @@ class SealedStore:
         sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
         kept = False
         with self._tolerant():
-            if self._ours and not os.path.lexists(self._folder / _MARK):
-                mark = os.open(self._folder / _MARK, os.O_WRONLY | os.O_CREAT | _OWN_FILE, 0o600)
-                with open(mark, "wb") as file:
-                    file.write(_MARK_TEXT)
-            # For its owner alone; what is left of it on a full disk, the next run removes.
-            descriptor, temporary = tempfile.mkstemp(".new", f"{name}.", self._folder)
-            with open(descriptor, "wb") as file:
+            if self._ours and not self._is_there(_MARK):
+                with open(self._open(_MARK, _NEW), "wb") as mark:
+                    mark.write(_MARK_TEXT)
+            temporary = f"{name}.{secrets.token_hex(4)}.new"  # what is left of it on a full disk, the next run removes
+            with open(self._open(temporary, _NEW), "wb") as file:
                 file.write(sealed)
                 file.flush()
-                os.fsync(descriptor)
-            Path(temporary).replace(self._path(name))
-            folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            os.fsync(folder)  # a rename that is not written is no rename after a power cut
-            os.close(folder)
+                os.fsync(file.fileno())
+            os.replace(temporary, name + _SEALED, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+            os.fsync(self._descriptor)  # a rename that is not written is no rename after a power cut
             kept = True
         return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
 
@@ -208,7 +229,27 @@ class SealedStore:
         """Removes a value."""
         if self._lock is not None:
             with self._tolerant():
-                self._path(name).unlink(missing_ok=True)
+                self._unlink(name + _SEALED)
+
+    def _set_aside(self, name: str) -> bool:
+        """Marks a file that this key can't open as known by making it read-only; whether it was not known yet.
+
+        Whoever has its key may still go on with it: it is not removed, and what replaces it is writable and thus
+        unknown. A file that has other names, too, is left alone: it may belong elsewhere.
+        """
+        try:
+            descriptor = self._open(name, os.O_RDONLY)
+        except OSError:  # gone, a link, or a file of another user
+            return True
+        try:
+            status = os.fstat(descriptor)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~stat.S_IWUSR)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return bool(status.st_mode & stat.S_IWUSR)
 
     @contextmanager
     def _tolerant(self) -> Iterator[None]:
@@ -228,17 +269,3 @@ class SealedStore:
 def _derived(key: bytes, purpose: str) -> bytes:
     """A key for one purpose alone. Whatever was sealed under another version of the scheme is not recognised."""
     return bytes(HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key))
-
-
-def _set_aside(path: Path) -> bool:
-    """Marks a file that this key can't open as known by making it read-only; whether it was not known yet.
-
-    Whoever has its key may still go on with it: it is not removed, and what replaces it is writable and thus unknown.
-    """
-    try:
-        mode = path.lstat().st_mode
-        if stat.S_ISREG(mode):
-            path.chmod(stat.S_IMODE(mode) & ~stat.S_IWUSR)
-    except OSError:  # gone, or a file of another user
-        return True
-    return bool(mode & stat.S_IWUSR)
