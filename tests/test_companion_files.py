@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import sys
+import zipfile
 
 import pytest
 
@@ -11,6 +15,7 @@ from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, r8_
 from tests.support.fake_play import PACKAGE
 from tests.support.job import Ended, Job
 from tests.support.release_plans import plan_of
+from tests.support.transfer_harness import data_of
 
 PLAY = {"target": "play", "files": "*.a[ap][bk]", "tracks": "internal"}
 PHONE, WEAR = "phone.aab", "wear.aab"
@@ -112,3 +117,36 @@ def test_a_bundle_that_carries_its_own_needs_none(job: Job) -> None:
     assert "  + wear/mapping.txt: mapping for version code 1042" in plan
     assert "With phone.aab: mapping for version code 42, in the bundle itself" in ended.log
     assert "\n= phone.aab: mapping for version code 42, in the bundle itself\n" in ended.summary
+
+
+# Nothing of packed symbols stays
+
+
+def packed_left(job: Job) -> list[str]:
+    """What is left of packed symbols in the folder for temporary files."""
+    return [str(path) for path in job.state_folder.parent.rglob("*symbols*")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file has a name, which a kill leaves")
+def test_nothing_of_packed_symbols_stays_after_a_signal(job: Job, number: signal.Signals) -> None:
+    """They have no name while they are sent, so they are gone with the process, however it ends."""
+    job.emulator.add_fault("resumable.put+play.deobfuscationfiles.upload", "stall", seconds=20)
+    job.emulator.add_fault("simple+play.deobfuscationfiles.upload", "stall", seconds=20)
+    symbols = job.workspace / "phone/symbols/x86_64/liba.so"
+    symbols.write_bytes(data_of(2_000_000))
+    given = {**PLAY, "files": PHONE, "debug-symbols": "phone/symbols", "upload-protocol": "resumable"}
+    running = job.start(given)
+    running.when(lambda state: bool(state["faults"]["fired"]))
+    assert packed_left(job) == []
+    running.send(number).end()
+    assert packed_left(job) == []
+
+
+def test_packed_symbols_arrive_from_a_file_without_a_name(job: Job) -> None:
+    """Whole, and under the name that tells what they are."""
+    ended = job.succeed({**PLAY, "files": PHONE, "debug-symbols": "phone/symbols"})
+    assert "native-debug-symbols.zip" in ended.log
+    assert packed_left(job) == []
+    with zipfile.ZipFile(io.BytesIO(job.stored()[-1])) as archive:
+        assert archive.namelist() == ["x86_64/liba.so"]

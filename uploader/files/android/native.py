@@ -12,6 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
@@ -34,6 +35,7 @@ _SMALL = 64 << 20  # bytes: so much costs nothing to unpack
 _MAX_FILES = 100_000
 _FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
 
+_PACKED = "native-debug-symbols.zip"
 Opener = Callable[[], IO[bytes]]
 
 
@@ -126,10 +128,14 @@ def _target(source: str) -> str:
 
 
 def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
-    target = temp / "native-debug-symbols.zip"
+    """The zip, in a file that has no name where the system allows it: it is gone with this process, even by a kill."""
     try:
         temp.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(target, "w") as archive:
+        packed, target = _new_file(temp)
+    except OSError as error:
+        raise _not_packed(name, error) from None
+    try:
+        with zipfile.ZipFile(packed, "w") as archive:
             for each, opener in files.items():
                 entry = zipfile.ZipInfo(each, date_time=(1980, 1, 1, 0, 0, 0))
                 entry.compress_type = zipfile.ZIP_DEFLATED
@@ -137,8 +143,25 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
                 with opener() as source, archive.open(entry, "w", force_zip64=True) as sink:
                     shutil.copyfileobj(source, sink, 1 << 20)
     except (OSError, *ZIP_ERRORS) as error:
-        with suppress(OSError):
-            target.unlink()
-        reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
-        raise InputError(Problem(_INPUT, f"{name} can't be packed: {reason}.")) from None
-    return from_path(target, f"{name} (as {target.name})")
+        packed.close()
+        raise _not_packed(name, error) from None
+    packed.flush()
+    return replace(checked(from_path(target, f"{name} (as {_PACKED})")), holder=packed)
+
+
+def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
+    """An empty file, and a path that leads to it for as long as it is open."""
+    path = temp / _PACKED
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    opened = Path(f"/proc/self/fd/{descriptor}")
+    if opened.exists():
+        path.unlink()
+        with suppress(OSError):  # where it is somebody else's folder, or holds more
+            temp.rmdir()
+        path = opened
+    return open(descriptor, "w+b"), path
+
+
+def _not_packed(name: str, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or "a file in it is damaged, encrypted or of an unknown compression"
+    return InputError(Problem(_INPUT, f"{name} can't be packed: {reason}."))

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal, TypeAlias
@@ -140,11 +141,17 @@ class _Matching:
             self._problems.add("mapping-file", what, accepted, code="mapping-of-another-build")
 
     def _symbols(self, name: str) -> Artifact:
-        """Native symbols, packed where they are a folder: each in one of its own, which goes when the process ends."""
+        """Native symbols, packed where they are a folder: in a file that goes when the process ends, even by a kill.
+
+        On macOS it has a name, and stays after a kill.
+        """
         folder = self._workspace.temp
         temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder if folder and folder.is_dir() else None))
         atexit.register(shutil.rmtree, temp, ignore_errors=True)
-        return native.debug_symbols(name, self._workspace, temp, self._problems)
+        symbols = native.debug_symbols(name, self._workspace, temp, self._problems)
+        with suppress(OSError):  # it holds the packed symbols where a file can't be without a name
+            temp.rmdir()
+        return symbols
 
 
 def _carries(artifact: Artifact, kind: str) -> bool:
