@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import Callable, Mapping
 
@@ -19,9 +20,13 @@ _LOOPBACK = re.compile(r"(?:(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?)?
 
 
 class Admin:
-    """`GET /__emulator/state` and what can be POSTed beside it; all need no token and are hit by no fault."""
+    """`GET /__emulator/state` and what can be POSTed beside it, hit by no fault.
 
-    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic) -> None:
+    They need no access token, but where there is a `token` of their own, that one in `Authorization: Bearer`.
+    """
+
+    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic, token: str = "") -> None:
+        self._token = token
         self._faults = faults
         self._backend = backend
         self._traffic = traffic
@@ -37,6 +42,9 @@ class Admin:
         """The response to a request for one of these paths. Raises `ApiError`, 403 for what a web page can send."""
         if request.header("Origin") or not _LOOPBACK.fullmatch(request.header("Host")):
             raise ApiError(403, "The emulator's own addresses are for programs on this machine.")
+        given = request.header("Authorization").removeprefix("Bearer ").encode()
+        if self._token and not hmac.compare_digest(given, self._token.encode()):
+            raise ApiError(403, "The addresses of this emulator are for the program that started it.")
         request.read_payload()
         name = request.path.removeprefix(ADMIN_PATH)
         if (request.method, name) == ("GET", "state"):

@@ -34,7 +34,7 @@ class Emulator:
     `faults` and `config` are told by `python -m google_emulator --reference`; a wrong name in either raises
     `ValueError` here. `root` is where uploaded bytes are kept, a temporary folder (removed at the end) unless given.
     `port` 0 takes a free one; a port that can't be had raises `OSError` or `OverflowError`. `clock` tells seconds since
-    the epoch; tokens, edits and sessions age by it.
+    the epoch; tokens, edits and sessions age by it. With an `admin_token` the emulator's own addresses ask for it.
 
     `config` are the settings, most of which may be changed while it runs; `faults` are those that wait, and the
     receipts of those that fired. `clock` is the one by which Play ages: `advance` moves it. `console` is what people do
@@ -50,6 +50,7 @@ class Emulator:
         root: Path | str | None = None,
         port: int = 0,
         clock: Callable[[], float] = time.time,
+        admin_token: str = "",
     ) -> None:
         self.config = Config.read(config or {})
         self._traffic = Traffic()
@@ -61,7 +62,7 @@ class Emulator:
             self.faults = FaultInjector(backend, self._server.sleep)
             self.faults.add(faults)
             self._cleanup = stack.pop_all()
-        self._server.respond = Router(backend, self.faults, self._traffic).respond
+        self._server.respond = Router(backend, self.faults, self._traffic, admin_token).respond
         self._thread = _serving(self._server)
         self.authority = backend.authority
         self.uploads = backend.uploads

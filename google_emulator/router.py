@@ -29,10 +29,10 @@ Carry: TypeAlias = Callable[[Request], Response]
 class Router:
     """Answers requests, whatever they are; where several operations match, the first of the backend is meant."""
 
-    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic) -> None:
+    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic, admin_token: str = "") -> None:
         self._backend = backend
         self._faults = faults
-        self._admin = Admin(backend, faults, traffic)
+        self._admin = Admin(backend, faults, traffic, admin_token)
         self._traffic = traffic
         self._content_range = ContentRangeDialect(backend.uploads)
         self._goog_upload = GoogUploadDialect(backend.uploads, backend.config)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 
 import pytest
 
 from google_emulator import specimens
 from tests.support.job import Ended, Job
+from uploader import cli
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "production"}
 CHANGE = {"target": "play", "package-name": "com.example.app", "tracks": "production"}
@@ -32,6 +37,31 @@ def rehearsed(job: Job, inputs: Mapping[str, str]) -> Ended:
 
 
 # A rehearsal
+
+
+class Curious(io.StringIO):
+    """A log that asks the emulator for its state as soon as it is told where that is."""
+
+    status = 0
+
+    def write(self, text: str) -> int:
+        """Takes what is logged."""
+        found = re.search(r"API requests go to (http://127\.0\.0\.1:\d+)", text)
+        if found and not self.status:
+            try:
+                with urllib.request.urlopen(f"{found[1]}/__emulator/state") as answer:
+                    self.status = answer.status
+            except urllib.error.HTTPError as refused:
+                self.status = refused.code
+        return super().write(text)
+
+
+def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None:
+    """Other programs of the machine find the port, and lack the token."""
+    log = Curious()
+    with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+        code = cli.run(job.environment({**PLAY, "api-endpoint": "emulator"}), [])
+    assert (code, log.status) == (0, 403), log.getvalue()
 
 
 @pytest.mark.parametrize("more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import stat
 import traceback
 from collections.abc import Mapping, Sequence
@@ -100,7 +101,7 @@ class Run:
         from google_emulator import Emulator  # a package of its own, which nothing else of the program needs
 
         config, begins_with = live_app(plan.inputs.part(ReleaseInputs), plan.inputs.gate_min_users, plan.prepared)
-        emulator = stack.enter_context(Emulator(config=config))
+        emulator = stack.enter_context(Emulator(config=config, admin_token=secrets.token_urlsafe(32)))
         self._reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
         if begins_with:
             self._reporter.info(begins_with)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -138,3 +139,16 @@ def test_a_web_page_reads_no_state(client: EmulatorClient, headers: dict[str, st
     """The emulator's own addresses refuse what a browser sends for a page, whose name may lead to this machine."""
     assert client.request("GET", "/__emulator/state", headers=headers).status == status
     assert client.request("POST", "/__emulator/clock", b'{"advance": 1}', headers).status == status
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [({}, 403), ({"Authorization": "Bearer wrong"}, 403), ({"Authorization": "Bearer right"}, 200)],
+    ids=["none", "wrong", "right"],
+)
+def test_an_emulator_with_a_token_of_its_own_asks_for_it(given: dict[str, str], status: int) -> None:
+    """Of every one of its own addresses, and of no other."""
+    with Emulator(admin_token="right") as emulator, contextlib.closing(EmulatorClient(emulator)) as client:
+        headers = {"Host": "127.0.0.1", **given}
+        assert client.request("GET", "/__emulator/state", headers=headers).status == status
+        assert client.request("POST", "/__emulator/clock", b'{"advance": 1}', headers).status == status
