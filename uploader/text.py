@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import re
 
+MAX_NESTING = 100  # brackets; the YAML library's time grows with the square of what are open at once
+
+
+def nested_deeply(text: str) -> bool:
+    """Whether more brackets are open at once than anybody means. Those in quotes count as well: this is no parser."""
+    depth = 0
+    for bracket in re.finditer(r"[\[\]{}]", text):
+        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+        if depth > MAX_NESTING:
+            return True
+    return False
+
 
 def sentence(text: str) -> str:
     """The text with a full stop, unless it already ends like a sentence: a server's messages often do not."""

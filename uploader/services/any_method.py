@@ -16,6 +16,7 @@ from uploader.inputs.table import CommonInputs
 from uploader.services import batch, catalogue, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method, Values
+from uploader.text import nested_deeply
 
 _STORAGE = "storage.objects.insert"
 # Metadata alone is enough for these: Gmail's take a whole mail in it, or name a draft; Play's an image's resource.
@@ -83,8 +84,9 @@ def read_params(text: str) -> dict[str, Any]:
         import yaml  # most runs have no params
 
         try:
-            if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-                raise yaml.YAMLError  # noqa: TRY301  # a few lines with aliases can stand for gigabytes
+            if nested_deeply(text) or any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+                # Deep brackets are scanned for hours, and a few lines with aliases can stand for gigabytes.
+                raise yaml.YAMLError  # noqa: TRY301  # as every other text that is not read
             # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was written.
             value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds nothing but str, list and dict
         except (yaml.YAMLError, RecursionError, ValueError):

@@ -30,6 +30,7 @@ from uploader.files.mistaken_text import (
     path_to_a_text,
 )
 from uploader.files.workspace import Workspace, path_hint, printable
+from uploader.text import nested_deeply
 
 ACCEPTED_LANGUAGE = "en-US, de-DE, es-419, fil"
 _LANGUAGE_NAME = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
@@ -430,6 +431,8 @@ def _by_language(text: str) -> Iterator[tuple[str, str, bool]]:
     import yaml  # which only notes by language need
 
     try:
+        if nested_deeply(text):
+            raise yaml.YAMLError  # noqa: TRY301  # as every other text that is not read: it would be scanned for hours
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         what = "it begins like a map of languages but is not valid YAML: a text with `: ` in it needs quotes, or `|`."

@@ -16,7 +16,7 @@ from uploader.files.android.notes import inline_notes, release_names, release_no
 from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace
-from uploader.inputs.parsers import LAST_RELEASE, PACKAGE, FilesByVersion
+from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
 from uploader.inputs.table import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
@@ -220,6 +220,9 @@ def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
             if not manifest.version_code:
                 what = f"{artifact.name} has no android:versionCode, which Google Play uses to identify artifacts."
                 problems.add("files", what, "an artifact whose build sets versionCode")
+            elif MAX_VERSION_CODE < manifest.version_code < 1 << 32:  # beyond it a versionCodeMajor comes before it
+                what = f"{artifact.name} has version code {manifest.version_code}, more than Google Play accepts."
+                problems.add("files", what, f"a versionCode from 1 to {MAX_VERSION_CODE}")
     for (_, code), names in by_code.items():
         if code and len(names) > 1:
             what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
