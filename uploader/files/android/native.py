@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -37,6 +38,13 @@ _FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not
 
 _PACKED = "native-debug-symbols.zip"
 Opener = Callable[[], IO[bytes]]
+
+
+class _Kept:
+    """Keeps a file open until nothing refers to this object any more."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        weakref.finalize(self, file.close)
 
 
 def debug_symbols(name: str, workspace: Workspace, temp: Path, problems: Problems) -> Artifact:
@@ -134,6 +142,7 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
         packed, target = _new_file(temp)
     except OSError as error:
         raise _not_packed(name, error) from None
+    holder = _Kept(packed)
     try:
         with zipfile.ZipFile(packed, "w") as archive:
             for each, opener in files.items():
@@ -143,10 +152,10 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
                 with opener() as source, archive.open(entry, "w", force_zip64=True) as sink:
                     shutil.copyfileobj(source, sink, 1 << 20)
     except (OSError, *ZIP_ERRORS) as error:
-        packed.close()
+        with suppress(OSError):  # what is left to write may not fit on the disk either
+            packed.close()
         raise _not_packed(name, error) from None
-    packed.flush()
-    return replace(checked(from_path(target, f"{name} (as {_PACKED})")), holder=packed)
+    return replace(checked(from_path(target, f"{name} (as {_PACKED})")), holder=holder)
 
 
 def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
