@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,17 @@ def test_an_unknown_target_is_told_together_with_what_is_empty(job: Job) -> None
     """All mistakes of a run are told at once."""
     log = refused(job, {**RELEASE, "target": "plai", "user-fraction": ""}, "user-fraction")
     assert "target" in log
+
+
+def test_what_is_wrong_with_a_key_is_told_beside_an_empty_endpoint(job: Job) -> None:
+    """All but its address on this machine, which was right for the endpoint that was meant."""
+    cut = {**job.emulator.key, "private_key": str(job.emulator.key["private_key"])[:400]}
+    log = refused(job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(cut)}, "api-endpoint")
+    assert "credentials: `private_key` is not one whole PEM key" in log
+    assert "`token_uri`" not in log
+    elsewhere = {**job.emulator.key, "token_uri": "https://token.example/token"}
+    log = refused(job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(elsewhere)}, "api-endpoint")
+    assert "credentials: the URL in `token_uri` must be Google's" in log
 
 
 # --- what stands for "left out" ---------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
 
 # In the place of files that were not found: a service that is given none would miss more than the files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
+# In the place of an `api-endpoint` that is empty or wrong: with this machine's an emulator's key is no second mistake.
+_NOT_UNDERSTOOD = "http://127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
     login = inputs.part(LoginInputs)
+    if "api-endpoint" in found.names:
+        login = replace(login, api_endpoint=_NOT_UNDERSTOOD)
     source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(login), skip_known=True)
     origin = source.info.get("credential_source") if source else None
     token = origin.get("file") if isinstance(origin, Mapping) else None
