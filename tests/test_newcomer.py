@@ -139,7 +139,7 @@ def test_one_mistake_is_told_in_one_line(tmp_path: Path, given: dict[str, str | 
 
 def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
     """What was given for another target is named; what GitHub passes as defaults is not."""
-    defaults = {f"INPUT_{field.name.upper()}": field.default for field in inputs.fields()}
+    defaults = {f"INPUT_{field.name.upper()}": field.written_default for field in inputs.fields()}
     given = {"INPUT_TARGET": "drive.files.create", "INPUT_TRACKS": "beta", "INPUT_MAIL-TO": "a@example.com"}
     found, problems = inputs.read({"GITHUB_ACTIONS": "true", **defaults, **given}, ())
     assert problems == ()

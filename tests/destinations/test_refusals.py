@@ -151,7 +151,7 @@ def test_a_refusal_sends_nothing(job: Job, name: str) -> None:
 
 def test_all_mistakes_of_a_mail_are_told_together(job: Job) -> None:
     """One run is enough to learn of every mistake, in whichever room of the program it is found."""
-    given = {**GMAIL, "mail-to": "nobody", "mail-body": "file:none", "files": "none", "chunk-size": "much"}
+    given = {**GMAIL, "mail-to": "nobody", "mail-body": "file:none", "files": "gone.pdf", "chunk-size": "much"}
     ended = job.fail(2, given)
     for name in ("mail-to", "mail-body", "files", "chunk-size"):
         assert f"{name}: " in ended.log
