@@ -159,7 +159,8 @@ def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job)
     ended = job.run({**PLAY, "credentials": json.dumps(key)}, HTTPS_PROXY="proxy.invalid:3128")
     assert "the address of the proxy proxy.invalid:3128 (from HTTPS_PROXY) could not be found (DNS)" in ended.log
     assert ended.outputs["failure"] == "proxy-unreachable"
-    ended = job.run({**PLAY, "api-endpoint": "https://play.invalid"})
+    key = {**job.emulator.key, "token_uri": "https://play.invalid/token"}
+    ended = job.run({**PLAY, "credentials": json.dumps(key), "api-endpoint": "https://play.invalid"})
     assert (ended.code, ended.outputs["failure"]) == (75, "host-not-found"), ended.log
     assert "the address of play.invalid could not be found (DNS)" in ended.log
     ended = job.run({**PLAY, "api-endpoint": job.emulator.url.replace("http:", "https:")})
@@ -172,9 +173,9 @@ def test_an_unresolvable_proxy_and_an_unresolvable_host_are_told_apart(job: Job)
 @pytest.mark.parametrize(
     ("kind", "problem", "other"),
     [
-        ("github", "- user-fraction: ", "`status: completed`"),
-        ("gitlab", "- UPLOADER_USER_FRACTION: ", "`UPLOADER_STATUS: completed`"),
-        ("console", "- UPLOADER_USER_FRACTION: ", "`UPLOADER_STATUS=completed`"),
+        ("github", "- user-fraction: ", "`tracks: production`"),
+        ("gitlab", "- UPLOADER_USER_FRACTION: ", "`UPLOADER_TRACKS: production`"),
+        ("console", "- UPLOADER_USER_FRACTION: ", "`UPLOADER_TRACKS=production`"),
     ],
 )
 def test_inputs_are_called_as_they_are_given_here(job: Job, kind: str, problem: str, other: str) -> None:
@@ -199,7 +200,7 @@ MEANT: dict[str, tuple[dict[str, str], str]] = {
     "a mapping in another case": ({"mapping-file": "Mapping.txt"}, "Did you mean `mapping.txt`?"),
     "a folder of notes in another case": ({"whats-new-directory": "whatsNew"}, "Did you mean `whatsnew`?"),
     "a number of per cent": ({"user-fraction": "10"}, "For 10 % of users write `0.1`."),
-    "everybody": ({"user-fraction": "100%"}, "For all users leave it out, or set `status: completed`."),
+    "everybody": ({"user-fraction": "1"}, "For all users write `100%`, or leave it out."),
 }
 
 
