@@ -57,7 +57,7 @@ def test_a_written_status_goes_on_with_a_halted_release_and_says_so(job: Job, wi
     rehearsed = job.succeed({**NO_FILES, **wish, "dry-run": "true"})
     assert rehearsed.log.rstrip().endswith("42 was halted on production.")
     ended = job.succeed({**NO_FILES, **wish})
-    assert "      42 was halted\n" in ended.log
+    assert "      42 was halted on production\n" in ended.log
     assert ended.log.rstrip().endswith("42 was halted on production.")
     assert live(job)[0]["status"] == now
 
@@ -88,7 +88,7 @@ def test_a_draft_is_not_published_without_a_status(waiting: Job, wish: str) -> N
 def test_a_written_status_publishes_a_draft_and_says_so(waiting: Job) -> None:
     """The last line says that the version was a draft."""
     ended = waiting.succeed({**NO_FILES, "tracks": "beta", "status": "completed"})
-    assert "      42 was a draft\n" in ended.log
+    assert "      42 was a draft on beta\n" in ended.log
     assert ended.log.rstrip().endswith("42 was a draft on beta.")
     assert live(waiting, "beta")[0]["status"] == "completed"
 
@@ -100,22 +100,62 @@ def test_a_name_for_a_draft_leaves_it_a_draft(waiting: Job) -> None:
     assert "was a draft" not in ended.log
 
 
-def test_a_promotion_does_not_serve_a_draft_for_a_fraction(waiting: Job) -> None:
-    """What waits on the other track is published by a status that says so."""
-    promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "beta"}
-    ended = waiting.fail(4, {**promotion, "user-fraction": "10%"})
+AT_ANY_REACH = {
+    "nothing-else": {},
+    "a-fraction": {"user-fraction": "10%"},
+    "the-words-for-left-out": {"status": "auto", "user-fraction": "all"},
+    "its-name": {"release-name": "Spring"},
+}
+"""What a step may say without saying that a draft or a halted release goes to users."""
+
+
+@pytest.mark.parametrize("wish", AT_ANY_REACH)
+def test_a_promotion_does_not_serve_a_draft_without_a_status(waiting: Job, wish: str) -> None:
+    before = fingerprint(waiting)
+    ended = waiting.fail(4, {**NO_FILES, "tracks": "alpha", "promote-from": "beta", **AT_ANY_REACH[wish]})
     assert ended.outputs["failure"] == "release-kept-back"
-    waiting.succeed({**promotion, "user-fraction": "10%", "status": "inProgress"})
+    assert fingerprint(waiting) == before
+
+
+@pytest.mark.parametrize("wish", AT_ANY_REACH)
+def test_a_promotion_does_not_serve_a_halted_release_without_a_status(job: Job, wish: str) -> None:
+    before = fingerprint(job)
+    promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "production", "promote-version-codes": "42"}
+    ended = job.fail(4, {**promotion, **AT_ANY_REACH[wish]})
+    assert ended.outputs["failure"] == "release-kept-back"
+    assert fingerprint(job) == before
+
+
+@pytest.mark.parametrize("wish", AT_ANY_REACH)
+def test_a_version_code_does_not_serve_a_draft_of_another_track(waiting: Job, wish: str) -> None:
+    waiting.emulator.console.remove(PACKAGE, "production", 42)  # the draft is all that has it
+    before = fingerprint(waiting)
+    wishes = {"tracks": "alpha", "version-codes-to-retain": "42", **AT_ANY_REACH[wish]}
+    ended = waiting.fail(4, {**NO_FILES, **wishes})
+    assert ended.outputs["failure"] == "release-kept-back"
+    assert fingerprint(waiting) == before
+
+
+def test_a_promotion_with_a_written_status_says_that_it_was_a_draft(waiting: Job) -> None:
+    """The plan and the last line name the version, what it was, and where."""
+    promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "beta", "status": "inProgress"}
+    ended = waiting.succeed({**promotion, "user-fraction": "10%"})
+    assert "      42 was a draft on beta\n" in ended.log
+    assert ended.log.rstrip().endswith("42 was a draft on beta.")
     assert live(waiting, "alpha")[0]["status"] == "inProgress"
 
 
-def test_a_promotion_of_a_halted_version_needs_a_status(job: Job) -> None:
-    """It was stopped on the other track for a reason."""
+def test_a_promotion_with_a_written_status_says_that_it_was_halted(job: Job) -> None:
     promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "production", "promote-version-codes": "42"}
-    ended = job.fail(4, {**promotion, "user-fraction": "10%"})
-    assert ended.outputs["failure"] == "release-kept-back"
-    job.succeed({**promotion, "status": "completed"})
+    ended = job.succeed({**promotion, "status": "completed"})
+    assert ended.log.rstrip().endswith("42 was halted on production.")
     assert live(job, "alpha")[0]["status"] == "completed"
+
+
+def test_a_promotion_of_a_draft_as_a_draft_serves_nobody(waiting: Job) -> None:
+    ended = waiting.succeed({**NO_FILES, "tracks": "alpha", "promote-from": "beta", "status": "draft"})
+    assert live(waiting, "alpha")[0]["status"] == "draft"
+    assert "was a draft" not in ended.log
 
 
 def test_a_rollout_never_goes_on_with_a_halted_release(job: Job) -> None:

@@ -116,14 +116,20 @@ def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
         ([release(4), STAGED], "6"),
         ([release(4), HALTED], "4"),
         ([release(4), DRAFT], "4"),
-        ([DRAFT], "6"),
     ],
 )
 def test_a_promotion_takes_the_newest_that_is_served(source: list[dict[str, Any]], code: str) -> None:
-    """Never what was halted; a draft only where there is nothing else."""
+    """Never what was halted, nor a draft beside it."""
     play = Play(beta=source)
     Engine(play).run(release_job(promote_from="beta", tracks=("production",)))
     assert play.live.tracks["production"][0]["versionCodes"] == [code]
+
+
+def test_a_promotion_takes_a_draft_where_there_is_nothing_else_and_a_status_is_written() -> None:
+    play = Play(beta=[DRAFT])
+    wish = ReleaseOptions(status="completed")
+    Engine(play).run(release_job(promote_from="beta", tracks=("production",), options=wish))
+    assert play.live.tracks["production"][0]["versionCodes"] == ["6"]
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,8 @@ def committed(edit: ReleaseEdit) -> Steps[str]:
 
 def _taken_up(updates: Sequence[TrackChange]) -> str:
     """What was kept from the users before, as a sentence behind the last line: ` 42 was halted on production.`."""
-    return "".join(f" {what} on {one.track}." for one in updates for what in one.taken_up)
+    sentences = dict.fromkeys(sentence for update in updates for sentence in update.taken_up)
+    return "".join(f" {sentence}." for sentence in sentences)
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:

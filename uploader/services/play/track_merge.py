@@ -33,17 +33,24 @@ from uploader.services.play.tracks import (
 
 STAGED = frozenset({"inProgress", "halted"})
 SERVED = frozenset({"inProgress", "completed"})
+KEPT_BACK = {"halted": "halted", "draft": "a draft"}
+"""The statuses of a release that its users do not get, in words."""
 
 
 @dataclass(frozen=True)
 class TrackChange:
-    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what it holds already."""
+    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what it holds already.
+
+    `source` is the track that a promotion takes the release from, and `source_release` the release as it is there.
+    """
 
     track: str
     before: Releases
     after: Releases
     release: Release = field(default_factory=dict)
     now: Releases = ()
+    source: str = ""
+    source_release: Release = field(default_factory=dict)
 
     @property
     def settled(self) -> bool:
@@ -52,15 +59,18 @@ class TrackChange:
 
     @property
     def taken_up(self) -> tuple[str, ...]:
-        """Each version that was kept from the users until now and that this release gives them: `42 was halted`."""
+        """Each version kept from the users until now that this release gives them: `42 was halted on beta`."""
         if self.release.get("status") not in SERVED:
             return ()
-        was = {"halted": "halted", "draft": "a draft"}
-        return tuple(
-            f"{'+'.join(codes(other))} was {was[str(other.get('status'))]}"
-            for other in self.before
-            if str(other.get("status")) in was and _covers(self.release, other)
-        )
+        places = [(self.track, other) for other in self.before]
+        if self.source_release:
+            places.append((self.source, self.source_release))
+        sentences = []
+        for track, other in places:
+            kept_back = KEPT_BACK.get(str(other.get("status")))
+            if kept_back and _covers(self.release, other):
+                sentences.append(f"{'+'.join(codes(other))} was {kept_back} on {track}")
+        return tuple(sentences)
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
@@ -94,10 +104,12 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """
     found = yield from current_releases(edit, track)
     before = edit.before.get(track, found)
-    release = _with_kept_notes((yield from _wanted(edit, track, before)), before)
+    source = yield from _promoted(edit)
+    release = _with_kept_notes((yield from _wanted(edit, track, before, source)), before)
     _check_users(edit.job, track, before, release)
+    _check_retained(edit)
     after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
-    return TrackChange(track, before, after, release, found)
+    return TrackChange(track, before, after, release, found, edit.job.promote_from, source)
 
 
 def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
@@ -123,7 +135,21 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[None]:
         edit.seen[track] = update.after
 
 
-def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
+def _promoted(edit: ReleaseEdit) -> Steps[Release]:
+    """The release of another track that the job promotes; empty where it promotes none."""
+    job = edit.job
+    if not job.promote_from:
+        return {}
+    offered = yield from current_releases(edit, job.promote_from)
+    if job.promoted:
+        source = chosen(job.promote_from, offered, job.promoted)
+    else:
+        source = to_promote(job.promote_from, offered)
+    _check_kept_back(job, job.promote_from, source)
+    return source
+
+
+def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Steps[Release]:
     """The release of another track, one made of version codes, or the one that is there, with what the job asks for."""
     job, notes = edit.job, list[tuple[str, str]]()
     if job.copy_notes:
@@ -135,10 +161,6 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases) -> Steps[Release]:
     options = replace(job.options, name=name, notes=tuple(notes))
     retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
     if job.promote_from:
-        offered = yield from current_releases(edit, job.promote_from)
-        by_codes = job.promoted and chosen(job.promote_from, offered, job.promoted)
-        source = by_codes or to_promote(job.promote_from, offered)
-        _check_source(job, source)
         base = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
         retained = (*codes(source), *retained)
     elif job.codes or job.retained:
@@ -297,16 +319,31 @@ def _with_kept_notes(release: Release, live: Releases) -> Release:
     return {**release, "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()]}
 
 
-def _check_source(job: ReleaseJob, source: Release) -> None:
-    """A promotion serves what the other track keeps from its users only where a written status says so."""
-    kept_back = {"halted": "is halted", "draft": "is a draft"}.get(str(source.get("status")))
-    if kept_back and job.options.new_status in SERVED and not job.options.status:
+def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
+    """Refuses to serve what another track keeps from its users, unless the input `status` says what becomes of it."""
+    status = str(release.get("status"))
+    if status in KEPT_BACK and not job.options.status:
         raise ReleaseRefused(
-            f"The release {named(source)} on track {job.promote_from} {kept_back}, and is not promoted to users.",
-            cause="Nothing in this step says that what was kept back there goes to users here.",
-            hint="To promote it all the same, set `status: inProgress` or `completed`.",
+            f"The release {named(release)} on track {track} is {KEPT_BACK[status]}, and is not released to users here.",
+            cause="It is kept from the users there, and nothing in this step says that they get it here.",
+            hint="To release it all the same, set `status: inProgress` or `completed`; "
+            "`status: draft` leaves it to a person in the Play Console.",
             code="release-kept-back",
         )
+
+
+def _check_retained(edit: ReleaseEdit) -> None:
+    """Refuses a release of version codes alone where no track serves them, and one keeps them from its users."""
+    job = edit.job
+    if job.codes or job.promote_from:
+        return
+    places = [(track, release) for track, releases in edit.seen.items() for release in releases]
+    for code in job.retained:
+        having = [(track, release) for track, release in places if code in codes(release)]
+        served = any(release.get("status") in SERVED for _, release in having)
+        for track, release in having:
+            if not served and track not in job.tracks:  # what is on the track itself is looked at with its users
+                _check_kept_back(job, track, release)
 
 
 def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
