@@ -94,6 +94,21 @@ def test_an_emptied_input_ends_the_run_before_anything_is_sent(job: Job, case: s
     assert f"`${{{{ … || '{field.left_out.word}' }}}}`" in log
 
 
+@pytest.mark.parametrize("target", ["play-status", "play-rollout", "play-listing-pull"])
+def test_empty_files_are_no_mistake_for_a_target_that_takes_none(job: Job, target: str) -> None:
+    inputs_of = {
+        "play-status": {},
+        "play-rollout": {"tracks": "internal", "rollout-steps": "100%", "halt-above": "none"},
+        "play-listing-pull": {"images-directory": "pulled"},
+    }
+    job.succeed({"target": target, "package-name": PACKAGE, "files": "", **inputs_of[target]})
+
+
+@pytest.mark.parametrize("name", ["dry-run", "tracks"])
+def test_an_empty_input_is_no_mistake_where_the_target_only_reads(job: Job, name: str) -> None:
+    job.succeed({"target": "play-status", "package-name": PACKAGE, name: ""})
+
+
 @pytest.mark.parametrize("kind", ["gitlab", "console"])
 @pytest.mark.parametrize("name", ["files", "user-fraction", "tracks", "halt-above"])
 def test_an_emptied_variable_is_told_in_the_platforms_own_words(job: Job, kind: str, name: str) -> None:

@@ -31,6 +31,11 @@ TARGETS = (
     *("gmail", "play-games", "ota"),
 )
 METHOD = "any upload method"  # whatever target is none of these: the id of a method
+WITH_FILES = (
+    *("play", "play-internal-sharing", "play-data-safety"),
+    *("gmail", "play-games", "ota", METHOD),
+)
+"""The targets that do something with `files`; the others refuse them."""
 DAY = 86_400  # seconds
 
 
@@ -80,8 +85,18 @@ class LeftOut:
 
 # One for each of those inputs, by its attribute.
 LEFT_OUT: Mapping[str, LeftOut] = {
-    "files": LeftOut("none", "nothing would be uploaded", "paths, such as `app.aab`; `none` if no files are meant"),
-    "dry_run": LeftOut("false", "the run would have its full effect", "`true` or `false`"),
+    "files": LeftOut(
+        "none",
+        "nothing would be uploaded",
+        "paths, such as `app.aab`; `none` if no files are meant",
+        WITH_FILES,
+    ),
+    "dry_run": LeftOut(
+        "false",
+        "the run would have its full effect",
+        "`true` or `false`",
+        tuple(target for target in (*TARGETS, METHOD) if target != "play-status"),  # which changes nothing
+    ),
     "api_endpoint": LeftOut(
         "google",
         "the requests would go to Google's own servers",
@@ -90,7 +105,9 @@ LEFT_OUT: Mapping[str, LeftOut] = {
     "package_name": LeftOut(
         "auto", "no app is named", "the name of one app, such as `com.example.app`", ("play-rollout",)
     ),
-    "tracks": LeftOut("none", "no track is named", "tracks, such as `internal`; `none` if no track is meant"),
+    "tracks": LeftOut(
+        "none", "no track is named", "tracks, such as `internal`; `none` if no track is meant", ("play", "play-rollout")
+    ),
     "status": LeftOut(
         "auto",
         "the release would be completed",
