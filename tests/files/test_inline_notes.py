@@ -45,6 +45,9 @@ def inline_notes(text: str) -> tuple[dict[str, str], list[str]]:
         "E-mail @all",
         "a=b",
         '"Quoted"',
+        "Language: you can now choose German.",
+        "- English: better wording\n- Faster start",
+        "- it: works again\n- and starts faster",
     ],
 )
 def test_a_text_is_for_the_language_of_the_app(text: str) -> None:
@@ -121,7 +124,7 @@ NO_TEXTS = {
     "null": "the expression in the workflow has no value",
     "[]": "the expression in the workflow has no value",
     "- en-US: Fix": "leave the dash out",
-    "- language: en-US\n  text: Fix": "leave the dash out",
+    "- language: en-US\n  text: Fix": "a map with the names of fields",
     "language: en-US\ntext: Fix": "a map with the names of fields",
     "English: Fix": "`English`, which is not a language code. Did you mean `en-US: …`?",
     "english: Fix": "`english`, which is not a language code. Did you mean `en-US: …`?",

@@ -299,7 +299,7 @@ _ACCEPTED_TEXT = 'a text, or YAML such as `en-US: "Fixed: no more crashes"` with
 _FIRST_KEY = re.compile(r"\{?\s*([\"']?)([a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3})\1\s*:(?:\s|$)")
 
 
-_IN_QUOTES = 'a text that really is so in quotes, `en-US: "…"`'
+_IN_QUOTES = 'or, if the text really begins like this, the text in quotes, `en-US: "…"`'
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'", re.DOTALL)
 _LANGUAGE_WORDS = {
     **dict.fromkeys(("english", "englisch", "inglés", "anglais"), "en-US"),
@@ -334,8 +334,9 @@ _LANGUAGE_WORDS = {
 _WORD_KEY = re.compile(r"[\"']?([^\W\d_]{2,12})[\"']?\s?[:=]")
 _REGION_KEY = re.compile(r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=])")
 _SHORT_KEY = re.compile(r"([a-z]{2})=")
-_FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s", re.IGNORECASE)
-_LIST_ITEM = re.compile(r"-\s+")
+# `language: en-US` with `text: …` below it, as Google Play's own JSON has it; alone it may begin a sentence.
+_FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s.*\n\s*text\s?:", re.IGNORECASE | re.DOTALL)
+_LIST_ITEM = re.compile(r"^-\s+(.*)", re.MULTILINE)
 
 
 def _is_map(text: str) -> bool:
@@ -348,13 +349,12 @@ def _is_map(text: str) -> bool:
 
 def _misspelt_map(text: str) -> Mistake | None:
     """What begins like a map of languages, but is written in another way than such a map."""
-    item = _LIST_ITEM.match(text)
-    if item and (_is_map(text[item.end() :]) or _misspelt_map(text[item.end() :])):
-        return Mistake("is a list (`- en-US: …`), and not a map: leave the dash out.", _ACCEPTED_TEXT)
-    if _FIELD_KEY.match(text):
-        what = "is a map with the names of fields, and not one from languages to texts."
-        return Mistake(what, _ACCEPTED_TEXT)
     accepted = f"{_ACCEPTED_TEXT}; {_IN_QUOTES}"
+    items = _LIST_ITEM.findall(text) if text.startswith("-") else []
+    if items and all(_is_map(item) or _misspelt_map(item) for item in items):
+        return Mistake("is a list (`- en-US: …`), and not a map: leave the dash out.", accepted)
+    if _FIELD_KEY.match(text.removeprefix("-").lstrip()):
+        return Mistake("is a map with the names of fields, and not one from languages to texts.", accepted)
     word = _WORD_KEY.match(text)
     if word and (known := _LANGUAGE_WORDS.get(word[1].casefold())):
         return Mistake(f"begins with `{word[1]}`, which is not a language code. Did you mean `{known}: …`?", accepted)
