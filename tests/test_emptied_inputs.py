@@ -91,7 +91,62 @@ def test_an_emptied_input_ends_the_run_before_anything_is_sent(job: Job, case: s
     field = next(field for field in inputs.fields() if field.name == name)
     assert field.left_out is not None
     assert f"::{name}: is empty, so {field.left_out.effect}. The expression in the workflow (`${{{{ … }}}}`)" in log
-    assert f"`${{{{ … || '{field.left_out.word}' }}}}`" in log
+    advised = given["target"] not in field.left_out.required_by
+    assert (f"`${{{{ … || '{field.left_out.word}' }}}}`" in log) == advised
+
+
+@pytest.mark.parametrize("word", ["null", "undefined", "None", "~", "{}", "[object Object]"])
+def test_a_word_for_no_value_is_a_mistake_as_an_empty_input_is(job: Job, word: str) -> None:
+    log = refused_word(job, {**RELEASE, "user-fraction": word})
+    assert "::user-fraction: is" in log
+    assert "so the release would not be limited to a share of users" in log
+
+
+@pytest.mark.parametrize("tracks", ["internal,null", "none\ninternal", "undefined, production"])
+def test_a_word_for_no_value_is_not_a_track_in_a_list(job: Job, tracks: str) -> None:
+    log = refused_word(job, {**RELEASE, "tracks": tracks})
+    assert "is what an expression without a value leaves there" in log
+
+
+def refused_word(job: Job, given: Mapping[str, str]) -> str:
+    """The log of a run that ends with 2 and sends nothing."""
+    ended = job.fail(2, given)
+    assert not job.emulator.state()["requests"]
+    return ended.log
+
+
+NEARLY = {
+    "shell-lower-case": {"uploader_dry_run": ""},
+    "shell-hyphen": {"UPLOADER_DRY-RUN": ""},
+    "shell-no-underscore": {"UPLOADER_DRYRUN": ""},
+    "github-other-tool": {"INPUT_USERFRACTION": ""},
+}
+
+
+@pytest.mark.parametrize("variables", NEARLY)
+def test_a_misspelt_variable_is_a_mistake_even_if_it_is_empty(job: Job, variables: str) -> None:
+    """The right one would be refused: what is misspelt must not have the full effect instead."""
+    ended = job.fail(2, RELEASE, **NEARLY[variables])
+    assert not job.emulator.state()["requests"]
+    assert ended.outputs["failure"] == "invalid-input"
+
+
+@pytest.mark.parametrize("line", ["DRY_RUN=", "dry-run=", "UPLOADER_DRYRUN=", "FILES=", "user-fraction="])
+def test_a_misspelt_line_of_the_env_file_is_a_mistake_even_if_it_is_empty(job: Job, line: str) -> None:
+    (job.workspace / "ci.env").write_text(f"{line}\n")
+    ended = job.fail(2, RELEASE, UPLOADER_ENV_FILE=str(job.workspace / "ci.env"))
+    assert "ci.env line 1" in ended.log
+    assert not job.emulator.state()["requests"]
+
+
+def test_a_variable_counts_before_the_default_of_the_action(job: Job) -> None:
+    """GitHub passes the default where `with` leaves the input out; the job's environment says otherwise."""
+    ended = job.succeed(
+        {**RELEASE, "dry-run": "false", "commit": "true"},
+        UPLOADER_DRY_RUN="true",
+    )
+    assert ended.outputs["plan"]
+    assert "`dry-run` has its default, `false`, which counts as not given: UPLOADER_DRY_RUN is used." in ended.log
 
 
 @pytest.mark.parametrize("target", ["play-status", "play-rollout", "play-listing-pull"])

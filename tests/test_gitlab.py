@@ -219,7 +219,9 @@ def test_an_empty_variable_of_a_plain_job_is_a_mistake(project: Project) -> None
         left_out = {**emptied, "variables": variables}
         second = project.start({"release": left_out}, UPLOADER_CREDENTIALS=encoded(google))
     assert "FAIL 2" in words(first.log), first.log
-    assert "UPLOADER_USER_FRACTION: is empty, so all users would get the release." in words(first.log)
+    assert "UPLOADER_USER_FRACTION: is empty, so the release would not be limited to a share of users." in words(
+        first.log
+    )
     assert second.code == 0, second.log
 
 

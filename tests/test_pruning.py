@@ -59,7 +59,8 @@ def test_a_folder_without_any_image_removes_none(job: Job) -> None:
     for path in (job.workspace / "listing").rglob("*.png"):
         path.unlink()
     log = refused(job).log
-    assert "the folder has no image at all, and 8 live images of 2 languages would be removed, icons among them" in log
+    count = "8 live images of 2 languages, icons among them"
+    assert f"the folder has no image at all, while Google Play has {count}" in log
     assert "Are the images in Git LFS, or in .gitignore?" in log
 
 
@@ -88,7 +89,7 @@ def test_pruning_leaves_what_the_folder_has_no_image_of(job: Job) -> None:
     (job.workspace / SCREENS.format("en-US") / "3.png").unlink()
     ended = job.succeed({**LISTING, "images-prune": "true"})
     assert counted(job) == {**EVERYTHING, "en-US/phoneScreenshots": 2}
-    assert "5 live images of 2 languages stay" in ended.log
+    assert "kept 5 live images of 2 languages" in ended.log
     assert "de-DE phoneScreenshots (3)" in ended.log
     assert "- 1 image of 1 language are removed" not in ended.log
     assert "- 1 image of 1 language is removed in all" in ended.log

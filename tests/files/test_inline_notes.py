@@ -61,6 +61,8 @@ def test_a_text_is_for_the_language_of_the_app(text: str) -> None:
         "en-US: Starts faster.\nde-DE: Startet schneller.",
         "en-US: |\n  Starts faster.\nde-DE: >\n  Startet\n  schneller.",
         '{"en-US": "Starts faster.", "de-DE": "Startet schneller."}',
+        '{"en-US":"Starts faster.","de-DE":"Startet schneller."}',
+        "---\nen-US: Starts faster.\nde-DE: Startet schneller.",
         "'en-US': Starts faster.\n\"de-DE\": Startet schneller.",
     ],
 )
@@ -123,6 +125,15 @@ NO_TEXTS = {
     '["Fix", "Faster"]': "is JSON",
     "null": "the expression in the workflow has no value",
     "[]": "the expression in the workflow has no value",
+    "None": "the expression in the workflow has no value",
+    "[object Object]": "is an object, not a text",
+    "FILE:CHANGELOG": "`file:PATH`, which is not read here",
+    "file: CHANGELOG": "`file:PATH`, which is not read here",
+    "whats/*": "`whats-new-directory: whats`",
+    "releaseNotes:\n  en-US: Fix": "below another key",
+    "|\n  Fix": "write `en-US: |`",
+    "en-US|Fix": "write `en-US: …`",
+    "en-US - Fix": "write `en-US: …`",
     "- en-US: Fix": "leave the dash out",
     "- language: en-US\n  text: Fix": "a map with the names of fields",
     "language: en-US\ntext: Fix": "a map with the names of fields",
@@ -177,6 +188,13 @@ def test_a_path_in_a_map_is_a_mistake(checkout: Path, text: str) -> None:
     read(text, problems, checkout)
     (problem,) = problems
     assert "the text for `en-US` is the path of a file" in str(problem)
+
+
+@pytest.mark.parametrize("text", ['""', "''"])
+def test_quotes_around_nothing_are_no_notes(text: str) -> None:
+    notes, (warning,) = inline_notes(text)
+    assert notes == {}
+    assert "the text is empty" in warning
 
 
 def test_a_language_without_a_text_is_a_warning() -> None:

@@ -82,7 +82,7 @@ def test_pruning_stays_within_the_languages_and_types_of_the_directory() -> None
     assert shown(play, GERMAN) == [sha256(image("d"))]
     assert "en-US phoneScreenshots: 1 image removed." in engine.log
     (warning,) = engine.warnings
-    assert "2 live images of 2 languages stay" in warning
+    assert "kept 2 live images of 2 languages" in warning
     assert "en-US icon (1), de-DE wearScreenshots (1)" in warning
     assert "`images-prune: everywhere`" in warning
 
@@ -101,7 +101,7 @@ def test_pruning_everywhere_removes_what_the_directory_does_not_have() -> None:
     [
         pytest.param(
             StoreFiles({"en-US": {"title": "App"}}),
-            "the folder has no image at all, and 4 live images of 2 languages would be removed, icons among them",
+            "the folder has no image at all, while Google Play has 4 live images of 2 languages, icons among them",
             id="no image at all",
         ),
         pytest.param(

@@ -72,7 +72,7 @@ def tell(log: str, *rehearsals: str) -> None:
     assert "::error title=Invalid input::status: 'done' is not a valid choice." in log
     assert "emptied: version-code= rehearsal=true committed= failure=invalid-input outcome=failure" in log
     assert "files: is empty, so nothing would be uploaded. The expression in the workflow" in log
-    assert "user-fraction: is empty, so all users would get the release." in log
+    assert "user-fraction: is empty, so the release would not be limited to a share of users." in log
     assert "Traceback" not in log
     assert "shown: ***" in log
     assert f"shown: {SECRET}" not in log

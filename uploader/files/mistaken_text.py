@@ -20,11 +20,13 @@ _OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECAS
 # What a word is a path by, whether or not it is there. `/` and `.` alone are none: "iOS/Android", "1.2.3", "Node.js".
 _PATH: Final = re.compile(
     r"(?:\.{0,2}|~)[/\\]\S+|[A-Za-z]:\\\S+|\S+\.(?:md|markdown|txt|rst|adoc|json|ya?ml|html?|properties)"
-    r"|(?:\S*[/\\])?whatsnew-\S+|(?:\S*[/\\])?(?:CHANGELOG|RELEASE_NOTES|WHATSNEW)",
+    r"|(?:\S*[/\\])?whatsnew-\S+|(?:\S*[/\\])?(?:CHANGELOG|RELEASE_NOTES|WHATSNEW)"
+    r"|[\w./-]*/[\w./-]*\*[\w.*/-]*",  # a pattern: `distribution/whatsnew/*`
     re.ASCII,
 )
 _JSON_START: Final = re.compile(r"\[?\s*\{\s*[\"']?[\w-]+[\"']?\s*:")
-_EMPTY_VALUES: Final = ("null", "undefined", "[object Object]", "[]", "{}")
+_EMPTY_VALUES: Final = ("null", "undefined", "None", "none", "~", "true", "false", "[]", "{}")
+_OBJECT: Final = "[object Object]"  # what JavaScript makes of an object where a text belongs
 
 
 class Mistake(NamedTuple):
@@ -46,7 +48,8 @@ def path_to_a_text(text: str, folders: Sequence[Path], instead: str, *, must_exi
     lines = [line for each in text.splitlines() if (line := each.strip())]
     if not lines or len(lines) > _MAX_LINES:
         return None
-    if re.fullmatch(r"file:\S+", text):
+    named = re.fullmatch(r"file:(\s*)(\S+)", text, re.IGNORECASE)
+    if named and (not named[1] or _exists(named[2], folders)):
         return Mistake("is `file:PATH`, which is not read here and would be published as the text.", instead)
     if re.fullmatch(r"@\S+", text) and (not must_exist or _exists(text[1:], folders)):
         return Mistake("is `@PATH`, which is not read here and would be published as the text.", instead)
@@ -62,6 +65,8 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
     """JSON, or YAML in its form, that is no map of languages."""
     if text in _EMPTY_VALUES:
         return Mistake(f"is `{text}`: the expression in the workflow has no value.", instead)
+    if text == _OBJECT:
+        return Mistake(f"is `{text}`: the expression in the workflow is an object, not a text.", instead)
     if not text.startswith(("{", "[")):
         return None
     try:
@@ -85,6 +90,11 @@ def is_existing_file(text: str, folder: Path) -> bool:
     if not re.search(r"/|\.[A-Za-z]\w*$", text) or not _exists(text, (folder,)):
         return False
     return (folder / text).is_file()
+
+
+def is_existing_folder(text: str, folder: Path) -> bool:
+    """Whether a text is nothing but the path of a folder."""
+    return _exists(text, (folder,)) and (folder / text).is_dir()
 
 
 def _is_path(line: str) -> bool:

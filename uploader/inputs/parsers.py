@@ -57,6 +57,8 @@ MEANT = {
 
 # `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or behind it.
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|\{\{.*\}\}|\(.*\))", re.ASCII | re.DOTALL)
+NO_VALUE = ("null", "undefined", "None", "~", "[object Object]")
+"""What templates and scripts write for a value that is not there."""
 NOT_EXPANDED = "is the name of a variable, not its value: it was not expanded."
 EXPANDED: Mapping[Kind, str] = {
     "github": "`${{ secrets.NAME }}` or `${{ vars.NAME }}`; GitHub expands no `$NAME` in `with:`.",
@@ -116,6 +118,8 @@ def text(value: str) -> str:
         raise InvalidValue("is not UTF-8.")
     if is_reference(value):
         raise InvalidValue(NOT_EXPANDED)
+    if value in NO_VALUE:
+        raise InvalidValue("is what an expression without a value writes.")
     return value
 
 
@@ -355,6 +359,9 @@ def endpoint(value: str) -> str:
 
 def track(value: str) -> str:
     """A track's name. Custom tracks may have any name, so only what never is a track is refused."""
+    if value in (*NO_VALUE, "none"):
+        no_track = f"has `{value}` among the tracks, which is what an expression without a value leaves there."
+        raise InvalidValue(no_track, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
     if reason := RENAMED_TRACKS.get(value.lower()):
         raise InvalidValue(reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
     return path_part(value)

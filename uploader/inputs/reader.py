@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, parsers
@@ -30,16 +30,31 @@ OF_LOGIN = ("service-account", "impersonate-user")  # whether they fit is known 
 OTHER_TOOLS = re.compile(r"SUPPLY_(\w+)|(ANDROID_PUBLISHER_CREDENTIALS)", re.ASCII)  # fastlane, Gradle Play Publisher
 
 # Nothing but what separates the items of a list, or stands around one: `,`, `""`, `[]`.
-NOTHING = re.compile(r"[\s,\[\]\"']*")
+NOTHING = re.compile(r"[\s,\[\]{}\"']*")
 WHY_EMPTY: Mapping[Kind, str] = {
-    "github": "The expression in the workflow (`${{ … }}`) probably has no value in this run, as a misspelt or skipped "
-    "output has none.",
+    "github": "The expression in the workflow (`${{ … }}`) probably has no value in this run: its name is misspelt, or "
+    "the step that sets it was skipped.",
     "gitlab": "The variable that it is made of probably has no value in this job.",
     "console": "The variable that it is made of (`$NAME`) is probably not set here.",
 }
 
 # By the name of an input, the places in which it stands and its text there; the first counts.
 Given = Mapping[str, Sequence[tuple[str, str]]]
+
+
+class Name(NamedTuple):
+    """The name of a variable, with its line where it stands in the env file, and whether its text is empty."""
+
+    text: str
+    line: str = ""
+    empty: bool = False
+
+
+class Emptied(NamedTuple):
+    """An input that says nothing: the place in which it stands, and its text there (`null` says nothing, too)."""
+
+    place: str
+    text: str
 
 
 def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple[Problem, ...]]:
@@ -66,7 +81,8 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     platform = detect(environ, in_file | own)
     values = _values(given, platform, problems)
     _refuse_emptied(emptied, given, values.get("target", ""), platform.kind, problems)
-    names = [*((name, "") for name in variables), *((name, f"{file} line {at}") for name, (at, _) in filled.items())]
+    names = [Name(name, empty=not text) for name, text in everything.items()]
+    names += [Name(name, f"{file} line {number}", empty=not text) for name, (number, text) in lines.items()]
     _check_names(names, not given["target"], platform, problems)
     if not own and not argv and platform.kind == "console" and not problems:
         return Inputs(show="usage"), ()
@@ -129,40 +145,52 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]
 
 def _places(
     texts: Mapping[str, str], file: str, problems: Problems
-) -> tuple[dict[str, list[tuple[str, str]]], dict[str, str]]:
-    """Where each input is given, by its name, and the place of each whose first text is a mistake because it is empty.
+) -> tuple[dict[str, list[tuple[str, str]]], dict[str, Emptied]]:
+    """Where each input is given, by its name, and each whose first text is a mistake because it says nothing.
 
     `texts` are all texts by their places, empty ones too; `file` is the name of the env file.
     """
     given: dict[str, list[tuple[str, str]]] = {}
-    emptied: dict[str, str] = {}
+    emptied: dict[str, Emptied] = {}
     for field in fields():
-        given[field.name] = []
-        asked = ""  # the place in which a person wrote the word for leaving the input out
+        found: list[tuple[str, str]] = []
+        defaults: list[tuple[str, str]] = []  # of action.yml, as far as can be seen
+        left_out: list[str] = []  # the places in which a person wrote the word for leaving the input out
         # Without a hyphen two of the variables are the same.
         for place in dict.fromkeys((field.option, *field.variables, f"{field.variables[-1]} in {file}")):
             text = texts.get(place)
             if text is None:
                 continue
+            from_action = place.startswith("INPUT_")
             if _is_empty(field, text):
-                if field.left_out and not given[field.name]:
-                    emptied.setdefault(field.name, place)
+                if field.left_out and not found:
+                    emptied.setdefault(field.name, Emptied(place, text))
             elif _says_left_out(field, text):
-                if not place.startswith("INPUT_"):  # there it is the default of action.yml
-                    asked = asked or place
+                if not from_action:
+                    left_out.append(place)
+            elif field.left_out and from_action and text == field.default:
+                defaults.append((place, text))
             else:
-                given[field.name].append((place, text))
-        if asked and given[field.name] and field.left_out:
-            (used, _), *_ = given[field.name]
-            what = f"{asked} says `{field.left_out.word}`, which counts as not given"
-            problems.warn(f"{what}: {used} is used.")
+                found.append((place, text))
+        if found and (left_out or defaults):
+            _warn_of_word(field, found[0][0], left_out, problems)
+        given[field.name] = found or defaults
     return given, emptied
 
 
+def _warn_of_word(field: Field, used: str, left_out: Sequence[str], problems: Problems) -> None:
+    """Says which of two places counts where the other one has the word, or the default, that stands for neither."""
+    if left_out:
+        what = f"{left_out[0]} says `{field.written_default}`, which counts as not given"
+    else:
+        what = f"`{field.name}` has its default, `{field.written_default}`, which counts as not given"
+    problems.warn(f"{what}: {used} is used.")
+
+
 def _is_empty(field: Field, text: str) -> bool:
-    """Whether a text says nothing; where that is a mistake, separators, quotes and brackets say nothing either."""
+    """Whether a text says nothing; where that is a mistake, so do separators, quotes, brackets, and words like null."""
     if field.left_out and len(text) < parsers.MAX_LINE:
-        return NOTHING.fullmatch(text) is not None
+        return NOTHING.fullmatch(text) is not None or text.strip() in parsers.NO_VALUE
     return not text.strip()
 
 
@@ -171,30 +199,36 @@ def _says_left_out(field: Field, text: str) -> bool:
     return field.left_out is not None and not field.default and text.strip() == field.left_out.word
 
 
-def _refuse_emptied(emptied: Mapping[str, str], given: Given, target: str, kind: Kind, problems: Problems) -> None:
-    """Adds a mistake for each input whose text is empty, where the target reads it; an unknown target reads all."""
-    for field in (field for field in fields() if field.name in emptied):
+def _refuse_emptied(emptied: Mapping[str, Emptied], given: Given, target: str, kind: Kind, problems: Problems) -> None:
+    """Adds a mistake for each input that says nothing, where the target reads it; an unknown target reads all."""
+    reader = target if target in TARGETS else METHOD
+    for field in fields():
         left_out = field.left_out
-        reader = target if target in TARGETS else METHOD
-        readers = (left_out and left_out.targets) or field.group.targets
-        if left_out is None or (target and readers and reader not in readers):
+        if left_out is None or field.name not in emptied:
             continue
-        what = f"is empty, so {left_out.effect}. {WHY_EMPTY[kind]}"
-        for place, _ in given[field.name][:1]:
-            what = f"is empty in {emptied[field.name]}, which goes before {place}. {WHY_EMPTY[kind]}"
+        readers = left_out.targets or field.group.targets
+        if target and readers and reader not in readers:
+            continue
+        place, text = emptied[field.name]
+        says_nothing = f"is `{text.strip()}`, which says nothing" if text.strip() in parsers.NO_VALUE else "is empty"
+        if given[field.name]:
+            other, _ = given[field.name][0]
+            what = f"{says_nothing} in {place}, which goes before {other}. {WHY_EMPTY[kind]}"
+        else:
+            what = f"{says_nothing}, so {left_out.effect}. {WHY_EMPTY[kind]}"
         accepted = f"{left_out.accepted}."
-        if kind == "github":
+        if kind == "github" and target not in left_out.required_by:
             accepted += f" For an expression without a value: `${{{{ … || '{left_out.word}' }}}}`."
         problems.add(field.name, what, accepted)
 
 
-def _names(given: Given, emptied: Mapping[str, str], argv: Sequence[str]) -> Mapping[str, str]:
+def _names(given: Given, emptied: Mapping[str, Emptied], argv: Sequence[str]) -> Mapping[str, str]:
     """How each input is called where this run was started: as it was given, or would be."""
     words = [word for before, word in zip(("", *argv), argv, strict=False) if before != "--env-file"]
     typed = any(not word.startswith("--env-file") for word in words)
     names = {field.name: field.option if typed and field.is_option else field.variables[-1] for field in fields()}
     names |= {name: places[0][0].split()[0] for name, places in given.items() if places}
-    return names | {name: place.split()[0] for name, place in emptied.items()}
+    return names | {name: empty.place.split()[0] for name, empty in emptied.items()}
 
 
 def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:
@@ -226,22 +260,24 @@ def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, A
     return values
 
 
-def _check_names(names: Iterable[tuple[str, str]], alone: bool, platform: Platform, problems: Problems) -> None:
+def _check_names(names: Iterable[Name], alone: bool, platform: Platform, problems: Problems) -> None:
     """Names that are not ours: another tool's input or a misspelt one is a mistake, another `UPLOADER_…` a warning.
 
-    A name one letter off must not pass in silence: `dry-rum: true` would publish. Beyond that nobody can tell whose a
-    variable is; under GitHub an unknown input is a warning too. Values are not looked at: any may be a key. Each of
-    `names` comes with its line of the env file, if it is from there; `alone`: nothing else says what to do.
+    A name one letter off must not pass in silence, with or without a value: `dry-rum: true` would publish. Beyond that
+    nobody can tell whose a variable is; under GitHub an unknown input is a warning too. Values are not looked at: any
+    may be a key. `alone`: nothing else says what to do.
     """
     known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
     if platform.kind == "gitlab":  # the outputs of an earlier job are in the environment of this one
         known.update(f"UPLOADER_{name}" for name in OUTPUTS)
-    for name, where in names:
+    for name, where, empty in names:
         prefix, _, plain = name.replace("-", "_", 1).partition("_")
         prefixed = prefix.upper() == "UPLOADER"
         if name in known:
             continue
         if other := OTHER_TOOLS.fullmatch(name):  # of another step perhaps
+            if empty:
+                continue
             _, answer = answers().get(squashed(other[1] or name), ("", ""))
             if answer and alone:
                 problems.add(where or name, f"is another tool's variable. {answer}")
@@ -252,7 +288,7 @@ def _check_names(names: Iterable[tuple[str, str]], alone: bool, platform: Platfo
         elif (prefix == "INPUT" and not where) or prefixed:
             if problem := mistake(name, plain, "with" if prefix == "INPUT" else "variable"):
                 problems.extend([replace(problem, name=where or problem.name)])
-            elif prefix == "UPLOADER" or (prefix == "INPUT" and platform.kind == "github"):
+            elif not empty and (prefix == "UPLOADER" or (prefix == "INPUT" and platform.kind == "github")):
                 problems.warn(f"{printable(name)} is not an input of this program and is ignored.")
 
 

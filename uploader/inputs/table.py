@@ -74,13 +74,15 @@ class LeftOut:
     Taken for "not given", the empty text would make the run do more or check less. `word` is accepted as "not given",
     and is the default in the actions and in GitLab's component: so what was left out differs from what came out empty.
     `effect` completes "is empty, so …"; `accepted` says what to write instead. An empty text is refused for the
-    `targets`; with none, for every target that reads the input.
+    `targets`; with none, for every target that reads the input. Those in `required_by` need a value and refuse the
+    word, too.
     """
 
     word: str
     effect: str
     accepted: str
     targets: tuple[str, ...] = ()
+    required_by: tuple[str, ...] = ()
 
 
 # One for each of those inputs, by its attribute.
@@ -90,6 +92,7 @@ LEFT_OUT: Mapping[str, LeftOut] = {
         "nothing would be uploaded",
         "paths, such as `app.aab`; `none` if no files are meant",
         WITH_FILES,
+        ("play-internal-sharing", "play-data-safety", "ota", "play-games"),
     ),
     "dry_run": LeftOut(
         "false",
@@ -103,18 +106,28 @@ LEFT_OUT: Mapping[str, LeftOut] = {
         "a root URL, or `emulator`; `google` if Google's own servers are meant",
     ),
     "package_name": LeftOut(
-        "auto", "no app is named", "the name of one app, such as `com.example.app`", ("play-rollout",)
+        "auto",
+        "no app is named",
+        "the name of one app, such as `com.example.app`",
+        ("play-rollout",),
+        ("play-rollout",),
     ),
     "tracks": LeftOut(
-        "none", "no track is named", "tracks, such as `internal`; `none` if no track is meant", ("play", "play-rollout")
+        "none",
+        "no track is named",
+        "tracks, such as `internal`; `none` for a release without a track (`commit: false`) or a listing alone",
+        ("play", "play-rollout"),
+        ("play-rollout",),
     ),
     "status": LeftOut(
         "auto",
-        "the release would be completed",
+        "nothing would say what becomes of the release",
         "`completed`, `inProgress`, `halted`, `draft`; `auto` for `completed`, or `inProgress` with `user-fraction`",
     ),
     "user_fraction": LeftOut(
-        "all", "all users would get the release", "a share, such as `5%`; `100%` or `all` if all users are meant"
+        "all",
+        "the release would not be limited to a share of users",
+        "a share, such as `5%`; `100%` or `all` if all users are meant",
     ),
     "version_codes_to_retain": LeftOut(
         "none", "no version would be kept beside the new ones", "version codes; `none` if none are to be kept"
@@ -128,7 +141,7 @@ LEFT_OUT: Mapping[str, LeftOut] = {
     ),
     "existing_edit_id": LeftOut(
         "none",
-        "this run would work in an edit of its own, and commit that",
+        "this run would work in an edit of its own",
         "the id of an edit; `none` if a new edit is meant",
     ),
     "commit": LeftOut("true", "the edit would be committed", "`true` or `false`"),

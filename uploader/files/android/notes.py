@@ -25,6 +25,7 @@ from uploader.files.mistaken_text import (
     Mistake,
     first,
     is_existing_file,
+    is_existing_folder,
     lfs_pointer,
     output_of_a_tool,
     path_to_a_text,
@@ -296,7 +297,10 @@ def _notes(folder: LocalizedFolder, files: Files) -> Notes:
 DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
 _INPUT = "whats-new"
 _ACCEPTED_TEXT = 'a text, or YAML such as `en-US: "Fixed: no more crashes"` with a line for each language'
-_FIRST_KEY = re.compile(r"\{?\s*([\"']?)([a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3})\1\s*:(?:\s|$)")
+_CODE = r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}"
+# The first language of a map; in JSON no blank has to stand behind the colon.
+_FIRST_KEY = re.compile(rf"(?:\{{\s*\"(?P<json>{_CODE})\"\s*:|\{{?\s*([\"']?)(?P<yaml>{_CODE})\2\s*:(?:\s|$))")
+_DOCUMENT_START = re.compile(r"---\s*\n")
 
 
 _IN_QUOTES = 'or, if the text really begins like this, the text in quotes, `en-US: "…"`'
@@ -332,7 +336,10 @@ _LANGUAGE_WORDS = {
     "vietnamese": "vi",
 }
 _WORD_KEY = re.compile(r"[\"']?([^\W\d_]{2,12})[\"']?\s?[:=]")
-_REGION_KEY = re.compile(r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=])")
+_REGION_KEY = re.compile(r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=|]|-\s)")
+# A map below another key, as build tools have it: `releaseNotes:`, and the languages indented below it.
+_NESTED_MAP = re.compile(r"\w+\s*:\s*\n\s+(?=\S)")
+_BLOCK_START = re.compile(r"[|>][+-]?\s*\n")
 _SHORT_KEY = re.compile(r"([a-z]{2})=")
 # `language: en-US` with `text: …` below it, as Google Play's own JSON has it; alone it may begin a sentence.
 _FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s.*\n\s*text\s?:", re.IGNORECASE | re.DOTALL)
@@ -341,10 +348,11 @@ _LIST_ITEM = re.compile(r"^-\s+(.*)", re.MULTILINE)
 
 def _is_map(text: str) -> bool:
     """Whether a text begins like a map of languages."""
-    first_key = _FIRST_KEY.match(text)
+    first_key = _FIRST_KEY.match(_DOCUMENT_START.sub("", text, count=1) if text.startswith("---") else text)
     if not first_key:
         return False
-    return "-" in first_key[2] or first_key[2] in LANGUAGES or bool(suggestion(first_key[2]))
+    language = first_key["json"] or first_key["yaml"]
+    return "-" in language or language in LANGUAGES or bool(suggestion(language))
 
 
 def _misspelt_map(text: str) -> Mistake | None:
@@ -355,6 +363,11 @@ def _misspelt_map(text: str) -> Mistake | None:
         return Mistake("is a list (`- en-US: …`), and not a map: leave the dash out.", accepted)
     if _FIELD_KEY.match(text.removeprefix("-").lstrip()):
         return Mistake("is a map with the names of fields, and not one from languages to texts.", accepted)
+    nested = _NESTED_MAP.match(text)
+    if nested and _is_map(text[nested.end() :]):
+        return Mistake("has its languages below another key: leave the first line out.", accepted)
+    if _BLOCK_START.match(text):
+        return Mistake("begins like a block of YAML that belongs to no language: write `en-US: |`.", accepted)
     word = _WORD_KEY.match(text)
     if word and (known := _LANGUAGE_WORDS.get(word[1].casefold())):
         return Mistake(f"begins with `{word[1]}`, which is not a language code. Did you mean `{known}: …`?", accepted)
@@ -372,9 +385,11 @@ def _misspelt_map(text: str) -> Mistake | None:
 def _no_text(text: str, root: Path | None) -> Mistake | None:
     """What can't be meant as the text of release notes; paths are looked for below `root`."""
     instead = f"the text itself, or `whats-new-directory` for files; {_IN_QUOTES}"
-    folder = re.fullmatch(r"(.*)/whatsnew-[^/\s]+", text)
+    folder = re.fullmatch(r"([^*\s]+)/(?:whatsnew-[^/\s]+|\*)", text)
     if folder:
         instead = f"`whats-new-directory: {printable(folder[1])}`, or the text itself; {_IN_QUOTES}"
+    elif root is not None and is_existing_folder(text, root):
+        instead = f"`whats-new-directory: {printable(text)}`, or the text itself; {_IN_QUOTES}"
     folders = () if root is None else (root,)
     checks = (lfs_pointer(text), path_to_a_text(text, folders, instead), output_of_a_tool(text, _ACCEPTED_TEXT))
     return first((*checks, _misspelt_map(text)))
@@ -403,7 +418,7 @@ def inline_notes(text: str, problems: Problems, root: Path | None = None) -> dic
     notes: dict[str, str] = {}
     if _is_map(text):
         texts = problems.collect(lambda: [*_by_language(text)]) or []
-    elif (inside := _unquoted(text)) != text and _no_text(inside, root):
+    elif (inside := _unquoted(text)) != text and (not inside or _no_text(inside, root)):
         texts = [(DEFAULT_LANGUAGE, inside, True)]
     else:
         texts = [(DEFAULT_LANGUAGE, text, False)]

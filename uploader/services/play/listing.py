@@ -109,8 +109,8 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
     if not listing.images:
         icons = ", icons among them" if any(kind == "icon" for _, kind in beyond) else ""
         what = (
-            f"the folder has no image at all, and {count} of {languages} would be removed{icons}. Nothing was changed. "
-            "Are the images in Git LFS, or in .gitignore?"
+            f"the folder has no image at all, while Google Play has {count} of {languages}{icons}. "
+            "Nothing was changed. Are the images in Git LFS, or in .gitignore?"
         )
         raise InputError(Problem("images-prune", what, accepted))
     problems = Problems()
@@ -125,7 +125,7 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
     places = [f"{language} {kind} ({number})" for (language, kind), number in beyond.items()]
     named = ", ".join(places[:_MAX_NAMED]) + (", …" if len(places) > _MAX_NAMED else "")
     edit.context.warning(
-        f"images-prune: {count} of {languages} stay, because the folder has none in their place: {named}. "
+        f"images-prune: kept {count} of {languages}, because the folder has none in their place: {named}. "
         "`images-prune: everywhere` removes them."
     )
 

@@ -141,10 +141,8 @@ def _promoted(edit: ReleaseEdit) -> Steps[Release]:
     if not job.promote_from:
         return {}
     offered = yield from current_releases(edit, job.promote_from)
-    if job.promoted:
-        source = chosen(job.promote_from, offered, job.promoted)
-    else:
-        source = to_promote(job.promote_from, offered)
+    by_codes = chosen(job.promote_from, offered, job.promoted) if job.promoted else {}
+    source = by_codes or to_promote(job.promote_from, offered)
     _check_kept_back(job, job.promote_from, source)
     return source
 
@@ -200,8 +198,10 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
     result = new(options, codes(release), release)
     if result["status"] == "inProgress" and "userFraction" not in result:
         raise ReleaseRefused(
-            f"The release {named(release)} can't be resumed: no user fraction is known.",
-            cause="It was completed before, so it has no fraction of its own.",
+            f"The release {named(release)} can't be put in progress: no user fraction is known.",
+            cause="It is a draft, which has no share of users yet."
+            if release.get("status") == "draft"
+            else "It was completed before, so it has no fraction of its own.",
             hint="Give `user-fraction`, or set `status: completed` for all users.",
             code="user-fraction-missing",
         )
