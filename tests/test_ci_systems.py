@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Emulator, specimens
-from tests.support.job import ENTRYPOINT, Job
+from tests.support.job import ENTRYPOINT, STEP, Job
 from tests.support.platforms import dotenv_report, workflow_commands
 
 RELEASE = {"target": "play", "files": "app.aab", "tracks": "internal"}
@@ -116,6 +116,20 @@ def test_no_token_is_asked_for_where_a_job_was_made_to_name_it(mixed: Mixed) -> 
     ended = mixed.job.fail(3, {**RELEASE, "credentials": "", **login}, **{**mixed.variables, **url})
     assert "There is no OIDC token" in ended.log
     assert "oidc.token" not in google.state()["requests"]
+
+
+@pytest.mark.parametrize("named", ["output", "workspace/_temp/_runner_file_commands/set_output_" + STEP])
+def test_a_system_that_is_not_known_is_told_no_secret(
+    tmp_path: Path, emulator: Emulator, foreign: dict[str, str], named: str
+) -> None:
+    """Its log would show what GitHub's runner masks, and an earlier job can name any file for the outputs."""
+    job = with_bundle(tmp_path, emulator, "console")
+    output = tmp_path / named
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.touch()
+    made = {**foreign, "GITHUB_OUTPUT": str(output), "GITHUB_WORKSPACE": str(job.workspace)}
+    ended = job.succeed(RELEASE, BUDDY="true", CI="true", **made)
+    assert "add-mask" not in ended.log
 
 
 @pytest.mark.parametrize("inherited", [0o000, 0o022, 0o077], ids=["umask 0", "umask 022", "umask 077"])

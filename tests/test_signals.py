@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,8 +140,7 @@ def test_a_signal_is_heard_while_the_program_is_loaded(job: Job, module: str, nu
 def popen(job: Job, command: list[str]) -> subprocess.Popen[bytes]:
     """A process in the job's environment, for a Play release."""
     environment = job.environment(PLAY)
-    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
-        Path(environment[name]).touch()
+    job.empty_files()
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)
 

@@ -77,8 +77,7 @@ def test_no_login_goes_past_its_library(job: Job, module: str) -> None:
     """A run with a key signs by google-auth alone: where that can't be loaded nothing is sent, and the log says why."""
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
     environment = job.environment({"target": "play", "files": "*.aab", "tracks": "internal"})
-    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
-        Path(environment[name]).touch()
+    job.empty_files()
     command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
     pipe = subprocess.PIPE
     child = subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)

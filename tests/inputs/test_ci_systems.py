@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ FOREIGN = {
     "AWS CodeBuild": {"CODEBUILD_BUILD_ID": "a:b"},
     "a blanked mark": {"TF_BUILD": ""},
 }
+STEP = "0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"
+RUN = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -43,7 +46,25 @@ def github(tmp_path: Path) -> dict[str, str]:
         "RUNNER_OS": "Linux",
         "ACTIONS_ID_TOKEN_REQUEST_URL": "https://evil.example/",
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "evil",
+        "GITHUB_SERVER_URL": "https://evil.example",
     }
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the program works in, beside the runner's own."""
+    folder = tmp_path / "app" / "app"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def output_file(folder: Path, path: str) -> dict[str, str]:
+    """The variable that names this file for a step's outputs, and the file."""
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    return {"GITHUB_OUTPUT": str(file)}
 
 
 def platform(**variables: str) -> Platform:
@@ -52,7 +73,8 @@ def platform(**variables: str) -> Platform:
 
 def reads_nothing_of_github(found: Platform) -> bool:
     files = (found.output_file, found.summary_file, found.temp)
-    return files == (None, None, None) and found.tag == found.oidc_request_url == found.oidc_request_token == ""
+    texts = (found.tag, found.oidc_request_url, found.oidc_request_token, found.server_url)
+    return files == (None, None, None) and set(texts) == {""}
 
 
 @pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
@@ -76,46 +98,99 @@ def test_a_gitlab_job_stays_one(mark: str, github: dict[str, str], tmp_path: Pat
     assert reads_nothing_of_github(Platform(**{**vars(found), "tag": ""}))
 
 
-@pytest.mark.parametrize("folder", ["_temp/_runner_file_commands", "github/file_commands"])
+ON_MACHINES = {
+    "GitHub's": f"_temp/_runner_file_commands/set_output_{STEP}",
+    "act's without a container": f".cache/act/{RUN}/act/workflow/outputcmd.txt",
+}
+IN_CONTAINERS = {
+    "GitHub's": f"/github/file_commands/set_output_{STEP}",
+    "act's, Gitea's and Forgejo's": "/var/run/act/workflow/outputcmd.txt",
+}
+
+
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize("path", ON_MACHINES.values(), ids=ON_MACHINES)
 def test_a_step_of_github_with_anothers_variable_keeps_its_outputs(
-    folder: str, github: dict[str, str], tmp_path: Path
+    path: str, github: dict[str, str], tmp_path: Path
 ) -> None:
     """`env: TF_BUILD: true` is for a compiler: the outputs arrive, while no secret is named to the runner."""
-    output = tmp_path / folder / "set_output_0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"
-    output.parent.mkdir(parents=True)
-    output.touch()
+    own = output_file(tmp_path, path)
+    output = Path(own["GITHUB_OUTPUT"])
     summary = output.with_name("step_summary_0b0a2a5c")
-    real = {**github, "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "TF_BUILD": "true"}
+    real = {**github, **own, "GITHUB_STEP_SUMMARY": str(summary), "TF_BUILD": "true"}
     found = platform(**real)
     assert (found.kind, found.takes_masks, found.output_file) == ("github", False, output)
     assert found.summary_file == summary
     assert platform(**{**real, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}).summary_file is None
     assert "it is not asked to mask secrets" in found.doubt
-    other = platform(**{**github, "GITHUB_OUTPUT": str(output), "GITLAB_CI": "true"})
+    other = platform(**{**github, **own, "GITLAB_CI": "true"})
     assert (other.kind, other.output_file) == ("gitlab", None)
 
 
+@pytest.mark.usefixtures("checkout")
 def test_only_the_file_of_the_runner_is_one(github: dict[str, str], tmp_path: Path) -> None:
     """Under another system no other file can be named, by a link or by any other name."""
-    folder = tmp_path / "_runner_file_commands"
-    folder.mkdir()
+    folder = tmp_path / "_temp" / "_runner_file_commands"
+    folder.mkdir(parents=True)
     (folder / "other").touch()
-    (folder / "set_output_link").symlink_to(tmp_path / "output")
-    for name in ("other", "set_output_link", "set_output_absent", "../output", "x/../../output"):
+    (folder / "set_output_1").touch()
+    (folder / f"set_output_{STEP}").symlink_to(tmp_path / "output")
+    absent = f"set_output_{STEP.replace('0', '1')}"
+    for name in ("other", "set_output_1", f"set_output_{STEP}", absent, "../output", "x/../../output"):
         assert platform(**{**github, "GITHUB_OUTPUT": str(folder / name), "TF_BUILD": "1"}).kind == "console"
 
 
-@pytest.mark.parametrize("more", [{}, {"ACT": "true"}, {"GITEA_ACTIONS": "true"}, {"FORGEJO_ACTIONS": "true"}], ids=str)
-def test_runners_that_follow_github_are_told_the_secrets(more: dict[str, str], github: dict[str, str]) -> None:
-    """GitHub's, act, Gitea's and Forgejo's: each makes a file for the outputs, and obeys the same commands."""
-    found = platform(**github, **more)
+RUNNERS = [{}, {"ACT": "true"}, {"GITEA_ACTIONS": "true"}, {"FORGEJO_ACTIONS": "true"}]
+
+
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize("more", RUNNERS, ids=str)
+@pytest.mark.parametrize("path", ON_MACHINES.values(), ids=ON_MACHINES)
+def test_runners_that_follow_github_are_told_the_secrets(
+    path: str, more: dict[str, str], github: dict[str, str], tmp_path: Path
+) -> None:
+    """GitHub's, act, Gitea's and Forgejo's on a machine: each makes a file for the outputs, and obeys its commands."""
+    found = platform(**{**github, **more, **output_file(tmp_path, path)})
     assert (found.kind, found.takes_masks, found.doubt) == ("github", True, "")
-    assert found.tag == "v6.6.6"
+    assert (found.tag, found.server_url) == ("v6.6.6", "https://evil.example")
 
 
+@pytest.mark.parametrize("path", IN_CONTAINERS.values(), ids=IN_CONTAINERS)
+def test_a_runner_is_told_the_secrets_in_its_own_container(path: str, github: dict[str, str]) -> None:
+    """There the folder has one name, which no checkout has."""
+    top = next(folder for folder in reversed(Path(path).parents) if not folder.exists())
+    try:
+        given = output_file(Path("/"), path)
+    except PermissionError:
+        pytest.skip("needs the right to make a folder where the runner does")
+    try:
+        assert platform(**{**github, **given}).takes_masks
+        assert not platform(**{**github, **given, "GITHUB_ACTIONS": "false"}).takes_masks
+    finally:
+        shutil.rmtree(top)
+
+
+UNKNOWN = {"BUDDY": "true", "CI": "true"}  # a system of which nothing is known here
+
+
+@pytest.mark.parametrize("path", ["some.txt", *ON_MACHINES.values()], ids=["any file", *ON_MACHINES])
+@pytest.mark.parametrize("place", ["where it works", "elsewhere in the repository"])
+def test_an_unknown_system_is_told_no_secret(path: str, place: str, github: dict[str, str], checkout: Path) -> None:
+    """A dotenv report of an earlier job can name any file of the checkout, and its log shows what it is told."""
+    folder = checkout
+    if place != "where it works":
+        folder = checkout.parent
+        (folder / ".git").mkdir()
+    found = platform(**{**UNKNOWN, **github, **output_file(folder, path)})
+    assert (found.takes_masks, found.server_url) == (False, "")
+
+
+@pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize("without", ["GITHUB_ACTIONS", "GITHUB_OUTPUT"])
-def test_a_part_of_github_is_told_no_secret(without: str, github: dict[str, str]) -> None:
+def test_a_part_of_github_is_told_no_secret(without: str, github: dict[str, str], tmp_path: Path) -> None:
     """Outputs are written where a file is named for them; that the log is watched by a runner is not certain then."""
+    github |= output_file(tmp_path, ON_MACHINES["GitHub's"])
+    assert platform(**github).takes_masks
     del github[without]
     found = platform(**github)
     assert (found.kind, found.takes_masks) == ("github", False)
@@ -146,7 +221,7 @@ def test_woodpecker_gives_the_tag_under_gitlabs_name() -> None:
         st.sampled_from(["true", "1", "/"]),
     ),
     st.sampled_from(
-        [__file__, "/dev/stdout", "/etc/hosts", "", ".", "relative", "/_runner_file_commands/set_output_1"]
+        [__file__, "/dev/stdout", "/etc/hosts", "", ".", "relative", f"/_temp/_runner_file_commands/set_output_{STEP}"]
     ),
 )
 def test_no_combination_makes_another_systems_job_one_of_github(

@@ -20,6 +20,7 @@ from tests.support.discovery import refused_by_google
 from tests.support.platforms import file_commands
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
+STEP = "0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"  # GitHub's runner names the files of each step by another one
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,7 @@ class Job:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self._private), "RUNNER_TEMP": str(self._private)}
         if self.kind == "github":
             environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.workspace)}
-            environment |= {
-                "GITHUB_OUTPUT": str(self._file("output")),
-                "GITHUB_STEP_SUMMARY": str(self._file("summary")),
-            }
+            environment |= {"GITHUB_OUTPUT": str(self._outputs), "GITHUB_STEP_SUMMARY": str(self._summary)}
             return environment | {f"INPUT_{name.upper()}": value for name, value in {**common, **inputs}.items()}
         environment |= {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(self.workspace)} if self.kind == "gitlab" else {}
         return environment | {
@@ -80,8 +78,7 @@ class Job:
 
     def start(self, inputs: Mapping[str, str], **more: str) -> Running:
         """A run that goes on while the test does something to it."""
-        for name in ("output", "summary"):
-            self._file(name).write_text("")
+        self.empty_files()
         child = subprocess.Popen(
             [sys.executable, str(ENTRYPOINT)],
             env={**self.environment(inputs), **more},
@@ -91,6 +88,11 @@ class Job:
             stderr=subprocess.STDOUT,
         )
         return Running(self, child)
+
+    def empty_files(self) -> None:
+        """Makes the files for the outputs and the summary, as the runner does before each step."""
+        for file in (self._outputs, self._summary):
+            file.write_text("")
 
     @property
     def state_folder(self) -> Path:
@@ -108,8 +110,19 @@ class Job:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _file(self, name: str) -> Path:
-        return self._private / name
+    @property
+    def _outputs(self) -> Path:
+        return self._commands / f"set_output_{STEP}"
+
+    @property
+    def _summary(self) -> Path:
+        return self._commands / f"step_summary_{STEP}"
+
+    @property
+    def _commands(self) -> Path:
+        folder = self._private / "_temp" / "_runner_file_commands"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
 
 @dataclass(frozen=True)
@@ -155,8 +168,8 @@ class Running:
         return Ended(
             code=self.child.returncode,
             log=log.decode(),
-            outputs=file_commands(self.job._file("output").read_bytes()),
-            summary=self.job._file("summary").read_text(),
+            outputs=file_commands(self.job._outputs.read_bytes()),
+            summary=self.job._summary.read_text(),
             results=json.loads(results.read_text()) if results.exists() else [],
             peak=peak,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,8 +56,14 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
 }
 _GITHUB = "GitHub Actions"
 _GITHUB_MARKS = ("GITHUB_ACTIONS", "GITHUB_OUTPUT")  # Forgejo's and Gitea's runners and act set both as well
-# Where GitHub's runner makes the file for a step's outputs, on its machine and as a container sees it.
-_RUNNER_FILES = ("_runner_file_commands", "file_commands")
+# Where runners make the file for a step's outputs. In their own containers: GitHub's (ContainerActionHandler.cs of
+# actions/runner) and act's, which Gitea's and Forgejo's runners are built on (step.go).
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_IN_CONTAINERS = re.compile(rf"/github/file_commands/set_output_{_UUID}|/var/run/act/workflow/outputcmd\.txt")
+# On a machine: GitHub's (FileCommandManager.cs), and act's without containers (run_context.go).
+_ON_MACHINES = re.compile(
+    rf"/.+/_temp/_runner_file_commands/set_output_{_UUID}|/.+/[0-9a-f]{{16}}/act/workflow/outputcmd\.txt"
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,8 @@ class Platform:
     `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `color` is
     false where somebody asked for a log without colours. `takes_masks` tells whether the runner keeps `::add-mask::`
     lines out of the log: anywhere else such a line shows the secret. `doubt` says that the variables of several
-    systems are set; it is empty where they are not. `google_auth` holds what is set of `GOOGLE_AUTH`.
+    systems are set; it is empty where they are not. `google_auth` holds what is set of `GOOGLE_AUTH`. `server_url` is
+    empty unless a runner has surely set it.
     """
 
     kind: Kind = "console"
@@ -124,12 +132,13 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
     if others and output_file and summary_file and summary_file.parent != output_file.parent:
         summary_file = None  # GitHub's runner makes both in one folder
+    by_runner = get("GITHUB_ACTIONS") == "true" and _made_by_runner(output_file)
     report = variables.get(DOTENV, "") or ("uploader.env" if kind == "gitlab" else "")  # elsewhere on demand
     # The XDG base directory specification: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
     states = (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state"))
     return Platform(
         kind=kind,
-        takes_masks=get("GITHUB_ACTIONS") == "true" and not others and _is_file(output_file),
+        takes_masks=by_runner and not others,
         doubt=_doubt(environ, kind, others),
         run=_run(kind, get, known=bool(others)),
         workspace=workspace,
@@ -147,7 +156,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
         google_auth={name: environ[name] for name in GOOGLE_AUTH if environ.get(name)},
-        server_url=of_github("GITHUB_SERVER_URL"),
+        server_url=of_github("GITHUB_SERVER_URL") if by_runner else "",
     )
 
 
@@ -160,29 +169,40 @@ def _kind(get: Callable[[str], str], others: Mapping[str, str]) -> Kind:
     if _GITLAB in others:
         return "gitlab"
     if others:
-        real = get("GITHUB_ACTIONS") == "true" and _made_by_github(_path(get("GITHUB_OUTPUT")))
+        real = get("GITHUB_ACTIONS") == "true" and _made_by_runner(_path(get("GITHUB_OUTPUT")))
         return "github" if real else "console"
     # GITHUB_OUTPUT alone is that of a runner that follows GitHub's.
     return "github" if get("GITHUB_ACTIONS") == "true" or get("GITHUB_OUTPUT") else "console"
 
 
-def _made_by_github(output: Path | None) -> bool:
-    """Whether this is where GitHub's runner makes the file for the outputs of a step, and it is there.
+def _made_by_runner(output: Path | None) -> bool:
+    """Whether GitHub's runner, or one that follows it, has surely made this file for the outputs of this step.
 
-    Source: FileCommandManager.cs of actions/runner. A job can't name any other of its files in this way.
+    It is where no other file is: in a folder of the runner's own container, or named as only the runner names it and
+    outside every checkout. Variables can be set by an earlier job of another system, and a checkout can hold any file.
     """
-    if output is None or not output.is_absolute() or ".." in output.parts:
+    if output is None or not _is_file(output):
         return False
-    named = output.parent.name in _RUNNER_FILES and output.name.startswith("set_output_")
-    return named and _is_file(output)
+    if _IN_CONTAINERS.fullmatch(str(output)):
+        return True
+    return bool(_ON_MACHINES.fullmatch(str(output))) and not _in_checkout(output)
 
 
-def _is_file(path: Path | None) -> bool:
+def _is_file(path: Path) -> bool:
     """Whether a regular file is there; the runner makes the file for outputs before each step."""
     try:
-        return path is not None and path.is_file() and not path.is_symlink()
+        return path.is_file() and not path.is_symlink()
     except (OSError, ValueError):  # a path that can't even be asked for
         return False
+
+
+def _in_checkout(path: Path) -> bool:
+    """Whether the file is below the folder that this process works in, or in a repository."""
+    try:
+        folders = path.resolve().parents
+        return Path.cwd().resolve() in folders or any((folder / ".git").exists() for folder in folders)
+    except OSError:  # no folder of a runner's
+        return True
 
 
 def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) -> str:
