@@ -14,7 +14,8 @@ _GOOGLE = re.compile(r"(?:[a-z0-9-]+\.)*googleapis\.com")
 _IMAGES = re.compile(r"(?:[a-z0-9-]+\.)+(?:googleusercontent|ggpht)\.com")
 _AWS_METADATA = ("169.254.169.254", "fd00:ec2::254")
 _GOOGLE_METADATA = ("metadata.google.internal", "169.254.169.254", "fd20:ce::254")
-_GITHUB_OIDC = re.compile(r"(?:[a-z0-9-]+\.)+actions\.githubusercontent\.com|(?:[a-z0-9-]+\.)+ghe\.com")
+_GITHUB_OIDC = re.compile(r"(?:[a-z0-9-]+\.)+actions\.githubusercontent\.com")
+_GHE = re.compile(r"(?:[a-z0-9-]+\.)+ghe\.com")
 # The hosts of one Google service as Google's libraries and pages name them: global, mutual TLS, two older regional
 # forms and a third, regional endpoints, and Private Service Connect. A region has a dash and a number, so that
 # `sts.storage.googleapis.com`, which is somebody's bucket, is none.
@@ -88,12 +89,16 @@ def is_google_service(url: str, service: str) -> bool:
 def is_github_oidc(url: str, server: str) -> bool:
     """Whether the URL is https on a host where GitHub, or the CI system at `server`, hands out identity tokens.
 
-    `server` is the runner's GITHUB_SERVER_URL. Its own host counts where it is not github.com: GitHub Enterprise
-    Server and Forgejo hand out tokens there.
+    `server` is the runner's GITHUB_SERVER_URL, empty where no runner has surely set it. Its own host counts where it is
+    not github.com: GitHub Enterprise Server and Forgejo hand out tokens there. GitHub Enterprise Cloud has hosts of
+    its own below ghe.com.
     """
     found, own = origin(url), origin(server)
-    if (found.scheme, found.port) == ("https", 443) and _GITHUB_OIDC.fullmatch(found.host):
-        return True
+    if (found.scheme, found.port) == ("https", 443):
+        if _GITHUB_OIDC.fullmatch(found.host):
+            return True
+        if _GHE.fullmatch(found.host) and _GHE.fullmatch(own.host):
+            return True
     return found == own != NOWHERE and own.scheme == "https" and own.host != "github.com"
 
 

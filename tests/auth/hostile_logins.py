@@ -29,7 +29,10 @@ USER = {"type": "authorized_user", "client_id": "client", "client_secret": "secr
 
 @dataclass(frozen=True)
 class Hostile:
-    """One attempt: a configuration, variables, or both; `files` are made in the workspace first."""
+    """One attempt: a configuration, variables, or both; `files` are made in the workspace first.
+
+    `kind` is the CI system whose job it is.
+    """
 
     name: str
     names: str
@@ -37,6 +40,7 @@ class Hostile:
     environ: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    kind: str = "github"
 
     def given(self) -> dict[str, str]:
         """The inputs of the run."""
@@ -261,3 +265,23 @@ def _others() -> Iterator[Hostile]:
     ):
         asked = {"ACTIONS_ID_TOKEN_REQUEST_URL": url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token"}
         yield Hostile(f"variable-oidc-{url}", "ACTIONS_ID_TOKEN_REQUEST_URL", environ=asked, inputs=keyless)
+    yield from _servers(keyless)
+
+
+def _servers(keyless: Mapping[str, str]) -> Iterator[Hostile]:
+    """A server of GitHub's that only a variable names, in a shell and in a system of which nothing is known."""
+    systems = {"shell": {}, "unknown": {"BUDDY": "true", "CI": "true", "GITHUB_ACTIONS": "true"}}
+    for system, marks in systems.items():
+        for server in ("https://evil.example", "https://evil.ghe.com"):
+            variables = {**marks, "GITHUB_SERVER_URL": server}
+            asked = {"ACTIONS_ID_TOKEN_REQUEST_URL": f"{server}/x", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret"}
+            source = external(credential_source={"url": f"{server}/x", "headers": {"Authorization": "bearer"}})
+            name = f"{system}-{server}"
+            yield Hostile(f"server-url-{name}", "`url`", source, variables, kind="console")
+            yield Hostile(
+                f"server-oidc-{name}",
+                "ACTIONS_ID_TOKEN_REQUEST_URL",
+                environ={**variables, **asked},
+                inputs=keyless,
+                kind="console",
+            )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,9 +15,32 @@ import pytest
 from google_emulator import Emulator, specimens
 from tests.auth import hostile_logins
 from tests.auth.hostile_logins import Hostile
-from tests.support.job import Job
+from tests.support.job import ENTRYPOINT, Ended, Job, Running
 
+RELEASE = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
 HOSTILE = tuple(hostile_logins.every())
+# Runs the program and writes down whom it asks for an address and whom it would connect to, which it may not do.
+# Python raises these events wherever the call comes from (docs.python.org, "Audit events table").
+WATCHED = """
+import os, runpy, sys
+
+_, program, notes = sys.argv
+del sys.argv[1:]
+descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+def watch(event, arguments):
+    if event.startswith("socket.get") and event != "socket.gethostname":
+        asked = arguments[0]
+    elif event in ("socket.connect", "socket.sendto"):
+        asked = arguments[1]
+    else:
+        return
+    os.write(descriptor, f"{event} {asked}\\n".encode())
+    raise OSError("nobody may be asked here")
+
+sys.addaudithook(watch)
+runpy.run_path(program, run_name="__main__")
+"""
 
 
 class Recorder:
@@ -76,24 +101,37 @@ def placed(text: str, recorder: Recorder) -> str:
     return text.replace(hostile_logins.RECORDER, recorder.place)
 
 
+def watched(job: Job, inputs: dict[str, str], **more: str) -> tuple[Ended, list[str]]:
+    """How a run ended that can reach nobody, and whom it tried to reach."""
+    notes = job.workspace.parent / "asked"
+    notes.touch()
+    environment = {**job.environment(inputs), **more}
+    job.empty_files()
+    command = [sys.executable, "-c", WATCHED, str(ENTRYPOINT), str(notes)]
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)
+    ended = Running(job, child).end()
+    return ended, notes.read_text().splitlines()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
 def test_a_hostile_login_asks_nobody(tmp_path: Path, google: Emulator, recorder: Recorder, hostile: Hostile) -> None:
-    """A whole run, whose https requests would go through the recorder: it hears nothing, and the field is named."""
+    """A whole run: no address is asked for, nobody is connected to, by the proxy or without, and the field is named."""
     recorder.heard.clear()
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    job = Job(workspace, google)
+    job = Job(workspace, google, hostile.kind)
     hostile = replace(hostile, files={name: placed(text, recorder) for name, text in hostile.files.items()})
     prepared(job, hostile)
     given = {name: placed(text, recorder) for name, text in hostile.given().items()}
     environ = {name: placed(text, recorder) for name, text in hostile.environ.items()}
-    release = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
     proxy = f"http://{recorder.place}"
-    ended = job.run({**release, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ)
+    ended, asked = watched(job, {**RELEASE, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ)
     assert ended.code in (2, 3), ended.log
     complaints = [line for line in ended.log.splitlines() if not line.startswith("::add-mask::")]
     assert hostile.names in "\n".join(complaints)
+    assert asked == []
     assert recorder.heard == []
 
 
@@ -105,10 +143,28 @@ def test_a_right_login_asks_the_token_service(tmp_path: Path, google: Emulator) 
     job = Job(workspace, google)
     right = Hostile("nothing", "", hostile_logins.external())
     prepared(job, right)
-    release = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
-    job.fail(75, {**release, **right.given()}, HTTPS_PROXY=f"http://{recorder.place}")
+    job.fail(75, {**RELEASE, **right.given()}, HTTPS_PROXY=f"http://{recorder.place}")
     recorder.close()
     assert [said.split(b"\r\n")[0] for said in recorder.heard] == [b"CONNECT sts.googleapis.com:443 HTTP/1.0"]
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        ({"file": "token.jwt"}, "socket.getaddrinfo sts.googleapis.com"),
+        ({"url": hostile_logins.AZURE}, "socket.getaddrinfo 169.254.169.254"),
+    ],
+    ids=["by https", "in clear"],
+)
+def test_the_watch_sees_a_right_login(tmp_path: Path, google: Emulator, source: dict[str, str], asked: str) -> None:
+    """Without a proxy both are asked for by name, and neither is reached."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    job = Job(workspace, google)
+    right = Hostile("nothing", "", hostile_logins.external(credential_source=source))
+    prepared(job, right)
+    ended, seen = watched(job, {**RELEASE, **right.given()})
+    assert (ended.code, set(seen)) == (75, {asked}), ended.log
 
 
 def test_there_are_a_hundred_of_them() -> None:

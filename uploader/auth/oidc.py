@@ -49,8 +49,8 @@ class JobToken(SubjectTokenSupplier):
         self._given = "" if self._url else platform.id_token
         if self._url and not self._is_issuer(inputs):
             raise CredentialsError(
-                "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below actions.githubusercontent.com or ghe.com, "
-                "nor on this job's own server (GITHUB_SERVER_URL).",
+                "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below actions.githubusercontent.com, nor on this "
+                "job's own server (GITHUB_SERVER_URL, where GitHub's runner has set it).",
                 cause="An earlier step or job has set this variable.",
                 hint=GITHUB_HINT,
             )

@@ -25,8 +25,8 @@ COMMANDS = (
 )
 IDENTITY = (
     "the URL in `url` of `credential_source` must be https on GitHub's token service (below "
-    "actions.githubusercontent.com or ghe.com, or this job's own server), or the identity endpoint of Azure's or "
-    "Google's metadata server; write any other token into a file in an earlier step, and name that in `file`."
+    "actions.githubusercontent.com, or on this job's own server), or the identity endpoint of Azure's or Google's "
+    "metadata server; write any other token into a file in an earlier step, and name that in `file`."
 )
 
 
