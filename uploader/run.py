@@ -18,6 +18,7 @@ from uploader.auth.google import Login
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import Problem, UploaderError, missing_module
+from uploader.files.workspace import Workspace
 from uploader.hosts import is_google
 from uploader.http.client import HttpClient, named, proxy_for
 from uploader.inputs import Inputs
@@ -148,8 +149,11 @@ class Run:
             self._reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
         # What was begun at one endpoint (an emulator) is nothing to go on with at another.
         whose = f"{account} at {inputs.api_endpoint}" if inputs.api_endpoint else account
-        owners = workspace_owners(inputs.platform.workspace)
-        store = SealedStore(folder, key or b"", whose, self._clock, self._reporter, *owners)
+        workspace = inputs.platform.workspace
+        owners = workspace_owners(workspace)
+        store = SealedStore(
+            folder, key or b"", whose, self._clock, self._reporter, *owners, workspace=Workspace(workspace)
+        )
         return Journal(store, inputs.platform.run)
 
     def _report(self) -> int:

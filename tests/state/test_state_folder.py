@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from google_emulator import specimens
 from tests.support.job import Job
 from tests.support.transfer_harness import RecordingReporter
 from uploader.clock import Clock
@@ -137,6 +139,57 @@ def test_a_link_to_a_folder_of_another_user_s_is_no_state_folder(tmp_path: Path)
     assert not one.write("0" * 40, {"a": 1})
     assert "is not a folder" in "".join(reporter.warnings)
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def cut_off(job: Job, state_dir: str) -> str:
+    """The log of a release whose upload breaks off, so that there is something to keep."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    job.emulator.add_fault("play.bundles.upload+resumable.put", "status", status=503, after=600_000)
+    given = {"target": "play", "files": "app.aab", "tracks": "internal", "max-retries": "0", "state-dir": state_dir}
+    return job.fail(75, given).log
+
+
+@pytest.mark.parametrize("state_dir", ["cache/state", "cache", "kept/cache/state"])
+@pytest.mark.parametrize("named", ["relative", "absolute"])
+def test_no_link_of_the_workspace_leads_the_state_elsewhere(job: Job, state_dir: str, named: str) -> None:
+    """Whoever commits to the workspace chooses its links: nothing is kept behind one, wherever it stands."""
+    elsewhere = job.workspace.parent / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    link = job.workspace / state_dir[: state_dir.index("cache")] / "cache"
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(elsewhere)
+    log = cut_off(job, state_dir if named == "relative" else str(job.workspace / state_dir))
+    assert "cache is a link or not a folder, and links are not followed" in log
+    assert not list(elsewhere.rglob("*"))
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab", "console"])
+def test_a_folder_of_the_workspace_keeps_the_state(job: Job, kind: str) -> None:
+    """In a cache that the CI system restores, made where it is not there."""
+    cut_off(replace(job, kind=kind), "cache/state")
+    assert list((job.workspace / "cache/state").glob("*.sealed"))
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["to a folder", "to the workspace's own parent"])
+def test_a_link_outside_the_workspace_is_the_machine_s_own(job: Job, inside: bool) -> None:
+    """As /tmp on macOS, which leads to /private/tmp."""
+    machine = job.workspace.parent / "linked"
+    machine.symlink_to(job.workspace.parent if inside else job.workspace.parent / "elsewhere")
+    (job.workspace.parent / "elsewhere").mkdir(mode=0o700)
+    cut_off(job, f"{machine}/state")
+    assert list((machine / "state").glob("*.sealed"))
+
+
+def test_a_workspace_may_be_reached_by_a_link(job: Job) -> None:
+    """The link before it is not the workspace's; one in it is, by either name."""
+    (job.workspace / "cache").symlink_to(job.workspace.parent)
+    named = job.workspace.parent / "named"
+    named.symlink_to(job.workspace)
+    linked = replace(job, workspace=named)
+    cut_off(linked, "kept/state")
+    assert list((job.workspace / "kept/state").glob("*.sealed"))
+    assert "cache is a link" in cut_off(linked, f"{job.workspace}/cache/state")
+    assert not (job.workspace.parent / "state").exists()
 
 
 # --- in whose folder nothing is kept ----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ stands under the name is replaced only if it is a regular file.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from uploader.errors import InputError, Problem, UploaderError
+from uploader.files.folders import NotAFolder, open_folder
 from uploader.files.workspace import Workspace, below, printable, reason
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe may not hold the run
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 256 * 1024  # bytes
@@ -96,22 +95,13 @@ class Destination:
             self.refuse("names a folder.")
         if objection := self.workspace.objection_to_writing(below(path) + self.leaf):
             self.refuse(f"{objection}.")
-        start = self.workspace.real if below(path).startswith(below(self.workspace.real)) else "/"
-        folder = os.open(start, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        inside = self.workspace.inside(path)
+        start, rest = ("/", path) if inside is None else (self.workspace.real, inside)
         try:
-            for part in filter(None, path[len(start) :].split("/")):
-                if make:
-                    with suppress(FileExistsError):
-                        os.mkdir(part, 0o755, dir_fd=folder)
-                try:
-                    inner = os.open(part, _FOLDER, dir_fd=folder)
-                except OSError as error:
-                    if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                        what = f"{printable(part)} is a link or not a folder, and links are not followed."
-                        self.refuse(f"can't be written: {what}")
-                    raise
-                os.close(folder)
-                folder = inner
+            folder = open_folder(start, rest, make=make)
+        except NotAFolder as error:
+            self.refuse(f"can't be written: {error.strerror}.")
+        try:
             yield folder
         finally:
             os.close(folder)

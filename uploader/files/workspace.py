@@ -136,10 +136,15 @@ class Workspace:
 
     def lexical(self, folder: str) -> str:
         """The folder's path with no link followed below the workspace: what is named may be a link itself."""
-        root, path = (os.path.normpath(each) for each in (self.root.absolute(), self.root.absolute() / folder))
-        if path == root or path.startswith(below(root)):
-            return os.path.normpath(below(self.real) + path[len(root) :].lstrip("/"))
+        path = os.path.normpath(self.root.absolute() / folder)
+        for root in (os.path.normpath(self.root.absolute()), self.real):
+            if path == root or path.startswith(below(root)):
+                return os.path.normpath(below(self.real) + path[len(root) :].lstrip("/"))
         return os.path.realpath(path)
+
+    def inside(self, path: str) -> str | None:
+        """A path that `lexical` has returned, relative to the workspace; None where it is outside."""
+        return path[len(self.real) :].lstrip("/") if below(path).startswith(below(self.real)) else None
 
 
 @dataclass(frozen=True)

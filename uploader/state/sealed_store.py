@@ -26,6 +26,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from uploader.clock import Clock
+from uploader.files.folders import open_folder
+from uploader.files.workspace import Workspace
 from uploader.reporting import Reporter
 from uploader.text import plural
 
@@ -57,11 +59,19 @@ class SealedStore:
     """Sealed values by name.
 
     `key` is any lasting secret, `purpose` names whose values these are, and at which endpoint. The folder may belong to
-    this process's user and to `owners`, other users by their number; without a folder nothing is kept.
+    this process's user and to `owners`, other users by their number; without a folder nothing is kept. Below
+    `workspace`, where others make links, none is followed.
     """
 
     def __init__(
-        self, folder: Path | None, key: bytes, purpose: str, clock: Clock, reporter: Reporter, *owners: int
+        self,
+        folder: Path | None,
+        key: bytes,
+        purpose: str,
+        clock: Clock,
+        reporter: Reporter,
+        *owners: int,
+        workspace: Workspace | None = None,
     ) -> None:
         self._folder = folder or Path()
         self._descriptor = -1  # of the folder: what is in it is opened from there, so that no link leads elsewhere
@@ -73,10 +83,7 @@ class SealedStore:
         self._ours = self._warned = False
         if folder:
             with self._tolerant():
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                # Of a folder whose owner is another user, not even the last link is followed.
-                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if owners else 0)
-                self._descriptor = os.open(folder, flags)
+                self._descriptor = _opened(folder, owners, workspace)
                 status = os.fstat(self._descriptor)
                 foreign = status.st_uid not in {os.geteuid(), *owners}
                 if foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -264,6 +271,20 @@ class SealedStore:
                 self.reporter.warning(
                     f"Unfinished uploads can't be kept for the next run ({why}). Set `state-dir` to a writable folder."
                 )
+
+
+def _opened(folder: Path, owners: tuple[int, ...], workspace: Workspace | None) -> int:
+    """A descriptor of the state folder, which is made if it is not there. Raises OSError.
+
+    Links outside the workspace are the machine's own, such as /tmp on macOS.
+    """
+    inside = workspace.inside(workspace.lexical(str(folder.absolute()))) if workspace else None
+    if workspace and inside is not None:
+        return open_folder(workspace.real, inside, make=True, mode=0o700)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Of a folder whose owner is another user, not even the last link is followed.
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if owners else 0)
+    return os.open(folder, flags)
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
