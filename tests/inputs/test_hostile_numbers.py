@@ -70,6 +70,19 @@ def test_a_manifest_s_version_code_is_bounded(tmp_path: Path, code: int, fits: b
         prepare(inputs, files, workspace)
 
 
+@pytest.mark.parametrize("code", [1 << 32 | 5, (1 << 64) - 1])
+def test_a_version_code_with_a_major_part_names_it(tmp_path: Path, code: int) -> None:
+    """Android's long version code: the attribute that makes it too large is not the one that people look at."""
+    specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
+    workspace = Workspace(tmp_path)
+    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(ReleaseInputs)
+    with pytest.raises(InputError) as caught:
+        prepare(inputs, find(["app.aab"], workspace), workspace)
+    (problem,) = caught.value.problems
+    assert f"version code {code} (versionCodeMajor {code >> 32}, versionCode {code & 0xFFFFFFFF})" in problem.what
+    assert problem.accepted == "a versionCode from 1 to 2100000000, and no versionCodeMajor"
+
+
 BRACKETS = {
     "lists": "a: " + "[" * 100_000,
     "maps": "a: " + "{" * 100_000,

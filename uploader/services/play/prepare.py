@@ -220,13 +220,22 @@ def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
             if not manifest.version_code:
                 what = f"{artifact.name} has no android:versionCode, which Google Play uses to identify artifacts."
                 problems.add("files", what, "an artifact whose build sets versionCode")
-            elif MAX_VERSION_CODE < manifest.version_code < 1 << 32:  # beyond it a versionCodeMajor comes before it
-                what = f"{artifact.name} has version code {manifest.version_code}, more than Google Play accepts."
-                problems.add("files", what, f"a versionCode from 1 to {MAX_VERSION_CODE}")
+            elif manifest.version_code > MAX_VERSION_CODE:
+                _refuse_version_code(artifact.name, manifest.version_code, problems)
     for (_, code), names in by_code.items():
         if code and len(names) > 1:
             what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
             problems.add("files", what, "each version once")
+
+
+def _refuse_version_code(name: str, version_code: int, problems: Problems) -> None:
+    accepted = f"a versionCode from 1 to {MAX_VERSION_CODE}"
+    parts = ""
+    # Larger values contain a versionCodeMajor in the upper 32 bits.
+    if major := version_code >> 32:
+        parts = f" (versionCodeMajor {major}, versionCode {version_code & 0xFFFFFFFF})"
+        accepted += ", and no versionCodeMajor"
+    problems.add("files", f"{name} has version code {version_code}{parts}, more than Google Play accepts.", accepted)
 
 
 def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
