@@ -49,6 +49,36 @@ def test_a_key_is_never_uploaded_because_a_pattern_matched(job: Job, pattern: st
     refused(job, {**STORAGE, "files": pattern, **more}, said)
 
 
+INSTEAD = {
+    "another ending": (["build/app.aab", "build/app.apk"], "build/*", "build/*.aab, build/*.apk."),
+    "another ending, deep": (["build/out/app.aab"], "build/**", "build/**/*.aab."),
+    "another ending, from the root": (["build/app.aab"], "**", "**/*.aab."),
+    "the same ending": (["build/a.zip", "build/b.zip"], "build/*", "build/a.zip, build/b.zip."),
+    "many of the same ending": (
+        [f"build/{name}.zip" for name in "bcde"],
+        "build/*",
+        "the files themselves, such as build/b.zip.",
+    ),
+    "a pattern with an ending": (["build/b.zip"], "build/*.zip", "build/b.zip."),
+}
+
+
+@pytest.mark.parametrize(("others", "pattern", "accepted"), INSTEAD.values(), ids=INSTEAD)
+def test_the_message_says_what_to_write_instead(job: Job, others: list[str], pattern: str, accepted: str) -> None:
+    """What takes the rest of the files and leaves the key."""
+    (job.workspace / "app.aab").unlink()
+    for name in others:
+        (job.workspace / name).parent.mkdir(exist_ok=True)
+        (job.workspace / name).write_text("x")
+    refused(job, {**STORAGE, "files": pattern}, "keep it out of there. Accepted: " + accepted)
+
+
+def test_a_key_alone_has_nothing_instead(job: Job) -> None:
+    """Neither where it is named, nor where the pattern matches nothing else."""
+    for name in ("build/*", "build/app.zip"):
+        assert "Accepted:" not in job.fail(2, {**STORAGE, "files": name}).log
+
+
 def test_a_key_that_is_named_itself_needs_to_be_allowed(job: Job) -> None:
     """The input that allows it is named, and then the file goes."""
     inputs = {**STORAGE, "files": "build/app.zip"}

@@ -147,9 +147,18 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         b"[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = " + b"a" * 40 + b"\n",
         "an AWS credentials file",
     ),
+    "Ant's local.properties": (
+        b"key.store=release.keystore\nkey.store.password: hunter2\n",
+        "a properties file with the password of a signing key",
+    ),
     ".netrc": (b"machine example.com\n  login ann\n  password hunter2\n", "a .netrc file with a password"),
     ".npmrc": (b"//registry.npmjs.org/:_authToken=npm_0123\n", "an .npmrc file with a token"),
     ".pypirc": (b"[pypi]\nusername = __token__\npassword = pypi-0123\n", "a .pypirc file with a password"),
+    ".pypirc of a company": (
+        b"[internal]\nrepository = https://pypi.example\nusername = ann\npassword = hunter2\n",
+        "a .pypirc file with a password",
+    ),
+    ".pypirc for tests": (b"[testpypi]\nusername: ann\npassword: hunter2\n", "a .pypirc file with a password"),
     "Docker": (as_json({"auths": {"ghcr.io": {"auth": "YTpi"}}}), "a Docker configuration with a login"),
 }
 
@@ -181,6 +190,9 @@ HARMLESS: dict[str, bytes] = {
     "documentation of keys": b"It begins with -----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
     "cut key": PEM[:400],
     "key.properties to be filled in": b"storePassword=<your password>\nkeyPassword=$KEY_PASSWORD\n",
+    "translation, properties": b"login.user=Benutzer\nlogin.keyPassword=Kennwort\n",
+    "translation, INI": b"[ui]\nusername=Name\npassword=Kennwort\n",
+    "settings of tests, TOML": b'[server]\nusername = "test"\npassword = "test"\n',
     "build.gradle": b'signingConfigs {\n  storePassword "x"\n}\n',
     "npm settings": b"registry=https://registry.npmjs.org/\n//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n",
     "Docker without a login": as_json({"auths": {"ghcr.io": {}}, "credsStore": "desktop"}),

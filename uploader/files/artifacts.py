@@ -29,6 +29,7 @@ MAX_ARTIFACT: Mapping[str, int] = {  # bytes that Google Play accepts; discovery
 }
 Identity: TypeAlias = tuple[int, int, int, int]
 _WILDCARD = re.compile(r"[*?\[]")
+_FEW = 3  # names that are listed one by one
 _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - for a stream"
 
 
@@ -121,18 +122,24 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
         except (OSError, ValueError) as error:
             folder = str(getattr(error, "filename", "")).removeprefix(f"{workspace.root}/")
             where = f"the folder {printable(folder)} can't be read: " if folder else ""
-            problems.add("files", f"`{printable(pattern)}`: {where}{reason(error)}.", _ACCEPTED)
+            problems.add("files", f"`{printable(pattern)}`: {where}{reason(error)}.")
             continue
-        used = False
+        refused: dict[str, str] = {}
+        taken: list[str] = []
         for name in names:
-            taken = _take(name, workspace, exact=exact)
-            if isinstance(taken, str):
-                by = "" if exact else f", which `{printable(pattern)}` matches,"
-                problems.add("files", f"{printable(name)}{by} {taken}.", _ACCEPTED)
-            elif taken:
-                found.setdefault(*taken)
-            used = used or taken is not None
-        if not used:
+            file = _take(name, workspace, exact=exact)
+            if isinstance(file, str):
+                refused[name] = file
+            elif file:
+                taken.append(name)
+                found.setdefault(*file)
+        for name, objection in refused.items():
+            if exact:
+                problems.add("files", f"{printable(name)} {objection}.")
+            else:
+                what = f"{printable(name)}, which `{printable(pattern)}` matches, {objection}."
+                problems.add("files", what, _narrower(tidy, taken, list(refused)))
+        if not (taken or refused):
             problems.add("files", _nothing(pattern, names, workspace.root), _ACCEPTED)
     problems.raise_if_any()
     return tuple(found.values())
@@ -275,6 +282,19 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
         return objection
     size = status.st_size if regular else None
     return real, Artifact(printable(name), str(path), size, identity(status), access=access)
+
+
+def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
+    """What to write instead of a pattern that matches files which are not taken; empty where it matches no others."""
+    endings = sorted({Path(name).suffix for name in taken})
+    told_apart = all(endings) and not {Path(name).suffix for name in refused}.intersection(endings)
+    last = pattern.rpartition("/")[2]
+    if taken and told_apart and len(endings) <= _FEW and last in ("*", "**"):
+        start = f"{pattern}/" if last == "**" else pattern.removesuffix("*")
+        return ", ".join(f"{printable(start)}*{printable(ending)}" for ending in endings)
+    if len(taken) <= _FEW:
+        return ", ".join(map(printable, taken))
+    return f"the files themselves, such as {printable(taken[0])}"
 
 
 def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:

@@ -45,7 +45,9 @@ _NPMRC: Final = re.compile(
     re.MULTILINE,
 )
 _PYPIRC: Final = re.compile(r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE)
+_INDEX: Final = re.compile(r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])", re.MULTILINE)
 _SIGNING: Final = re.compile(r"(?i)(?:^|[_.-])(?:(?:key)?store|key)[_.-]?password$")
+_KEYSTORE: Final = re.compile(r"(?i)(?:^|[_.-])(?:(?:key)?store[_.-]?file|key[_.-]?(?:alias|store))$")
 _PROPERTY: Final = re.compile(r"([\w.-]{1,99})[ \t]{0,9}[=:][ \t]{0,9}(.*)")
 _PLACEHOLDER: Final = re.compile(r"\$|<.*>$|\{\{|%\w+%$|@\w+@$|\*+$|(?i:x+|changeme|todo|your[\w -]*)$")
 _BASE64: Final = re.compile(r"[\w+/\s-]+=*\s*", re.ASCII)
@@ -190,20 +192,32 @@ def _settings(text: str) -> str:
         return "an AWS credentials file"
     if _NETRC.match("\n".join(lines)):
         return "a .netrc file with a password"
-    properties = [_PROPERTY.fullmatch(line) for line in lines]
-    if all(properties) and any(map(_is_signing_password, properties)):
+    if _has_signing_password(lines):
         return "a properties file with the password of a signing key"
     if _NPMRC.search(text) and all("=" in line for line in lines):
         return "an .npmrc file with a token"
-    if re.match(r"\[[\w.-]+\]$", lines[0]) and _PYPIRC.search(text) and "username" in text:
+    if re.match(r"\[[\w.-]+\]$", lines[0]) and _INDEX.search(text) and _PYPIRC.search(text) and "username" in text:
         return "a .pypirc file with a password"
     return ""
 
 
-def _is_signing_password(found: re.Match[str] | None) -> bool:
-    if not found or not _SIGNING.search(found[1]):
-        return False
-    return bool(found[2]) and not _PLACEHOLDER.match(found[2])
+def _has_signing_password(lines: list[str]) -> bool:
+    """Whether these are properties with the password of a keystore or its key.
+
+    Translations have names such as `login.keyPassword`, too. So beside the password there must be the keystore or the
+    alias of the key, or the name is in capitals, as those of settings are.
+    """
+    properties = dict[str, str]()
+    for line in lines:
+        found = _PROPERTY.fullmatch(line)
+        if not found:
+            return False
+        properties[found[1]] = found[2]
+    secret = [
+        name for name, value in properties.items() if _SIGNING.search(name) and value and not _PLACEHOLDER.match(value)
+    ]
+    named = any(map(_KEYSTORE.search, properties))
+    return bool(secret) and (named or any(map(str.isupper, secret)))
 
 
 def _encoded(text: str, nested: int) -> str:
