@@ -47,6 +47,7 @@ from uploader.errors import (
     UntrustedHost,
     UploaderError,
 )
+from uploader.files.workspace import Workspace
 from uploader.http.client import HttpClient
 from uploader.retry import RetryPolicy
 from uploader.state.sealed_store import SEAL_CONTEXT, make_seal_key
@@ -170,6 +171,45 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
     (folder / "application_default_credentials.json").write_text("{")
     with pytest.raises(InputError, match="application default credentials: JSON that is cut off"):
         credential_source.parse(read_inputs())
+
+
+def test_another_folder_of_gcloud_is_the_only_one(home: Path) -> None:
+    """With CLOUDSDK_CONFIG the run acts as whoever has logged in there, or as the machine; never as the home's user."""
+    name = "application_default_credentials.json"
+    folder, other = home / ".config" / "gcloud", home / "other"
+    folder.mkdir(parents=True)
+    other.mkdir()
+    (folder / name).write_text(json.dumps(USER))
+    read = read_inputs("", {"CLOUDSDK_CONFIG": str(other)})
+    assert credential_source.parse(read).kind == "default"
+    assert Workspace.of_login(read).credentials == [folder / name]
+    (other / name).write_text(json.dumps(service_account()))
+    assert credential_source.parse(read).account == ACCOUNT
+    assert set(Workspace.of_login(read).credentials) == {folder / name, other / name}
+
+
+@pytest.mark.parametrize("given", [None, KEYLESS], ids=["no login", "keyless"])
+def test_the_workspace_itself_is_no_credential(given: dict[str, str] | None) -> None:
+    """An input that is not given names no file, so its folders may be listed."""
+    read = read_inputs("", **(given or {}))
+    assert not Workspace.of(read).access().objection(read.platform.workspace)
+
+
+@pytest.mark.parametrize("place", ["the workspace", "the working directory"])
+def test_a_relative_folder_of_gcloud_is_below_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """It is looked for where it is read: a folder of that name elsewhere is none."""
+    workspace, directory = tmp_path / "workspace", tmp_path / "directory"
+    workspace.mkdir()
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    folder = (workspace if place == "the workspace" else directory) / "gcloud"
+    folder.mkdir()
+    (folder / "application_default_credentials.json").write_text(json.dumps(USER))
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace), "CLOUDSDK_CONFIG": "gcloud"}
+    found = credential_source.parse(read_inputs("", environ))
+    assert found.kind == ("authorized_user" if place == "the workspace" else "default")
 
 
 @pytest.mark.parametrize(

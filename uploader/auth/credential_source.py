@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 from uploader.auth.destinations import TOKEN_URIS, Rules, principal
 from uploader.auth.token_source import wrong_source
 from uploader.errors import InputError, Problem
-from uploader.files.workspace import Access, Workspace, below, gcloud_logins, path_hint, printable, reason
+from uploader.files.workspace import Access, Workspace, below, gcloud_login, path_hint, printable, reason
 from uploader.hosts import is_google_metadata, is_secure
 from uploader.inputs.platform import Platform
 from uploader.inputs.table import LoginInputs
@@ -121,10 +121,10 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
 def _machine(setting: Setting) -> CredentialSource:
     """The user's gcloud login, held to the same checks as any other; else what the metadata server hands out."""
     name = "application default credentials"
-    for path in gcloud_logins(setting.platform):
-        with suppress(RuntimeError, OSError):  # a container's user may have no home
-            if Path(path).expanduser().is_file():
-                return _configured(name, path, setting)
+    path = gcloud_login(setting.platform)
+    with suppress(RuntimeError, OSError):  # a container's user may have no home
+        if (setting.platform.workspace / Path(path).expanduser()).is_file():
+            return _configured(name, path, setting)
     if problems := tuple(_wrong_metadata(setting)):
         raise InputError(*problems)
     return CredentialSource(DEFAULT, name, "the machine")

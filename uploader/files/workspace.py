@@ -213,21 +213,25 @@ class Access:
 
 
 def _login_files(inputs: LoginInputs | Inputs) -> list[Path]:
-    """The files that the login may come from, as far as they are there."""
-    root = inputs.platform.workspace
+    """The files that the login may come from, as far as they are there, and the user's gcloud login in any case."""
+    platform = inputs.platform
     found = []
-    for text in (inputs.credentials, inputs.platform.google_application_credentials, *gcloud_logins(inputs.platform)):
+    named = (inputs.credentials, platform.google_application_credentials, gcloud_login(platform), GCLOUD)
+    for text in filter(None, named):
         with suppress(RuntimeError):  # a container's user may have no home
-            path = root / Path(text).expanduser()
+            path = platform.workspace / Path(text).expanduser()
             if os.path.lexists(path):  # else it may be the key itself
                 found.append(path)
-    return found
+    return list(dict.fromkeys(found))
 
 
-def gcloud_logins(platform: Platform) -> list[str]:
-    """Where the user's gcloud login is: in CLOUDSDK_CONFIG where that is set, else below the home."""
+def gcloud_login(platform: Platform) -> str:
+    """Where gcloud keeps the login of this run: in CLOUDSDK_CONFIG where that is set, and only else below the home.
+
+    So do gcloud and google-auth. A relative path starts at the workspace.
+    """
     folder = platform.google_auth.get("CLOUDSDK_CONFIG", "")
-    return [f"{folder}/{Path(GCLOUD).name}", GCLOUD] if folder else [GCLOUD]
+    return f"{folder}/{Path(GCLOUD).name}" if folder else GCLOUD
 
 
 ANYWHERE = Access(Workspace(Path("/")))  # for what the program made itself
