@@ -96,13 +96,14 @@ class Source:
         left_out += [part for node in self.nodes if isinstance(node, ast.JoinedStr) for part in node.values]
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         left_out += [part for call in calls if ast.unparse(call.func) in CAUGHT for part in call.args]
+        left_out += [part for call in calls if ast.unparse(call.func).startswith("re.") for part in call.args]
         left_out += [call.args[2] for call in calls if len(call.args) > 2]
         left_out += [word.value for call in calls for word in call.keywords if word.arg == "cause"]
         left_out += [one.value for one in self.assigned if "accepted" in ast.unparse(one.targets[0]).lower()]
         for node in self.nodes:
             if isinstance(node, ast.Constant | ast.JoinedStr) and node not in left_out:
                 text = re.sub(r"\{\w+\}", UNKNOWN, self.text(node, node.lineno)).strip()
-                if len(re.findall(r"(?<!\S)[a-z']+(?!\S)", text)) > 2 and not text.startswith("b'"):
+                if _is_message(text):
                     yield text
 
     def text(self, node: ast.expr, line: int) -> str:
@@ -123,6 +124,15 @@ class Source:
             known = getattr(self.module, node.id, None)
             return self.text(before[0].value, before[0].lineno) if before and not known else str(known or UNKNOWN)
         return UNKNOWN
+
+
+def _is_message(text: str) -> bool:
+    """Whether a text says something by itself: three words, no half of a quotation, not just the name of a thing."""
+    words = len(re.findall(r"(?<!\S)[a-z']+(?!\S)", text))
+    parts = text.split("`")
+    is_whole = len(parts) % 2 == 1 and not any(part.startswith((",", " ")) for part in parts[1::2])
+    is_name = text.startswith(("a ", "an ")) and not text.endswith(".")
+    return words > 2 and is_whole and not is_name and not text.startswith("b'")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 
 
 def _drop_inherited_settings() -> None:
-    """Undoes what whoever started the process may have set, and what would show secrets to others.
+    """Resets inherited process settings that could expose secrets.
 
     With SSLKEYLOGFILE urllib3 and Python's ssl write the keys of every connection to a file, by which whoever recorded
     the traffic reads the access tokens in it. GitLab's runner starts its jobs with the umask 0, under which new files

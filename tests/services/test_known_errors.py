@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,11 @@ def test_a_missing_right_is_about_the_credentials(status: int, reason: str, rais
     with pytest.raises(raised, match=r"refused it: No\.") as caught:
         steps.throw(ApiError("The service refused it: No.", status=status, reason=reason, message="No."))
     assert ("grant the account the permission" in str(caught.value)) is (raised is CredentialsError)
+
+
+def test_only_what_a_log_shows_is_listed_as_a_message() -> None:
+    """No pattern of the program's own, no half of a quotation, no name of a thing."""
+    blocks = re.findall(r"```text\n(.*?)```", make_troubleshooting.DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert lines
+    assert not [line for line in lines if "\\d" in line or line == "a private key" or "…`, its `…`" in line]

@@ -153,7 +153,7 @@ class TokenFile(SubjectTokenSupplier):
             why = str(refusal) if isinstance(refusal, NotOpened) else "can't be read"
             raise self._failure(why) from None
         if len(content) > MAX_TOKEN:
-            raise self._failure("has more than 1 MiB, and no token is so long")
+            raise self._failure("is larger than 1 MiB, too large for a token")
         try:
             text = content.decode("utf-8").strip()
             token = json.loads(text)[self._field] if self._field else text

@@ -27,7 +27,7 @@ class Readable(Protocol):
 
 CHECKED_BLOCK = 256 * 1024  # bytes; the digests of a bundle of 50 GiB, the largest there is, take 6.5 MB
 _DIGEST = 32  # bytes of a SHA-256
-_KEPT = 16  # blocks: who takes an archive apart comes back to a few places of it
+_KEPT = 16  # blocks: zip readers revisit a few blocks
 
 
 def digest_blocks(file: Readable, size: int) -> bytes:

@@ -5,8 +5,8 @@ the content has these digests. Every scheme in the file has to name the same sig
 proof of rotation names. The scheme v1 (a JAR signature) is read for its signer alone: no device goes by it where a
 newer scheme is there, and an APK without a newer one is refused.
 
-Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Read is only what the numbers in the file allow
-for within fixed bounds, and the content goes by in pieces.
+Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Sizes in the file are bounded, and the content
+is read in chunks.
 """
 
 from __future__ import annotations
@@ -370,8 +370,8 @@ def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signe
     for scheme, signer in signers.items():
         for algorithm, digest in signer.digests.items():
             if digest != found[_ALGORITHMS[algorithm].content]:
-                scheme_name = _NAMES[scheme]
-                raise _refused(f"was changed after it was signed: its content is not what {scheme_name} is about")
+                what = f"its content does not match the digest signed by scheme {_NAMES[scheme]}"
+                raise _refused(f"was changed after it was signed: {what}")
 
 
 def _content_digests(file: BinaryIO, layout: _Layout, wanted: Collection[str]) -> dict[str, bytes]:

@@ -1,8 +1,9 @@
 """Who signed an APK or a bundle: the certificates that its APK Signing Block or its JAR signature names.
 
-Read is which certificate each signer presents as its own; whether the signatures of what is uploaded hold is not
-verified here: Google Play does it (`apk_signature` verifies what comes back). A signature that can't be read counts as
-none. Sources: source.android.com, "APK Signature Scheme v2", "v3"; JAR File Specification, "Signed JAR File"; RFC 5652,
+Reads which certificate each signer presents; does not verify the signatures of uploads. Google Play does, and
+`apk_signature` verifies what comes back. A signature that can't be read counts as none.
+
+Sources: source.android.com, "APK Signature Scheme v2", "v3"; JAR File Specification, "Signed JAR File"; RFC 5652,
 section 5.3 (SignerInfo).
 """
 
