@@ -132,15 +132,83 @@ def test_a_body_may_come_from_requests_of_its_own(transport: HttpClient) -> None
 
 
 def test_headers_that_come_in_parts_are_joined(transport: HttpClient) -> None:
-    """A header on several lines, folded or repeated, is one (RFC 9112, section 5.2; RFC 9110, section 5.3)."""
-    with serving(
-        saying(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b", "X-Folded: one\r\n  two"))
-    ) as url:
+    """A header that is repeated is one (RFC 9110, section 5.3)."""
+    with serving(saying(answer(200, b"{}", "x-goog-hash: crc32c=a", "x-goog-hash: md5=b"))) as url:
         headers = transport.send(put(url), (), "", Timeouts()).headers
     assert headers.get("x-goog-hash") == "crc32c=a, md5=b"
-    assert (headers.get("x-folded") or "").split() == ["one", "two"]
-    assert "\n" not in (headers.get("x-folded") or "")
-    assert "\r" not in (headers.get("x-folded") or "")
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+LENGTH = b"Content-Length: 2\r\n\r\n{}"
+REFUSED_HEADS = {
+    "folded by a space": (OK + b"X-A: b\r\n Content-Length: 0\r\n" + LENGTH, "a folded header"),
+    "folded by a tab": (OK + b"X-A: b\r\n\tc\r\n" + LENGTH, "a folded header"),
+    "folded behind the status": (OK + b" X-A: b\r\n" + LENGTH, "a folded header"),
+    "broken by a carriage return": (OK + b"X-A: b\rContent-Length: 0\r\n" + LENGTH, "a malformed header"),
+    "with a zero byte": (OK + b"X-A: b\0\r\n" + LENGTH, "a malformed header"),
+    "with a space before the colon": (OK + b"X-A : b\r\n" + LENGTH, "a malformed header"),
+    "without a colon": (OK + b"nonsense\r\n" + LENGTH, "a malformed header"),
+    "without a name": (OK + b": b\r\n" + LENGTH, "a malformed header"),
+    "of 181 KB": (OK + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 2000) for n in range(90)) + LENGTH, "were too large"),
+    "of little more than 64 KiB": (OK + (b"X: " + b"a" * 6549 + b"\r\n") * 10 + LENGTH, "were too large"),
+    "cut in its status": (b"HTTP/1.1 20", "ended inside the headers"),
+    "cut in a header": (OK + b"Content-Type: application/json\r\nContent-Le", "ended inside the headers"),
+    "cut behind a header": (OK + b"Content-Type: application/json\r\n", "ended inside the headers"),
+    "cut before its empty line": (OK + b"Content-Length: 0\r\n", "ended inside the headers"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_HEADS)
+@pytest.mark.parametrize("secure", [False, True], ids=["http", "tls"])
+def test_a_head_that_is_cut_or_ambiguous_is_no_answer(
+    name: str, secure: bool, context: ssl.SSLContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is refused before anything is parsed, over TLS as well, where anybody on the way can end the connection."""
+    said, words = REFUSED_HEADS[name]
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(said)
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # without TLS's own goodbye
+
+    with serving(serve, tls=context if secure else None) as url, pytest.raises(TransportError, match=words) as broke:
+        HttpClient().send(put(url), (), "", QUICK)
+    assert broke.value.sent_whole
+    assert caplog.text == "", "urllib3 warned of it, with the URL"
+
+
+def test_a_head_of_up_to_64_kib_is_read(transport: HttpClient) -> None:
+    """Sixty headers of a thousand bytes are none too many."""
+    with serving(saying(OK + (b"X: " + b"a" * 995 + b"\r\n") * 60 + LENGTH)) as url:
+        assert transport.send(put(url), (), "", QUICK).json() == {}
+
+
+@pytest.mark.parametrize("status", [200, 201, 308, 400, 503])
+@pytest.mark.parametrize("secure", [False, True], ids=["http", "tls"])
+def test_an_answer_that_does_not_say_where_it_ends_is_none(status: int, secure: bool, context: ssl.SSLContext) -> None:
+    """Without a length or chunks the end of the connection would be the end of the body, wherever it comes."""
+    said = saying(b"HTTP/1.1 %d Answer\r\nContent-Type: application/json\r\n\r\n{}" % status)
+    with serving(said, tls=context if secure else None) as url, pytest.raises(TransportError) as broke:
+        HttpClient().send(put(url), (), "", QUICK)
+    assert broke.value.sent_whole
+
+
+@pytest.mark.parametrize(("method", "status"), [("PUT", 204), ("PUT", 304), ("HEAD", 200)])
+def test_an_answer_without_a_body_needs_no_length(transport: HttpClient, method: str, status: int) -> None:
+    """204, 304 and the answer to HEAD end with their headers."""
+    with serving(saying(b"HTTP/1.1 %d Answer\r\n\r\n" % status)) as url:
+        got = transport.send(replace(put(url), method=method), (), "", QUICK)
+    assert (got.status, got.body) == (status, b"")
+
+
+def test_no_cookie_is_parsed(transport: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cookie is never kept, so a server's text is not even read as one."""
+    parsed: list[object] = []
+    monkeypatch.setattr("http.cookiejar.CookieJar.extract_cookies", lambda *given: parsed.append(given))
+    cookies = ("Set-Cookie: a=b; Max-Age=99999999999999999999; port=x", "Set-Cookie2: a=b; Version=" + "9" * 5000)
+    with serving(saying(answer(200, b"{}", *cookies))) as url:
+        assert transport.send(put(url), (), "", QUICK).json() == {}
+    assert parsed == []
 
 
 @pytest.mark.parametrize(("name", "value"), [("X-Bad", "a\r\nHost: b"), ("X-Bad", "\u2603"), ("X Bad:", "a")])

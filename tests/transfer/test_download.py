@@ -179,9 +179,10 @@ def test_a_length_beyond_the_limit_ends_the_run_at_once(length: str, tmp_path: P
 
 
 def test_a_body_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
-    """A body without a length is counted while it comes."""
-    head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
-    with scripted(head + DATA) as server, pytest.raises(ProtocolError, match=r"larger than"):
+    """A body that comes in chunks is counted while it comes."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    chunked = head + b"%x\r\n" % len(DATA) + DATA + b"\r\n0\r\n\r\n"
+    with scripted(chunked) as server, pytest.raises(ProtocolError, match=r"larger than"):
         fetch(server, tmp_path, max_size=299_999)
     assert list(tmp_path.iterdir()) == []
 

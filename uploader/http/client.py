@@ -1,7 +1,11 @@
 """The only way out: one seam, `HttpClient.send(request, …) -> Response`, for the login's requests and the transfer's.
 
 requests sends, through its adapter and not through a session: no redirect is followed, nothing is sent again by itself,
-no cookie is kept and no .netrc is read. Foreign exceptions end at this border.
+no cookie is parsed and no .netrc is read. Foreign exceptions end at this border.
+
+A response that ends too early is none. http.client takes the end of the connection for the end of the headers, and a
+TLS connection can be ended by anybody on the way; so the head is looked at here before it is parsed, and the body has
+to say where it ends.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from requests import PreparedRequest
+from requests import Response as RequestsResponse
 from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidURL
 from requests.utils import get_environ_proxies, select_proxy
@@ -36,11 +41,15 @@ from uploader.hosts import NOWHERE, may_use_proxy, origin
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 
 MAX_BODY = 4 * 1024 * 1024  # bytes of a response's body; no resource that these methods return comes near it
-_AROUND_A_BODY = 256 * 1024  # bytes for the head of a response, and for what frames its chunks
+_AROUND_A_BODY = 256 * 1024  # bytes for the head of a response, for interim ones, and for what frames its chunks
+MAX_HEAD = 64 * 1024  # bytes of the status line and the headers; Google's have less than 4 KiB
 _PIECE = 64 * 1024  # bytes that are received at once
 _TLS_RECORD = 16 * 1024  # bytes (RFC 8446, section 5.1)
 _UNDECIDED = re.compile(rb"HTTP/1\.[01] 1|.{0,9}\Z", re.DOTALL)  # what may become an interim response
 _INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+_FIELD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
+_LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
 _NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
 # Nothing compressed is asked for: responses are small, and one could unpack to far more than fits in memory.
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
@@ -136,8 +145,7 @@ class _Exchange:
 
     def received(self, raw: Any) -> Response:
         """The response with its body, unless there is a receiver for it. A longer one is cut, and fails as JSON."""
-        coding = raw.headers.get("Transfer-Encoding")
-        if raw.status < 200 or (coding and (coding.strip().lower() != "chunked" or "Content-Length" in raw.headers)):
+        if raw.status < 200 or not self._says_where_it_ends(raw):
             raise HTTPException("an end that is open (RFC 9112, section 6.3)")
         headers = Headers((name, " ".join(value.split())) for name, value in raw.headers.items())
         receiver = self._request.receive and self._request.receive(raw.status, headers)
@@ -149,6 +157,16 @@ class _Exchange:
             if left <= 0:
                 break
         return Response(raw.status, headers, bytes(kept), self.sent_whole)
+
+    def _says_where_it_ends(self, raw: Any) -> bool:
+        """Whether the body has a length or comes in chunks. One that ends with the connection may have been cut."""
+        if raw.status in (204, 304) or self._request.method == "HEAD":
+            return True
+        coding, length = raw.headers.get("Transfer-Encoding"), raw.headers.get("Content-Length")
+        if coding is not None:
+            return coding.strip().lower() == "chunked" and length is None
+        lengths = {value.strip() for value in (length or "").split(",")}  # the same may be said twice
+        return len(lengths) == 1 and _LENGTH.fullmatch(lengths.pop()) is not None
 
 
 _current = threading.local()  # its `exchange` is the one for which this thread connects
@@ -223,6 +241,7 @@ class _Incoming(io.RawIOBase):
         self._open: Any = None
         self._left = _AROUND_A_BODY + exchange.timeouts.max_size
         self._head, self._begun = b"", False
+        self._head_is_whole = False
         self.deadline = 0.0
 
     def makefile(self, *_: Any) -> io.BufferedReader:
@@ -239,6 +258,28 @@ class _Incoming(io.RawIOBase):
             self._head = _INTERIM.sub(b"", self._head + received)
             self._begun = not (received and len(self._head) <= _PIECE and _UNDECIDED.match(self._head))
         return self._begun
+
+    def _has_head(self) -> bool:
+        """Whether all of the response's head is there, or nothing will come any more.
+
+        Raises `_Broken` for one that is cut, too large, or malformed in a way that a parser would pass over.
+        """
+        while not self._head_is_whole and self.has_begun():
+            end = _END_OF_HEAD.search(self._head)
+            if end or not b"HTTP/".startswith(self._head[:5]):  # what is no HTTP at all has no head either
+                _check_head(self._head[: end.end()] if end else b"")
+                self._head_is_whole = True
+                break
+            if len(self._head) > MAX_HEAD:
+                raise _Broken("the headers of the answer were too large")
+            received = self._receive()
+            if received is None:
+                break
+            if not received and self._head:
+                raise _Broken("the connection ended inside the headers of the answer")
+            self._head_is_whole = not received
+            self._head += received
+        return self._head_is_whole
 
     def _receive(self) -> bytes | None:
         """The bytes that are there, none at the end; None where nothing has come."""
@@ -257,7 +298,7 @@ class _Incoming(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while (seconds := min(self.deadline - time.monotonic(), self._stall)) > 0:
-            received = (self._head or self._receive()) if self.has_begun() else None
+            received = (self._head or self._receive()) if self._has_head() else None
             if received is not None:
                 count = min(len(received), len(buffer))
                 buffer[:count], self._head = received[:count], received[count:]
@@ -272,8 +313,25 @@ class _Incoming(io.RawIOBase):
         super().close()
 
 
+def _check_head(head: bytes) -> None:
+    """Raises `_Broken` for headers that parsers read in different ways: folded ones, and lines that are no header."""
+    if len(head) > MAX_HEAD:
+        raise _Broken("the headers of the answer were too large")
+    for line in head.split(b"\n")[1:-2]:
+        if not _FIELD.fullmatch(line):
+            folded = line[:1] in (b" ", b"\t")
+            raise _Broken(f"the answer has a {'folded' if folded else 'malformed'} header")
+
+
 class _Adapter(HTTPAdapter):
     """requests' adapter over such connections."""
+
+    def build_response(self, req: PreparedRequest, resp: Any) -> RequestsResponse:
+        """What came, as it is: requests would look for cookies in it."""
+        del req
+        response = RequestsResponse()
+        response.raw = resp
+        return response
 
     def get_connection_with_tls_context(self, *args: Any, **options: Any) -> Any:
         pool: Any = super().get_connection_with_tls_context(*args, **options)
