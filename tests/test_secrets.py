@@ -11,6 +11,7 @@ import json
 import pickle
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -284,3 +285,26 @@ def test_a_file_name_moves_no_terminal(job: Job) -> None:
     ended = job.run({**DRIVE, "files": "*.bin"})
     assert ended.code == 0, ended.log
     clean(ended.log + ended.summary, job.kind)
+
+
+LIBRARIES = """
+import logging, sys, warnings
+from uploader import cli
+sys.argv = ["uploader", "--version"]
+try:
+    cli.main([], [])
+except SystemExit:
+    pass
+warnings.warn("a secret in a warning", FutureWarning)
+warnings.warn("a secret in a warning", ResourceWarning)
+logging.getLogger("urllib3.connectionpool").warning("Failed to parse headers (url=%s)", "a secret in a URL")
+logging.getLogger("google.auth").error("a secret in an error")
+"""
+
+
+def test_no_warning_of_a_library_reaches_the_log() -> None:
+    """Whatever a library logs or warns of, and whatever Python was told to show of it."""
+    command = [sys.executable, "-W", "always", "-c", LIBRARIES]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(cli.__file__).parents[1])
+    assert "secret" not in ended.stdout + ended.stderr
+    assert ended.stderr == ""

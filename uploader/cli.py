@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -38,6 +39,7 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
         cancellation.cancel(early)
     _open_streams()
     _drop_inherited_settings()
+    _silence_libraries()
     with suppress(OSError, AttributeError):  # no other process of this user reads memory or environment, on Linux
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     code = run(os.environ, sys.argv[1:], cancellation)
@@ -89,6 +91,16 @@ def _drop_inherited_settings() -> None:
     os.environ.pop("SSLKEYLOGFILE", None)
     inherited = os.umask(0o022)
     os.umask(inherited | 0o022)
+
+
+def _silence_libraries() -> None:
+    """Keeps what libraries log, or warn of, away from the log of the run.
+
+    They don't know what is secret (urllib3 names the whole URL in a warning), and their words would not pass the
+    redactor. Without any handler Python prints warnings of loggers to the standard error itself.
+    """
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.captureWarnings(True)
 
 
 def _open_streams() -> None:
