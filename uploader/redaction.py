@@ -92,6 +92,24 @@ def _decoded(text: str) -> str:
     return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
 
 
+def session_words(uri: str, endpoint: str) -> set[str]:
+    """What of a session URI lets others write into the session: every long word that its endpoint's public URL lacks.
+
+    The only place that decides it, for what is shown and for what is kept of a response.
+    """
+    return {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
+
+
+def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
+    """`text` with every such word as ***, and the URI as a whole, with or without its host."""
+    target = "/" + uri.partition("://")[2].partition("/")[2]
+    wholes = [whole for whole in (uri, target) if len(whole) >= SHORTEST_PART]
+    for secret in (*wholes, *sorted(session_words(uri, endpoint), key=len, reverse=True)):  # one may hold another
+        for form in (secret, secret.replace("/", "\\/")):
+            text = text.replace(form.encode(errors="replace"), MASK.encode())
+    return text
+
+
 class Redactor:
     """Knows the secrets of a run and makes text fit to be seen. May be used and taught from several threads."""
 
@@ -117,7 +135,7 @@ class Redactor:
 
         A run may have thousands of sessions: each costs an entry in a set, and a text the same however many there are.
         """
-        self._session_words |= {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
+        self._session_words |= session_words(uri, endpoint)
 
     def knows(self, part: str) -> bool:
         """Whether `part` is masked already."""

@@ -33,9 +33,10 @@ from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error
 from uploader.protocol.media import Media
 from uploader.protocol.session import QueryOffset, Start
+from uploader.redaction import session_words
 from uploader.services import mail_message
 from uploader.text import sentence
-from uploader.transfer.resumable import absolute, secrets_of
+from uploader.transfer.resumable import absolute
 
 MIB = 1 << 20
 
@@ -204,7 +205,7 @@ def offset(data: bytes) -> object:
 def session(data: bytes) -> object:
     headers = Headers([("X-Goog-Upload-Status", "active"), ("X-Goog-Upload-URL", data.decode())])
     event = goog_upload.event(Start(), Response(200, headers), MEDIA)
-    return trusted(absolute(data.decode(), URI), URI), secrets_of(data.decode(), URI), event
+    return trusted(absolute(data.decode(), URI), URI), session_words(data.decode(), URI), event
 
 
 def sent_to(data: bytes) -> object:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile
-from uploader.redaction import LIMIT, Redactor, credentials_in
+from uploader.redaction import LIMIT, Redactor, credentials_in, session_words, without_session
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
@@ -109,6 +109,28 @@ def test_trivial_strings_are_not_masked(trivial: str) -> None:
 def test_credentials_are_known_by_their_shape(text: str, shown: str) -> None:
     """Session URIs, tokens, assertions and private keys are masked although nobody named them."""
     assert Redactor().clean(text) == shown
+
+
+ENDPOINT = "https://www.googleapis.com/upload/storage/v1/b/bucket/o?name=a-name-of-an-object"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["ABg5-UxQ_lDp7e0v1fCk2mNw", "x/ABg5-UxQ_lDp7e0v1", "ABg5-UxQ_lDp7e0v1.0123456789abcdef", "AAAABBBBCCCCDDDD%2F0"],
+)
+def test_what_is_secret_of_a_session_is_decided_in_one_place(secret: str) -> None:
+    """What a log masks of a session's address is masked in a response as well, and no word of the endpoint."""
+    uri = f"{ENDPOINT}&upload_id={secret}"
+    redactor = Redactor()
+    redactor.add_session(uri, ENDPOINT)
+    words = session_words(uri, ENDPOINT)
+    assert words
+    for word in words:
+        assert redactor.hide(f"session {word} of bucket") == "session *** of bucket"
+        assert without_session(f'{{"a": "{word}"}}'.encode(), uri, ENDPOINT) == b'{"a": "***"}'
+    for whole in (uri, uri.removeprefix("https://www.googleapis.com"), json.dumps(uri).replace("/", "\\/")):
+        assert secret.encode() not in without_session(whole.encode(), uri, ENDPOINT)
+    assert without_session(b"a-name-of-an-object", uri, ENDPOINT) == b"a-name-of-an-object"
 
 
 @pytest.mark.parametrize(

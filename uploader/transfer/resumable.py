@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import urljoin
 
 from uploader.errors import SESSION_KEPT, ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.hosts import trusted
@@ -31,6 +31,7 @@ from uploader.protocol.session import (
     Stored,
     TokenRejected,
 )
+from uploader.redaction import without_session
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size, share
 from uploader.transfer.api_client import refusal, require_trusted
@@ -38,8 +39,6 @@ from uploader.transfer.sources import BLOCK, FileSource
 from uploader.transfer.upload import FileUpload
 
 _KEPT = "What the server has stored is kept, and the next run continues from there."
-
-_SHORTEST_SECRET = 6  # characters; less is no secret, and could be a word of the service's own
 
 
 class Resumable:
@@ -124,7 +123,7 @@ class Resumable:
         if isinstance(event, Started):
             self._inherited = None
             uri = absolute(event.uri, self._upload.media.url)
-            self._upload.reporter.redact_session(uri, self._upload.media.url)
+            self._upload.reporter.redact_session(uri, self._upload.media.with_query())
             require_trusted(uri, self._upload.media.url)
             return replace(event, uri=uri)
         asked = self._session.state in (State.OFFSET_UNKNOWN, State.UNCONFIRMED)
@@ -202,7 +201,7 @@ class Resumable:
         if record.sample != file.sample() or not same_bytes:
             upload.info("The file's content is not what an earlier run began to upload; starting over.")
             return None
-        upload.reporter.redact_session(record.uri, upload.media.url)
+        upload.reporter.redact_session(record.uri, upload.media.with_query())
         upload.info("An earlier run began this upload; asking the server how far it came.")
         return record
 
@@ -306,9 +305,7 @@ class Resumable:
         """The response without the session's URI, which some servers repeat in their errors and resources."""
         if not self._session.uri or not response.body:
             return response
-        body = response.body
-        for secret in secrets_of(self._session.uri, self._upload.media.with_query()):
-            body = body.replace(secret.encode(), b"***").replace(secret.replace("/", "\\/").encode(), b"***")
+        body = without_session(response.body, self._session.uri, self._upload.media.with_query())
         return replace(response, body=body)
 
 
@@ -327,14 +324,3 @@ def absolute(uri: str, endpoint: str) -> str:
         return urljoin(endpoint, uri)
     except ValueError:
         return uri
-
-
-def secrets_of(uri: str, endpoint: str) -> tuple[str, ...]:
-    """What of a session URI lets others write into the session: all of it, and the parts that the endpoint lacks."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return (uri,)
-    target = f"{parts.path}?{parts.query}".rstrip("?")
-    pieces = (target, *parts.path.split("/"), *(value for _, value in parse_qsl(parts.query)))
-    return (uri, *(piece for piece in pieces if len(piece) >= _SHORTEST_SECRET and piece not in endpoint))
