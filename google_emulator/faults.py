@@ -36,6 +36,8 @@ ERROR_OPTIONS: dict[str, Json] = {
     "headers": {},
     "body": None,
     "content_type": "text/html; charset=UTF-8",
+    "cut": None,
+    "cut_head": None,
 }
 
 
@@ -141,13 +143,15 @@ class FaultContext:
         response.headers += [(name, str(value)) for name, value in options["headers"].items()]
         if options["retry_after"] is not None:
             response.headers.append(("Retry-After", str(options["retry_after"])))
+        response.cut, response.cut_head = options["cut"], options["cut_head"]
         return response
 
     @_at(
         "status",
         "answers with an error without carrying the request out, once `after` bytes of the body have come (0: at once; "
         '`"end"`: all of them), while the rest is perhaps still being sent; `stored`: bytes of this body that are kept '
-        "(whole granules of what came, unless given); `body`: another body than Google's error JSON",
+        "(whole granules of what came, unless given); `body`: another body than Google's error JSON; `cut` and "
+        "`cut_head`: how many bytes of it, or of the head, are sent before the connection ends",
         **{"after": 0, "stored": None, **ERROR_OPTIONS},
     )
     def _status(self) -> None:
@@ -239,6 +243,15 @@ class FaultContext:
         if len(self.response.body) > self.options["after"]:
             self.fire()
             self.response.cut, self.response.pause = int(self.options["after"]), float(self.options["pause"])
+
+    @_after(
+        "cut-head",
+        "sends the first `after` bytes of an answer's head (its empty line never) and closes the connection",
+        after=30,
+    )
+    def _cut_head(self) -> None:
+        self.fire()
+        self.response.cut_head = int(self.options["after"])
 
     @_after("damage-body", "changes the byte at offset `at` of an answer's body", at=0)
     def _damage_body(self) -> None:
@@ -377,10 +390,16 @@ class FaultContext:
             self.fire()
             self.response.body = self.response.body[: len(self.response.body) // 2]
 
-    @_after("replace-body", "replaces the body of an answer by this text", body="[]")
+    @_after(
+        "replace-body",
+        "replaces the body of an answer by this text; `refusals`: that of an error as well",
+        body="[]",
+        refusals=True,
+    )
     def _replace_body(self) -> None:
-        self.fire()
-        self.response.body = str(self.options["body"]).encode()
+        if self.options["refusals"] or self.response.status < 400:
+            self.fire()
+            self.response.body = str(self.options["body"]).encode()
 
     @_after("drop-header", "leaves a header out of the answer", name="X-Goog-Upload-Status")
     def _drop_header(self) -> None:

@@ -195,6 +195,9 @@ class Connection(socketserver.StreamRequestHandler):
 
     def _send(self, response: Response, *, close: bool, with_body: bool = True) -> None:
         data = _head(response, close=close)
+        if response.cut_head is not None:
+            self.connection.sendall(data[: min(response.cut_head, len(data) - 2)])
+            raise Disconnected("a fault cut the answer")
         if not with_body:
             self.connection.sendall(data)
             return

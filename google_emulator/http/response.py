@@ -20,6 +20,7 @@ class Response:
     """One HTTP response. `drip` seconds pass after each byte sent.
 
     `cut` is how many bytes of the body are sent before the connection ends, `pause` how many seconds pass before that.
+    `cut_head` is the same for the head, of which the empty line at its end is never sent then.
     """
 
     status: int = 200
@@ -28,6 +29,7 @@ class Response:
     drip: float = 0.0
     cut: int | None = None
     pause: float = 0.0
+    cut_head: int | None = None
 
     def header(self, name: str) -> str:
         """The value of the named header, or an empty string."""

@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -129,6 +130,22 @@ def _cut_answer(start_emulator: StartEmulator) -> None:
     client = start_emulator({"on": INSERT, "do": "cut-answer", "after": 10})
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         client.request("POST", f"{APP}/edits", json={})
+
+
+@case("cut-head")
+def _cut_head(start_emulator: StartEmulator) -> None:
+    client = start_emulator(
+        {"on": INSERT, "do": "cut-head", "after": 40},
+        {"on": INSERT, "do": "cut-head", "after": 9_999},
+        {"on": INSERT, "do": "status", "status": 200, "body": "{}", "cut_head": 12},
+    )
+    token = client.emulator.token("androidpublisher")
+    heads = []
+    for _ in range(3):
+        with raw_request(client.emulator, "POST", f"{APP}/edits", token, "Content-Length: 0") as connection:
+            heads.append(b"".join(iter(partial(connection.recv, 65536), b"")))
+    assert [len(head) for head in heads[::2]] == [40, 12]
+    assert all(head.startswith(b"HTTP/1.1 200") and b"\r\n\r\n" not in head for head in heads)
 
 
 @case("drop-header")

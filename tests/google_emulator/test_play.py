@@ -262,6 +262,9 @@ def test_listings_have_their_limits(client: EmulatorClient) -> None:
     assert client.request("GET", path).status == 404
     assert client.request("PUT", path, json={"title": "T", "shortDescription": "S"}).json["language"] == "de-DE"
     assert client.request("PATCH", path, json={"title": "U"}).json["shortDescription"] == "S"
+    assert client.request("PATCH", path, json={"shortDescription": ""}).json == {"language": "de-DE", "title": "U"}
+    assert client.request("PUT", path, json={"title": "V"}).json == {"language": "de-DE", "title": "V"}
+    assert client.request("PATCH", f"{edit}/listings/fr-FR", json={"title": "U"}).status == 404
     assert client.request("PUT", path, json={"title": "x" * 31}).status == 400
     assert client.request("PUT", path, json={"subtitle": "x"}).status == 400
     assert len(client.request("GET", f"{edit}/listings").json["listings"]) == 1

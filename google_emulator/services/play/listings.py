@@ -36,8 +36,8 @@ class ListingsApi(Service):
             Route("androidpublisher.edits.listings.list", "GET", LISTINGS, self._list),
             Route("androidpublisher.edits.listings.deleteall", "DELETE", LISTINGS, self._delete_all),
             Route("androidpublisher.edits.listings.get", "GET", LISTING, self._get),
-            Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._set),
-            Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._set),
+            Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._update),
+            Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch),
             Route("androidpublisher.edits.listings.delete", "DELETE", LISTING, self._delete),
             Route("androidpublisher.edits.details.get", "GET", _DETAILS, self._details),
             Route("androidpublisher.edits.details.update", "PUT", _DETAILS, self._set_details),
@@ -55,14 +55,24 @@ class ListingsApi(Service):
         return json_response({"kind": "androidpublisher#listingsListResponse", "listings": found})
 
     def _get(self, request: Request) -> Response:
+        return json_response(self._found(request))
+
+    def _found(self, request: Request) -> dict[str, Json]:
         listing = self._listings(request).get(language_of(request))
         if listing is None:
             raise ApiError(404, "No listing was found for this language.", "listingNotFound", domain="androidpublisher")
-        return json_response(listing)
+        return listing
 
-    def _set(self, request: Request) -> Response:
+    def _update(self, request: Request) -> Response:
+        """Creates the listing, or puts another in its place: what the request does not have is gone."""
+        return self._set(request, {})
+
+    def _patch(self, request: Request) -> Response:
+        """Changes the fields that the request has. The documents say of `update` alone that it creates a listing."""
+        return self._set(request, self._found(request))
+
+    def _set(self, request: Request, before: dict[str, Json]) -> Response:
         language = language_of(request)
-        before = self._listings(request).get(language, {}) if request.method == "PATCH" else {}
         wanted = read_message(request.json(), _LISTING_RULE, "listing")
         listing = {name: text for name, text in {**before, **wanted, "language": language}.items() if text}
         for name, limit in TEXT_LIMITS.items():
