@@ -21,6 +21,7 @@ from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Response, TransportError
 from uploader.protocol.google_error import last_words
+from uploader.protocol.responses import UNREADABLE
 from uploader.text import capitalised
 
 Result: TypeAlias = Response | TransportError  # what an attempt came to
@@ -51,6 +52,10 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
     "proxy-refused": (
         "The proxy does not let this machine connect to that host, or requires a login.",
         "Have the host allowed there, or list it in NO_PROXY; then run again.",
+    ),
+    UNREADABLE: (
+        "A proxy or a login page answered instead of the service, or the answer was lost on the way.",
+        "Check `api-endpoint` and the proxy settings of this machine; then run again.",
     ),
 }
 

@@ -186,13 +186,16 @@ def test_308_with_a_location_is_no_redirect() -> None:
         assert bench.count("any") == 6
 
 
-def test_a_query_without_a_status_is_a_protocol_error() -> None:
-    """200 with neither X-Goog-Upload-Status nor a size is not the service's answer: nothing is concluded from it."""
-    lost = fault("goog.query", "html", status=200)
-    with emulated(fault("goog.upload", "reset", after=GRANULE), lost) as bench:
-        result = bench.send(job(DATA, "goog-upload"))
-        assert isinstance(result.failure, ProtocolError)
-        assert (bench.fired(), bench.stored()) == (["reset", "html"], [])
+@BOTH
+def test_a_query_that_a_proxy_answered_is_repeated(dialect: Dialect) -> None:
+    """200 with a page is not the service's answer: nothing is concluded from it, and it is asked again."""
+    broken, lost = fault(STEPS[dialect]["put"], "reset", after=GRANULE), fault(STEPS[dialect]["query"], "html")
+    with emulated(broken, lost) as bench:
+        assert (bench.send(job(DATA, dialect)).error, bench.stored()) == ("", [DATA])
+        assert (bench.fired(), bench.naps) == (["reset", "html"], [1.0, 2.0])
+    with emulated(broken, {**lost, "times": 99}) as bench:
+        assert isinstance(bench.send(job(DATA, dialect)).failure, TemporaryError)
+        assert bench.stored() == []
 
 
 def test_a_query_without_a_size_is_a_protocol_error() -> None:

@@ -141,10 +141,9 @@ def test_an_object_that_nobody_replaced_is_no_success() -> None:
         ({"do": "status", "status": 404, "message": "No such object."}, "No such object."),
         ({"do": "status", "status": 503, "times": 99}, "503"),
         ({"do": "reset", "times": 99}, "reset"),
-        ({"do": "replace-body", "body": "{}"}, "states no digest"),
-        ({"do": "replace-body", "body": "[]"}, "states no digest"),
-        ({"do": "replace-body", "body": '{"size": "524293"}'}, "states no digest"),
-        ({"do": "html", "status": 200}, "states no digest"),
+        ({"do": "replace-body", "body": '{"id": "1", "size": "524293"}'}, "states no digest"),
+        ({"do": "html", "status": 200, "times": 99}, "not a JSON object"),
+        ({"do": "empty-body", "times": 99}, "the answer is empty"),
         ({"do": "wrong-digest"}, "but what was sent has"),
         ({"do": "wrong-size"}, "bytes, 524293 were sent"),
     ],
@@ -156,9 +155,23 @@ def test_an_object_that_does_not_show_its_bytes_is_no_success(trouble: dict[str,
         is_unknown(Bench(emulator, protocol="simple").send(job()), words)
 
 
-def test_the_look_is_tried_again() -> None:
-    """A service that fails for now is asked once more."""
-    with emulated(fault("simple", "answer-lost"), fault(GET, "status", status=503), protocol="simple") as bench:
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"do": "status", "status": 503},
+        {"do": "html", "status": 200},
+        {"do": "empty-body"},
+        {"do": "replace-body", "body": "[]"},
+        {"do": "replace-body", "body": "{}"},
+        {"do": "replace-body", "body": '{"size": "524293"}'},
+        {"do": "cut-head"},
+        {"do": "cut-answer", "after": 5},
+    ],
+    ids=str,
+)
+def test_the_look_is_tried_again(trouble: dict[str, Any]) -> None:
+    """A service that fails for now, or in whose place somebody else answered, is asked once more."""
+    with emulated(fault("simple", "answer-lost"), {"on": GET, **trouble}, protocol="simple") as bench:
         assert (bench.send(job()).error, bench.naps) == ("", [1.0, 2.0])
 
 

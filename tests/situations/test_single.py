@@ -83,10 +83,14 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
 
 
 @ONE_REQUEST
-def test_success_without_a_resource_is_none(protocol: str) -> None:
-    """A page or nothing in place of the resource is no success."""
-    with emulated(fault(protocol, "html", status=200), protocol=protocol) as bench:
-        assert isinstance(bench.send(job(DATA)).failure, ProtocolError)
+@pytest.mark.parametrize("spoilt", [{"do": "html"}, {"do": "empty-body"}, {"do": "replace-body", "body": "{}"}])
+def test_success_without_a_resource_is_a_lost_answer(protocol: str, spoilt: dict[str, str]) -> None:
+    """A page or nothing in place of the resource: sent again where that replaces, else nobody knows."""
+    with emulated({"on": protocol, **spoilt}, protocol=protocol) as bench:
+        assert isinstance(bench.send(job(DATA)).failure, OutcomeUnknown)
+        assert bench.count("upload") == 1
+    with emulated({"on": protocol, **spoilt}, protocol=protocol) as bench:
+        assert (bench.send(job(DATA, idempotent=True)).error, bench.naps) == ("", [1.0])
 
 
 def test_success_while_the_body_is_on_its_way_is_not_believed() -> None:
@@ -101,9 +105,9 @@ WITHOUT_ID = [b"{}", b'{"id": ""}', b'{"id": null}', b'{"id": {"id": 1}}', b'{"k
 
 @ONE_REQUEST
 @pytest.mark.parametrize("body", WITHOUT_ID)
-def test_a_success_without_the_promised_id_is_a_broken_protocol(protocol: str, body: bytes) -> None:
+def test_a_success_without_the_promised_id_is_a_lost_answer(protocol: str, body: bytes) -> None:
     """A single request leaves nothing to ask: exit 4 and no id, instead of success with an empty one."""
     with scripted(says(200, body)) as script:
         result = Bench(script.url, protocol=protocol).send(job(DATA, id_promised=True))
-        assert isinstance(result.failure, ProtocolError)
+        assert isinstance(result.failure, OutcomeUnknown)
         assert not result.id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.scripted_transport import finished, says, scripted
+from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
 from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
 from uploader.services.base import Dialect
@@ -107,12 +107,27 @@ def test_a_redirect_at_the_start_is_not_followed(dialect: Dialect, status: int) 
         assert (bench.fired(), bench.count("any")) == (["redirect"], 1)
 
 
-def test_a_start_without_a_session_is_a_protocol_error(dialect: Dialect) -> None:
-    """Success without an address to send to is none."""
-    with scripted(says(200, b"{}")) as server:
-        result = Bench(server.url).send(job(b"data", dialect))
+@pytest.mark.parametrize("body", [b"", b"{}", b"<html>"])
+def test_a_start_without_a_session_is_tried_again(dialect: Dialect, body: bytes) -> None:
+    """Success without an address to send to is none, and nothing was begun."""
+    with scripted(says(200, body), started(dialect), finished(dialect)) as server:
+        bench = Bench(server.url)
+        assert (bench.send(job(b"data", dialect)).error, bench.naps) == ("", [1.0])
+    with scripted(says(200, body), says(200, body)) as server:
+        result = Bench(server.url, max_retries=1).send(job(b"data", dialect))
+    assert isinstance(result.failure, TemporaryError)
+    assert len(server.requests) == 2
+
+
+def test_a_session_at_a_long_address_is_refused(dialect: Dialect) -> None:
+    """Beyond 8 KiB it is no session of Google's: not kept, not masked, never asked."""
+    uri = "{url}/session?upload_id=" + "1" * 8200
+    answer = says(200, b"", "X-Goog-Upload-Status: active", f"Location: {uri}", f"X-Goog-Upload-URL: {uri}")
+    with scripted(answer) as server:
+        bench = Bench(server.url)
+        result = bench.send(job(b"data", dialect))
     assert isinstance(result.failure, ProtocolError)
-    assert len(server.requests) == 1
+    assert (len(server.requests), bench.reporter.sessions) == (1, [])
 
 
 def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tests.support.transfer_harness import ITEMS, Bench
-from uploader.errors import CredentialsError, Interrupted
+from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, TemporaryError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
@@ -66,3 +66,71 @@ def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
         call(SEND, bench.client, bench.reporter)
     assert bench.login.renewals == 1
     assert bench.reporter.infos == ["The mail: The access token was rejected; trying again at once."]
+
+
+ODD: dict[str, bytes] = {
+    "no body": b"",
+    "blanks": b" \r\n",
+    "a page": b"<html>Please log in</html>",
+    "a list": b"[]",
+    "a text": b'"yes"',
+    "half an object": b'{"id": ',
+    "another object": b'{"kind": "x"}',
+    "no name": b'{"id": ""}',
+    "null": b'{"id": null}',
+}
+READ = Call("GET", ITEMS.root, "/things/v1/items", what="the list", promised=("id", "items"))
+TRUE = Response(200, body=b'{"id": "1"}')
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
+    """It is asked again on the schedule, and nothing is concluded from it; to the end it is 75."""
+    response = Response(200, body=ODD[odd])
+    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(response, response, TRUE))
+    assert call(READ, bench.client, bench.reporter) == {"id": "1"}
+    assert bench.naps == [1.0, 2.0]
+    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(*[response] * 2), max_retries=1)
+    with pytest.raises(TemporaryError, match=r"the list.*the answer (is|lacks)") as caught:
+        call(READ, bench.client, bench.reporter)
+    assert caught.value.code == "unreadable-answer"
+    assert "`api-endpoint`" in caught.value.hint
+
+
+@pytest.mark.parametrize("odd", ["no body", "a page", "a list", "half an object"])
+def test_an_odd_answer_to_what_must_not_be_repeated_is_a_lost_one(odd: str) -> None:
+    """Nobody knows whether it took effect."""
+    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(Response(200, body=ODD[odd])))
+    with pytest.raises(OutcomeUnknown, match="whether the mail took effect: the answer is"):
+        call(SEND, bench.client, bench.reporter)
+
+
+@pytest.mark.parametrize(("body", "waits"), [(b"", 0), (b" ", 0), (b"{}", 0), (b"<html>", 1), (b"[]", 1)])
+def test_a_body_may_be_empty_only_where_that_is_documented(body: bytes, waits: int) -> None:
+    """A deletion is answered without one; a page says nothing of it either."""
+    answers = [Response(200, body=body), Response(204)]
+    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(*answers))
+    deletion = Call("DELETE", ITEMS.root, "/things/v1/items/1", may_be_empty=True)
+    assert call(deletion, bench.client, bench.reporter) == {}
+    assert len(bench.naps) == waits
+
+
+@pytest.mark.parametrize(
+    ("answers", "found", "waits"),
+    [
+        ([b"{}", b"{}"], {}, 0),
+        ([b"{}", b'{"items": [1]}'], {"items": [1]}, 0),
+        ([b"{}", b"", b'{"items": [1]}'], {"items": [1]}, 1),
+        ([b"{}", b"[]", b"{}"], {}, 1),
+        ([b'{"items": [1]}'], {"items": [1]}, 0),
+    ],
+)
+def test_an_object_without_anything_is_believed_when_it_is_said_twice(
+    answers: list[bytes], found: object, waits: int
+) -> None:
+    """A list without entries is {}, but so is much that others say."""
+    transport = AnsweringTransport(*(Response(200, body=body) for body in answers))
+    bench = Bench("https://things.googleapis.com", transport=transport)
+    question = Call("GET", ITEMS.root, "/things/v1/items", ask_twice=True)
+    assert call(question, bench.client, bench.reporter) == found
+    assert (len(bench.naps), transport.responses) == (waits, [])

@@ -52,7 +52,7 @@ from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response, TransportError
 from uploader.inputs.table import LoginInputs
 from uploader.protocol import google_error
-from uploader.protocol.responses import Verdict, verdict
+from uploader.protocol.responses import UNREADABLE, Verdict, as_answer, verdict
 from uploader.redaction import Redactor
 from uploader.retry import Report, RetryPolicy
 
@@ -142,6 +142,8 @@ class TokenRequest(GoogleAuthRequest):
             raise UntrustedHost(what, hint=HINT)
         if response.status != 200:
             raise refused(host, error, self._redactor.one_line(error.message, limit=500))
+        if isinstance(answer := _as_answer(method, response), TransportError):
+            raise Unavailable(host, answer)
         received = response.json() or {}
         self._mask(value for name in RECEIVED if isinstance(value := received.get(name), str))
         self.responded = host
@@ -153,6 +155,19 @@ class TokenRequest(GoogleAuthRequest):
             if secret and not self._redactor.knows(secret):
                 self._redactor.add(secret)
                 self._on_secret(secret)
+
+
+def _as_answer(method: str, response: Response) -> Response | TransportError:
+    """The response, or a broken connection in place of what no endpoint of a login says.
+
+    What is posted is answered with a JSON object that holds a token. A machine's metadata is text or JSON.
+    """
+    if method == "POST":
+        return as_answer(response, RECEIVED)
+    body = response.body.strip()
+    if body.startswith(b"<") or body in (b"", b"{}", b"[]"):
+        return TransportError("the answer is empty or a page", True, UNREADABLE)
+    return response
 
 
 def refused(host: str, error: google_error.GoogleError, message: str) -> CredentialsError:

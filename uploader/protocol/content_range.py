@@ -10,8 +10,9 @@ import re
 
 from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
-from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
+from uploader.protocol.responses import Verdict, broken, failed, finished, started, verdict
 from uploader.protocol.session import (
+    DEFAULT_GRANULARITY,
     Cancel,
     Event,
     Move,
@@ -21,7 +22,6 @@ from uploader.protocol.session import (
     Send,
     Session,
     Start,
-    Started,
     Stored,
 )
 
@@ -68,8 +68,7 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
         return failed(move, response, judged)
     if not isinstance(move, Start):
         return finished(move, response, media)
-    uri = response.headers.get("location")
-    return Started(uri) if uri else ProtocolViolated("the answer to the start of a session has no Location")
+    return started(response.headers.get("location"), DEFAULT_GRANULARITY, response)
 
 
 def _stored(move: Move, response: Response) -> Event:

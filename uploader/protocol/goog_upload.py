@@ -10,7 +10,7 @@ import re
 
 from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol.media import Media
-from uploader.protocol.responses import Verdict, broken, failed, finished, verdict
+from uploader.protocol.responses import Verdict, broken, failed, finished, started, verdict
 from uploader.protocol.session import (
     DEFAULT_GRANULARITY,
     Cancel,
@@ -24,7 +24,6 @@ from uploader.protocol.session import (
     Session,
     SessionLost,
     Start,
-    Started,
     Stored,
 )
 
@@ -94,13 +93,12 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
     if judged is not Verdict.SUCCESS:
         return failed(Start(), response, judged)
     uri = next((value for value in map(response.headers.get, URLS) if value), None)
-    if not uri:
-        return ProtocolViolated(f"the answer to the start of a session has no {URLS[0]}")
-    if not _SCHEME.match(uri):  # as the documents show it: then it is https, or the endpoint's own (loopback http)
+    # As the documents show it, without a scheme: then it is https, or the endpoint's own (http on loopback).
+    if uri and not _SCHEME.match(uri):
         uri = f"{media.url.partition('://')[0]}://{uri.lstrip('/')}"
     value = response.headers.get(GRANULARITY) or ""
     count = int(value) if _COUNT.fullmatch(value) else 0
-    return Started(uri, count if 0 < count <= _MAX_GRANULARITY else DEFAULT_GRANULARITY)
+    return started(uri, count if 0 < count <= _MAX_GRANULARITY else DEFAULT_GRANULARITY, response)
 
 
 def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:
@@ -112,9 +110,10 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
     size = int(value) if value is not None and _COUNT.fullmatch(value) else None
     asked = isinstance(move, QueryOffset)
     if status != "active" and (status or size is None or not asked):
-        # The documents' own example of success is a bare 200. Nothing has ended without the header, so it is asked.
+        # The documents' own example of success is a bare 200. Nothing has ended without the header, so it is asked; a
+        # query that is answered so is repeated after a wait.
         why = f"the answer{' to a query' if asked else ''} has no {STATUS}"
-        return ProtocolViolated(why, untold=True) if asked else OffsetUnknown(why, response, server_ok=True)
+        return OffsetUnknown(why, response, server_ok=not asked)
     if size is not None:
         return Stored(size)  # a count, hence the next offset; the documents' 42-then-43 is a slip
     if value is not None or asked:

@@ -18,7 +18,8 @@ class Media:
 
     `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_response` is
     true when the service documents success without a body. `promised_id` are the dotted paths of which one must hold
-    the identifier in the resource of a success; none where the service promises none.
+    the identifier in the resource of a success; none where the service promises none. `partial` is true when the
+    request chose the fields of the resource, so that it may have none.
     """
 
     method: str
@@ -29,13 +30,19 @@ class Media:
     metadata: bytes | None = None
     empty_response: bool = False
     promised_id: tuple[str, ...] = ()
+    partial: bool = False
 
     def is_resource(self, response: Response) -> bool:
-        """Whether the body of a success is what the method returns, with the identifier that it promises."""
+        """Whether the body of a success is what the method returns, with the identifier that it promises.
+
+        A page is never that, nor an object without any member where the method documents some.
+        """
         resource = response.json()
         if resource is None:
-            return self.empty_response
-        return not self.promised_id or bool(identifier(resource, self.promised_id))
+            return self.empty_response and not response.body.lstrip().startswith(b"<")
+        if self.promised_id:
+            return bool(identifier(resource, self.promised_id))
+        return bool(resource) or self.empty_response or self.partial
 
     def start(self, url: str, *headers: tuple[str, str]) -> Request:
         """The request that opens a session in either dialect: the metadata is its body."""

@@ -5,6 +5,7 @@ A response is judged once, by `verdict`; whoever decides what comes next gets th
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 
 from uploader.http.messages import Response, TransportError
@@ -20,8 +21,12 @@ from uploader.protocol.session import (
     Rejected,
     SessionLost,
     Start,
+    Started,
     TokenRejected,
 )
+
+UNREADABLE = "unreadable-answer"  # the code of an answer that can't be the service's
+MAX_URI = 8 * 1024  # characters of a session URI; Google's have some two hundred
 
 
 class Verdict(Enum):
@@ -55,6 +60,31 @@ def verdict(response: Response | TransportError) -> Verdict:
     return Verdict.GONE if status in (404, 410) else Verdict.REFUSED
 
 
+def as_answer(
+    response: Response | TransportError, promised: Collection[str] = (), *, may_be_empty: bool = False
+) -> Response | TransportError:
+    """The response, or a broken connection in place of a success that can't be the service's.
+
+    That is one without a body (unless it `may_be_empty`), with anything but a JSON object in it, or with none of the
+    `promised` members: a proxy, a login page or a broken server said it.
+    """
+    if isinstance(response, TransportError) or verdict(response) is not Verdict.SUCCESS:
+        return response
+    is_empty = not response.body.strip()
+    if is_empty and may_be_empty:
+        return response
+    answer = response.json()
+    if is_empty:
+        why = "the answer is empty"
+    elif answer is None:
+        why = "the answer is not a JSON object"
+    elif promised and all(answer.get(name) in (None, "") for name in promised):
+        why = f"the answer lacks what it always has ({' or '.join(promised)})"
+    else:
+        return response
+    return TransportError(why, response.sent_whole, UNREADABLE)
+
+
 def finished(move: Move, response: Response, media: Media) -> Event:
     """What a response that calls the upload complete comes to: nothing without the resource, unless there is none."""
     if not response.sent_whole:
@@ -62,10 +92,19 @@ def finished(move: Move, response: Response, media: Media) -> Event:
         return OffsetUnknown(why, response, server_ok=True, acted=False)
     if media.is_resource(response):
         return Completed(response)
-    if isinstance(move, QueryOffset):
-        return ProtocolViolated("the server calls the upload finished but does not return the resource that it made")
-    # The resource may have been lost on the way (a proxy, an early end): the offset query returns it again.
-    return OffsetUnknown("the answer to the finished upload is not the resource", response, server_ok=True)
+    # The resource may have been lost on the way (a proxy, an early end): the offset query returns it again. Where the
+    # query itself is answered so, it is asked again after a wait.
+    why = "the answer to the finished upload is not the resource"
+    return OffsetUnknown(why, response, server_ok=not isinstance(move, QueryOffset))
+
+
+def started(uri: str | None, granularity: int, response: Response) -> Event:
+    """What the start of a session comes to; without a session URI nobody answered who could begin one."""
+    if not uri:
+        return OffsetUnknown("the answer to the start of a session names no session", response)
+    if len(uri) > MAX_URI:
+        return ProtocolViolated(f"the session URI is longer than {MAX_URI} characters")
+    return Started(uri, granularity)
 
 
 def failed(move: Move, response: Response, judged: Verdict) -> Event:

@@ -17,8 +17,8 @@ old offset could put bytes in the wrong place, or finish an upload twice; a quer
 leads from OFFSET_UNKNOWN or UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except
 through `Stored`. A start that failed has stored nothing: it is simply repeated.
 
-What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or does not say whether
-it goes on, the upload may have been finished. Where a repeat replaces, it is started over; where it would add a second
+What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it, the upload may have
+been finished. Where a repeat replaces, it is started over; where it would add a second
 one (`at_most_once`: a mail, a file in Drive) that is the end: IN_DOUBT. A server that turned the last request away, or
 holds less than everything, has ended the doubt.
 
@@ -122,10 +122,9 @@ class Rejected:
 
 @dataclass(frozen=True)
 class ProtocolViolated:
-    """The answer is not one that the protocol allows; `untold` where it leaves open whether the upload is finished."""
+    """The answer is not one that the protocol allows."""
 
     why: str
-    untold: bool = False
 
 
 Event: TypeAlias = (
@@ -179,7 +178,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     _NEW: {Started: _KNOWN, OffsetUnknown: _NEW, TokenRejected: _NEW, **_ENDS},
     _KNOWN: _OPEN,
     _UNKNOWN: _OPEN,
-    # With `at_most_once` a lost session, a refusal and a query that tells nothing lead to IN_DOUBT.
+    # With `at_most_once` a lost session and a refusal lead to IN_DOUBT.
     _UNCONFIRMED: {**_OPEN, OffsetUnknown: _UNCONFIRMED, TokenRejected: _UNCONFIRMED},
 }
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
@@ -301,8 +300,7 @@ class Session:
             case Rejected():
                 return self._doubted(replace(after, response=event.response))
             case ProtocolViolated():
-                after = replace(after, why=event.why)
-                return self._doubted(after) if event.untold else after
+                return replace(after, why=event.why)
             case TokenRejected():
                 return after
 

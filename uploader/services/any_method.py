@@ -140,6 +140,7 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
         idempotent=idempotent,
         at_most_once=not idempotent,
         lookup=lookup,
-        id_promised=method.template.id_promised and "fields" not in values,  # which may leave it out of the response
+        id_promised=method.template.id_promised and "fields" not in values,
+        partial="fields" in values,  # which may leave everything else out of the response
         response_digest=digest,
     )

@@ -33,7 +33,8 @@ class Endpoint:
     than none (a mail), so even a lost session is not begun again once everything may have arrived. `lookup` is the path
     (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat (412).
     `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
-    `id_promised`, a response without one is no success. `response_digest` is the digest that responses state.
+    `id_promised`, a response without one is no success. `partial`: the request chooses the fields of the response,
+    which may have none of them. `response_digest` is the digest that responses state.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Endpoint:
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False
+    partial: bool = False
     response_digest: str = ""
 
     def identify(self, resource: Mapping[str, Json]) -> str:
@@ -65,11 +67,15 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Call:
-    """One JSON request to an API, which comes to the decoded JSON of the response ({} when it is empty).
+    """One JSON request to an API, which comes to the JSON object in the response.
 
     An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as `OutcomeUnknown`. `retry_on`
     says why a refusal passes by itself (a concurrent update), and is empty for every other. A `closing` call cleans up:
     it has no body and is sent, once, even after a signal.
+
+    A success that is no object counts as a lost response, and so does one that has none of the `promised` members.
+    Where success is documented without a body the response `may_be_empty`, and comes to {}. Google leaves out what is
+    empty, so a list without entries may be {}. With `ask_twice` it is believed only if the service says so two times.
     """
 
     method: str
@@ -81,6 +87,9 @@ class Call:
     what: str = ""
     retry_on: Callable[[ApiError], str] | None = None
     closing: bool = False
+    promised: tuple[str, ...] = ()
+    may_be_empty: bool = False
+    ask_twice: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
@@ -190,7 +191,7 @@ def send_metadata(
     method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
     try:
         call = Call(method, root, path, query, json=dict(metadata), idempotent=endpoint.idempotent, what=what)
-        response: dict[str, Any] = yield call
+        response: dict[str, Any] = yield replace(call, may_be_empty=endpoint.empty_response)
     except UploaderError as error:
         if error.unanswered and not endpoint.idempotent:
             error.hint = f"It is not known whether {what} took effect. {_CHECK}"

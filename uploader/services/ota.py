@@ -136,7 +136,7 @@ def _name(context: Context, result: FileResult, before: Packages, deployment: st
 def _same_title(deployment: str, title: str) -> Steps[Packages]:
     """The deployment's packages that are titled as this one, by name, each with why its upload failed, if it did."""
     path, what = expand(_PACKAGES, {"deployment": deployment}), "the list of the deployment's packages"
-    response = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what)
+    response = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what, ask_twice=True)
     packages = response.get("packages") if isinstance(response, dict) else None
     found: Packages = {}
     for one in packages if isinstance(packages, list) else ():

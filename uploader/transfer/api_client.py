@@ -18,7 +18,6 @@ from uploader.errors import (
     CredentialsError,
     Interrupted,
     OutcomeUnknown,
-    ProtocolError,
     ServiceError,
     UntrustedHost,
     UploaderError,
@@ -29,7 +28,7 @@ from uploader.http.messages import Block, Headers, Request, Response, TransportE
 from uploader.inputs.table import TransferInputs
 from uploader.protocol import google_error
 from uploader.protocol.media import JSON_TYPE
-from uploader.protocol.responses import Verdict, verdict
+from uploader.protocol.responses import Verdict, as_answer, verdict
 from uploader.reporting import Reporter
 from uploader.retry import Retrier, RetryPolicy
 from uploader.services.base import Call
@@ -176,11 +175,11 @@ class ApiClient:
                 retrier.wait(as_reason(error), cause=cause)
 
 
-def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
-    """The decoded JSON response to one call ({} when it is empty), repeated where a second effect does no harm.
+def call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
+    """The JSON object in the response to one call, which is repeated where a second effect does no harm.
 
-    Raises what `request_with_retries` raises, `OutcomeUnknown` when a call that must not be repeated may have been
-    obeyed, `ProtocolError` for a response that is no JSON.
+    Raises what `request_with_retries` raises, and `OutcomeUnknown` when a call that must not be repeated may have been
+    obeyed.
     """
     what = step.what or f"{step.method} {step.path}"
     url = client.url(step.root, step.path) + (f"?{urlencode(step.query)}" if step.query else "")
@@ -188,24 +187,27 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> Any:
     if step.json is not None:
         headers = (("Content-Type", JSON_TYPE),)
         request = replace(request, headers=headers, prefix=json.dumps(step.json).encode())
-    response = client.request_with_retries(
+    retrier = client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what)
+
+    def attempt() -> Response | TransportError:
         # The response to a call with an effect is worth waiting for: a commit takes over a minute at times.
-        lambda: client.exchange(request, final=not step.idempotent, path=step.path),
-        client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what),
-        what,
-        in_doubt=lambda response: None if step.idempotent else _lost(response, what),
-        retry_on=step.retry_on,
-    )
-    if not response.body.strip():
-        return {}
-    decoded = response.json()
-    if decoded is None:
-        raise ProtocolError(
-            f"The answer to {what} is not JSON.",
-            cause="A proxy or a login page answered instead of the service.",
-            hint="Check `api-endpoint` and the proxy settings of this machine.",
+        response = client.exchange(request, final=not step.idempotent, path=step.path)
+        return as_answer(response, step.promised, may_be_empty=step.may_be_empty)
+
+    def ask() -> dict[str, Any]:
+        response = client.request_with_retries(
+            attempt,
+            retrier,
+            what,
+            in_doubt=lambda response: None if step.idempotent else _lost(response, what),
+            retry_on=step.retry_on,
         )
-    return decoded
+        return response.json() or {}
+
+    answer = ask()
+    if step.ask_twice and not answer:
+        answer = ask()
+    return answer
 
 
 def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:

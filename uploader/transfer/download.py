@@ -14,6 +14,7 @@ from uploader.errors import IntegrityError, ProtocolError
 from uploader.files.destination import NewFile
 from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.protocol import stated_digests
+from uploader.protocol.responses import UNREADABLE
 from uploader.reporting import Reporter
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
@@ -29,7 +30,7 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
     """Fetches the file, checks it, and only then gives it its name; one that is there already is left as it is.
 
     Raises `ApiError` in the service's own words, `TemporaryError` when the retries are spent, `IntegrityError` for
-    bytes other than those that were promised, `ProtocolError` for what is no file, and what `step.check` raises.
+    bytes other than those that were promised, `ProtocolError` for too many of them, and what `step.check` raises.
     """
     there = (step.destination.ending(one) for one in step.endings if step.sha256)
     if found := next((one for one in there if one.holds(step.sha256)), None):
@@ -88,7 +89,7 @@ class _Reception:
             self._start_over()
             return TransportError("the server does not have the rest of the file that was asked for", True)
         if 200 <= response.status < 300:
-            raise ProtocolError(f"The answer to {self._step.what} is no file ({response.status}).")
+            return TransportError("the answer is not the file", True, UNREADABLE)
         return response
 
     def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
@@ -99,7 +100,7 @@ class _Reception:
             self._accepted = total is not None and self._total in (None, total) and _version(headers) == self._etag
             self._total = total if self._accepted else None
             self._check_size(self._total or 0)
-        elif status == 200:
+        elif status == 200 and _is_file(headers):
             self._start_over(
                 claim.algorithm for claim in stated_digests.decisive(stated_digests.claims({}, headers), ("sha256",))
             )
@@ -142,6 +143,12 @@ class _Reception:
                     code="download-damaged",
                 )
         return str(found["sha256"])
+
+
+def _is_file(headers: Headers) -> bool:
+    """Whether what comes can be an APK or an image: a page, an API's answer or nothing at all is none."""
+    media_type = (headers.get("content-type") or "").partition(";")[0].strip().lower()
+    return media_type not in ("text/html", "application/json") and headers.get("content-length") != "0"
 
 
 def _version(headers: Headers) -> str:

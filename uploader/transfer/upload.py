@@ -19,6 +19,7 @@ from uploader.errors import (
 from uploader.http.messages import Block, Request, Response, Span, TransportError
 from uploader.protocol import single_request, stated_digests
 from uploader.protocol.media import Media
+from uploader.protocol.responses import UNREADABLE, Verdict, as_answer, verdict
 from uploader.reporting import Progress, Reporter
 from uploader.results import FileResult, TimelineEvent
 from uploader.retry import Wait
@@ -51,6 +52,7 @@ class FileUpload:
             metadata=None if metadata is None else json.dumps(metadata, separators=(",", ":")).encode(),
             empty_response=endpoint.empty_response,
             promised_id=endpoint.id_fields if endpoint.id_promised else (),
+            partial=endpoint.partial,
         )
         self.retrier = client.policy.retrier(self._report_wait, self.name)
         self.size = job.artifact.size or 0
@@ -115,7 +117,7 @@ class FileUpload:
                 boundary = secrets.token_hex(16)
                 request = single_request.multipart(self.media, size, boundary, goog_upload=goog_upload)
             try:
-                return self.send(request, Span(0, size), final=True)
+                return self._as_resource(self.send(request, Span(0, size), final=True))
             except Interrupted as stopped:
                 if stopped.unanswered and not endpoint.idempotent:
                     self.warning(
@@ -142,11 +144,17 @@ class FileUpload:
             if not doubted:
                 raise
             return self.stored_before(refused)
-        if not self.media.is_resource(response):
-            raise self.violation("the answer to the finished upload is not the resource that the method returns")
         if not response.sent_whole:
             raise self.violation("the server called the upload finished before it was sent")
         return response
+
+    def _as_resource(self, response: Response | TransportError) -> Response | TransportError:
+        """The response, or a broken connection in place of a success without the resource that the method returns."""
+        if isinstance(response, TransportError) or verdict(response) is not Verdict.SUCCESS or not response.sent_whole:
+            return response
+        if self.media.is_resource(response):
+            return response
+        return TransportError("the answer is not the resource that the method returns", True, UNREADABLE)
 
     def info(self, text: str) -> None:
         """Logs a line about this file."""
@@ -228,7 +236,9 @@ class FileUpload:
         )
         try:
             response = self.client.request_with_retries(
-                lambda: self.client.exchange(request, path=endpoint.lookup), self.retrier, "the lookup of the object"
+                lambda: as_answer(self.client.exchange(request, path=endpoint.lookup), ("name", "id", "generation")),
+                self.retrier,
+                "the lookup of the object",
             )
         except (ApiError, TemporaryError) as error:
             raise self._unknown(refused, as_reason(error)) from None

@@ -115,7 +115,8 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
     """All versions are asked for at once, so that one that Google leaves out, having few users, is missed."""
     resource, name = _SETS[metric]
     path = expand("/v1beta1/apps/{package}/", {"package": package}) + resource
-    response = yield Call("GET", ROOT, path, what=f"the freshness of the {metric}")
+    what = f"the freshness of the {metric}"
+    response = yield Call("GET", ROOT, path, what=what, promised=("freshnessInfo",))
     info = response.get("freshnessInfo") if isinstance(response, Mapping) else None
     daily = [one for one in entries(info or {}, "freshnesses") if one.get("aggregationPeriod") == "DAILY"]
     if not daily:
@@ -130,7 +131,7 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
     }
     rows: list[Measurement] = []
     for _ in range(MAX_PAGES):
-        response = yield Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}")
+        response = yield Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}", ask_twice=True)
         rows += _rows(response, name)
         token = response.get("nextPageToken")
         if not token:

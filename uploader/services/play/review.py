@@ -86,7 +86,8 @@ def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
 def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
     path = expand(_PATH, {"package": package, "track": track})
     found = []
-    for entry in entries((yield Call("GET", ROOT, path, what=f"the releases of track {track}")), "releases"):
+    response = yield Call("GET", ROOT, path, what=f"the releases of track {track}", ask_twice=True)
+    for entry in entries(response, "releases"):
         codes = tuple(str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts"))
         name, state = entry.get("releaseName", ""), entry.get("releaseLifecycleState", "")
         digits = all(code.isascii() and code.isdigit() for code in codes)
