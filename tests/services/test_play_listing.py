@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support.fake_play import Play, plain, refused, sha256
@@ -10,7 +12,7 @@ from uploader.errors import InputError, TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.inputs.table import ImagesPrune
-from uploader.services.base import Batch, Outcome
+from uploader.services.base import Batch, Call, Outcome, Upload
 from uploader.services.play.release_job import ReleaseJob
 
 PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
@@ -55,13 +57,84 @@ def test_only_texts_that_differ_are_sent() -> None:
     play.live.listings["en-US"] = {"language": "en-US", "title": "App", "video": "https://example.com"}
     files = StoreFiles({"en-US": {"title": "App", "shortDescription": "Short."}, "de-DE": {"title": "App"}})
     engine, _ = synchronised(play, files)
-    assert play.count("PUT listings") == 2
+    assert (play.count("PATCH listings"), play.count("PUT listings")) == (1, 1)
     assert play.live.listings["en-US"] == {
         "language": "en-US", "title": "App", "shortDescription": "Short.", "video": "https://example.com",
     }  # fmt: skip
     assert "Listing en-US: shortDescription changed." in engine.log
     synchronised(play, files)
-    assert play.count("PUT listings") == 2
+    assert (play.count("PATCH listings"), play.count("PUT listings")) == (1, 1)
+
+
+def test_a_text_is_changed_by_sending_the_directorys_fields_alone() -> None:
+    """A language that is there is patched, whatever else the list said of it; a new one is created."""
+    play = Play()
+    play.live.listings["en-US"] = {"language": "en-US", "title": "App", "fullDescription": "Long."}
+    engine, _ = synchronised(play, StoreFiles({"en-US": {"title": "New"}, "de-DE": {"title": "Neu"}}))
+    calls = [step for step in engine.steps if isinstance(step, Call) and "/listings/" in step.path]
+    sent = {call.method: call.json for call in calls}
+    assert sent == {"PATCH": {"title": "New"}, "PUT": {"language": "de-DE", "title": "Neu"}}
+
+
+class Forgetful(Play):
+    """Leaves out images when it is asked for them, so many times: what a proxy's `{}` comes to."""
+
+    def __init__(self, *, lies: int, skip: int = 0) -> None:
+        super().__init__()
+        self.lies, self.skip = lies, skip
+
+    def do(self, step: Call | Upload) -> Any:
+        response = super().do(step)
+        if isinstance(step, Call) and "images" in response and step.method == "GET":
+            self.skip -= 1
+            if self.skip < 0 < self.lies:
+                self.lies -= 1
+                return {}
+        return response
+
+
+@pytest.mark.parametrize("prune", ["false", "true"])
+def test_a_list_that_hides_images_doubles_none(prune: ImagesPrune) -> None:
+    """After the upload the place is looked at again: what is there twice is removed before the commit."""
+    play = Forgetful(lies=0)
+    files = StoreFiles({}, {PHONE: (image("a"), image("b"))})
+    synchronised(play, files)
+    play.lies, play.skip = 1, 0
+    synchronised(play, files, prune=prune)
+    assert shown(play, PHONE) == [sha256(image("a")), sha256(image("b"))]
+    assert play.count("commit") == 2
+
+
+def test_a_list_that_hides_images_to_the_end_changes_nothing() -> None:
+    """What was stored a moment ago is missing from it: 75 without a commit; the next run removes what is doubled."""
+    play, journal = Forgetful(lies=0), dict[str, str]()
+    files = StoreFiles({}, {PHONE: (image("a"), image("b"))})
+    synchronised(play, files)
+    play.lies = 1000
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(job(files))
+    assert play.count("commit") == 1
+    play.lies = 0
+    Engine(play, journal).run(job(files))
+    assert shown(play, PHONE) == [sha256(image("a")), sha256(image("b"))]
+
+
+def test_a_deletion_that_somebody_else_answered_is_repeated() -> None:
+    """It is answered without a body, as anybody could: the place is looked at, and the image goes."""
+
+    class Deaf(Play):
+        deaf = 1
+
+        def do(self, step: Call | Upload) -> Any:
+            if isinstance(step, Call) and step.method == "DELETE" and "listings" in step.path and self.deaf:
+                self.deaf -= 1
+                return {}
+            return super().do(step)
+
+    play = Deaf()
+    synchronised(play, StoreFiles({}, {PHONE: (image("a"), image("b"))}))
+    synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune="true")
+    assert shown(play, PHONE) == [sha256(image("b"))]
 
 
 def filled() -> Play:

@@ -276,8 +276,12 @@ class Play:
         if len(parts) == 1:
             return {"listings": list(state.listings.values())}
         if method == "PUT":
+            assert state.listings.get(parts[1], {}).keys() <= body.keys(), "texts that the folder lacks are lost"
             state.listings[parts[1]] = body
             return body
+        if method == "PATCH":
+            state.listings[parts[1]] = {**state.listings[parts[1]], **body}
+            return state.listings[parts[1]]
         place = (parts[1], parts[2])
         if method == "DELETE":
             state.images[place] = [image for image in state.images[place] if image["id"] != parts[3]]

@@ -28,6 +28,7 @@ SupplementaryKind: TypeAlias = Literal["mapping", "symbols", "main", "patch"]
 
 _find = cache(catalogue.find)
 _EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
+_NAMED = ("language",)  # what the response about a listing always has
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 _SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, str]] = {  # upload method, its parameter, and the value
     "mapping": ("deobfuscationfiles", "deobfuscationFileType", "proguard"),
@@ -40,7 +41,8 @@ _SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, str]] = {  # upload m
 def insert(package: str) -> Generator[Call, Any, Edit]:
     """Opens an edit. Idempotent: a second one only invalidates the first, of which nobody has heard."""
     path = expand(_EDITS, {"packageName": package})
-    response = yield Call("POST", ROOT, path, json={}, what=f"a new edit of {package}", retry_on=conflict)
+    what = f"a new edit of {package}"
+    response = yield Call("POST", ROOT, path, json={}, what=what, retry_on=conflict, promised=("id",))
     name = response.get("id") if isinstance(response, Mapping) else None
     if not isinstance(name, str) or not name.strip("."):
         raise ProtocolError("Google Play opened an edit but did not return its id.")
@@ -61,19 +63,20 @@ class Edit:
 
     def get(self) -> Call:
         """The edit itself: whether it is still there."""
-        return self._call("GET", "", f"the check of edit {self.id}")
+        return self._call("GET", "", f"the check of edit {self.id}", promised=("id",))
 
     def delete(self) -> Call:
         """Throws the edit away, with everything that was uploaded into it."""
-        return self._call("DELETE", "", f"the deletion of edit {self.id}")
+        return self._call("DELETE", "", f"the deletion of edit {self.id}", may_be_empty=True)
 
     def validate(self) -> Call:
         """Asks Play to check the edit without committing it."""
-        return self._call("POST", ":validate", f"the validation of edit {self.id}")
+        return self._call("POST", ":validate", f"the validation of edit {self.id}", promised=("id",))
 
     def commit(self, query: tuple[tuple[str, str], ...]) -> Call:
         """Not idempotent: whether a commit whose response is lost has happened is looked up, not tried out."""
-        return replace(self._call("POST", ":commit", f"the commit of edit {self.id}"), query=query, idempotent=False)
+        commit = self._call("POST", ":commit", f"the commit of edit {self.id}", promised=("id",))
+        return replace(commit, query=query, idempotent=False)
 
     def confirm(self, response: object) -> None:
         """Raises ProtocolError unless the response to a commit names the edit, as one of a proxy would not."""
@@ -81,49 +84,61 @@ class Edit:
             raise ProtocolError(f"The answer to the commit of edit {self.id} does not name it.")
 
     def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Call:
-        """All of one kind: artifacts with their digests, tracks with their releases, store texts by language."""
+        """All of one kind: artifacts with their digests, tracks with their releases, store texts by language.
+
+        Where there are none the response still names its `kind`.
+        """
         what = {"apks": "APKs", "listings": "store listings"}.get(resource, resource)
-        return self._call("GET", f"/{resource}", f"the list of {what}")
+        return self._call("GET", f"/{resource}", f"the list of {what}", promised=("kind", resource))
 
     def details(self) -> Call:
         """The app's details, its default language among them."""
-        return self._call("GET", "/details", "the details of the app")
+        promised = ("defaultLanguage", "contactEmail", "contactWebsite", "contactPhone")  # every app has one of them
+        return self._call("GET", "/details", "the details of the app", promised=promised)
 
     def track(self, name: str) -> Call:
         """One track with its releases."""
-        return self._call("GET", _path("tracks", name), f"track {name}")
+        return self._call("GET", _path("tracks", name), f"track {name}", promised=("track",))
 
     def update_track(self, name: str, releases: Sequence[Json]) -> Call:
         """Replaces the track's releases as a whole."""
         body = {"track": name, "releases": list(releases)}
-        return self._call("PUT", _path("tracks", name), f"the update of track {name}", body)
+        return self._call("PUT", _path("tracks", name), f"the update of track {name}", body, promised=("track",))
 
     def testers(self, track: str) -> Call:
         """The Google Groups that test a closed track."""
-        return self._call("GET", _path("testers", track), f"the testers of track {track}")
+        return self._call("GET", _path("testers", track), f"the testers of track {track}", ask_twice=True)
 
     def update_testers(self, track: str, groups: Sequence[str]) -> Call:
         """Replaces the groups of a track."""
-        body = {"googleGroups": list(groups)}
-        return self._call("PUT", _path("testers", track), f"the update of the testers of track {track}", body)
+        body, what = {"googleGroups": list(groups)}, f"the update of the testers of track {track}"
+        promised = ("googleGroups",) if groups else ()
+        return self._call("PUT", _path("testers", track), what, body, promised=promised)
 
-    def update_listing(self, language: str, listing: Json) -> Call:
-        """Replaces the store texts of one language."""
-        return self._call("PUT", _path("listings", language), f"the update of the {language} listing", listing)
+    def create_listing(self, language: str, texts: Mapping[str, str]) -> Call:
+        """Adds the store texts of a language that has none. One that has some would lose all but these."""
+        what = f"the new {language} listing"
+        return self._call("PUT", _path("listings", language), what, {"language": language, **texts}, promised=_NAMED)
+
+    def change_listing(self, language: str, texts: Mapping[str, str]) -> Call:
+        """Changes these texts of a language, and leaves its others as they are."""
+        what = f"the update of the {language} listing"
+        return self._call("PATCH", _path("listings", language), what, dict(texts), promised=_NAMED)
 
     def images(self, language: str, kind: str) -> Call:
         """The images of one type in one language, with their digests."""
-        return self._call("GET", _path("listings", language, kind), f"the list of {language} {kind}")
+        what = f"the list of {language} {kind}"
+        return self._call("GET", _path("listings", language, kind), what, ask_twice=True)
 
     def delete_image(self, language: str, kind: str, image: str) -> Call:
         """Removes one image."""
         path = _path("listings", language, kind, image)
-        return self._call("DELETE", path, f"the deletion of an image of {language} {kind}")
+        return self._call("DELETE", path, f"the deletion of an image of {language} {kind}", may_be_empty=True)
 
     def refer_expansion(self, code: int, kind: SupplementaryKind, other: int) -> Call:
         """Lets an APK use the expansion file of another version."""
         path, what = f"/apks/{code}/expansionFiles/{kind}", f"the {kind} expansion file of {other} for version {code}"
-        return self._call("PATCH", path, what, {"referencesVersion": other})
+        return self._call("PATCH", path, what, {"referencesVersion": other}, promised=("referencesVersion",))
 
     def upload_artifact(self, file: Artifact, kind: str) -> Upload:
         """Adds a bundle or an APK."""
@@ -144,8 +159,19 @@ class Edit:
     def _root(self) -> str:
         return expand(_EDITS + "/{editId}", {"packageName": self.package, "editId": self.id})
 
-    def _call(self, method: str, path: str, what: str, json: Json | None = None) -> Call:
-        return Call(method, ROOT, self._root + path, json=json, what=what, retry_on=conflict)
+    def _call(
+        self,
+        method: str,
+        path: str,
+        what: str,
+        json: Json | None = None,
+        *,
+        promised: tuple[str, ...] = (),
+        may_be_empty: bool = False,
+        ask_twice: bool = False,
+    ) -> Call:
+        call = Call(method, ROOT, self._root + path, json=json, what=what, retry_on=conflict)
+        return replace(call, promised=promised, may_be_empty=may_be_empty, ask_twice=ask_twice)
 
     def _endpoint(self, resource: str, **values: str) -> Endpoint:
         method = _find(f"androidpublisher.edits.{resource}.upload")

@@ -1,17 +1,18 @@
 """The store listing and the images directory in fastlane's layout: a push makes Play's listing equal to the directory,
 a pull (target `play-listing-pull`) the directory equal to the listing and the release notes that are live.
 
-A push sends only what differs, by digest and in order. A pull reads everything in an edit first, which is deleted
-before the first file is written; files that Google Play does not have are left as they are, and told.
+A push sends only what differs, by digest and in order, and looks at each place that it changed once more: an answer
+that was not Google Play's must not double a screenshot or leave one behind. A pull reads everything in an edit first,
+which is deleted before the first file is written; files that Google Play does not have are left as they are, and told.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import count, pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
 
 from uploader.errors import ApiError, InputError, IntegrityError, Problem, Problems, ProtocolError, ReleaseRefused
@@ -26,7 +27,19 @@ from uploader.inputs.parsers import LAST_RELEASE, PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services import batch
-from uploader.services.base import Batch, Context, Download, Downloaded, Flow, Outcome, Prepared, Section, Steps, Upload
+from uploader.services.base import (
+    Batch,
+    Context,
+    Download,
+    Downloaded,
+    Flow,
+    Outcome,
+    Prepared,
+    Section,
+    Sleep,
+    Steps,
+    Upload,
+)
 from uploader.services.media_types import choose
 from uploader.services.play import edit_requests, tracks
 from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
@@ -48,21 +61,30 @@ Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
 
 @dataclass(frozen=True)
 class Place:
-    """One image type in one language: what is to be sent, what is there already, and the ids of what is to go."""
+    """One image type in one language: what is to be sent, what is there already, and the ids of what is to go.
+
+    `images` are those of the directory, `expected` the digests of all that will be there, each as often.
+    """
 
     language: str
     type: str
+    images: Artifacts
     missing: tuple[Upload, ...]
     reused: tuple[FileResult, ...]
     unwanted: tuple[str, ...]
+    expected: Counter[str]
     change: ImageChange | None
 
 
 @dataclass(frozen=True)
 class ListingDifference:
-    """What has to be done to make the store listing equal to the directory. `texts` are whole listings by language."""
+    """What has to be done to make the store listing equal to the directory.
 
-    texts: Mapping[str, Mapping[str, Any]]
+    `texts` are the directory's, of each language in which one differs; `new_languages` have no listing yet.
+    """
+
+    texts: Mapping[str, Mapping[str, str]]
+    new_languages: frozenset[str]
     text_changes: tuple[TextChange, ...]
     places: tuple[Place, ...]
 
@@ -77,25 +99,27 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
         for name, text in texts.items()
         if normalised(before := str(listed.get(language, {}).get(name, ""))) != text
     )
-    texts = {
-        language: {**listed.get(language, {}), "language": language, **listing.texts[language]}
-        for language in dict.fromkeys(change.language for change in changes)
-    }
+    texts = {change.language: listing.texts[change.language] for change in changes}
+    new_languages = frozenset(texts).difference(listed)
     names = list(listing.images)
     if edit.job.prune_images != "false":  # every place that may have something to prune, the directory's own first
         languages = dict.fromkeys([*(language for language, _ in names), *listing.texts, *listed])
         names = list(dict.fromkeys([*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]))
     live: dict[Name, Images] = {}
     for name in names:
-        # A language that this run adds has no images yet, and Play may not answer for it.
-        new = name[0] in texts and name[0] not in listed
-        live[name] = [] if new else entries((yield edit.api.images(*name)), "images")
+        if name[0] in new_languages:  # which has no images yet, and Play may not answer for it
+            live[name] = []
+            continue
+        question = edit.api.images(*name)
+        if edit.job.prune_images == "true" and name not in listing.images:  # which are only counted
+            question = replace(question, ask_twice=False)
+        live[name] = entries((yield question), "images")
     beyond = {name: len(found) for name, found in live.items() if found and name not in listing.images}
     if edit.job.prune_images == "true" and beyond:
         _keep_beyond(edit, listing, beyond)
         names = [name for name in names if name not in beyond]
     places = tuple(_place(edit, name, listing.images.get(name, ()), live[name]) for name in names)
-    return ListingDifference(texts, changes, places)
+    return ListingDifference(texts, new_languages, changes, places)
 
 
 def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
@@ -132,14 +156,29 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
 
 def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
     """Texts first, since an image needs the listing of its language; then the images."""
-    for language, whole in difference.texts.items():
+    for language, texts in difference.texts.items():
         edit.changing("listing")
-        yield edit.api.update_listing(language, whole)
+        if language in difference.new_languages:
+            yield edit.api.create_listing(language, texts)
+        else:
+            yield edit.api.change_listing(language, texts)
         fields = ", ".join(change.field for change in difference.text_changes if change.language == language)
         edit.context.info(f"Listing {language}: {fields} changed.")
     for place in difference.places:
         for result in place.reused:
             edit.context.reused(result)
+    places = [place for place in difference.places if place.change]
+    for number in count(1):
+        yield from _change_images(edit, places)
+        places = yield from _unsettled(edit, places)
+        if not places:
+            break
+        yield Sleep(number, "the images on Google Play are not those that were sent")
+
+
+def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> Steps[None]:
+    """Removes what is to go, then sends what is missing."""
+    for place in places:
         for image in place.unwanted:
             edit.changing("listing")
             try:
@@ -150,19 +189,42 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
         if place.unwanted:
             edit.context.info(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
     # Two images of one type would race for their order; images of different places are independent of one another.
-    for wave in zip_longest(*(place.missing for place in difference.places)):
+    for wave in zip_longest(*(place.missing for place in places)):
         edit.changing("listing")
         for result in (yield Batch(tuple(upload for upload in wave if upload), max_in_flight=MAX_IN_FLIGHT)):
             if result.failure is not None:
                 raise result.failure
 
 
+def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> Steps[list[Place]]:
+    """The places where there is something else than there should be, each with what is to be done about it."""
+    unsettled = []
+    for place in places:
+        listed = entries((yield edit.api.images(place.language, place.type)), "images")
+        found = Counter(map(_sha256, listed))
+        if found == place.expected:
+            continue
+        if place.expected - found:
+            # What was stored a moment ago is missing: that is no answer of Google Play's, which is asked again.
+            unsettled.append(replace(place, missing=(), unwanted=()))
+            continue
+        again = _place(edit, (place.language, place.type), place.images, listed)
+        if again.change:
+            unsettled.append(again)
+    return unsettled
+
+
 def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> Place:
     """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
-    pruning = edit.job.prune_images != "false"
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, there, digests)
-    unwanted = [one for spot, one in enumerate(there) if spot not in spots] if pruning else []
+    others = [one for spot, one in enumerate(there) if spot not in spots]
+    unwanted: list[Mapping[str, Any]] = []
+    if edit.job.prune_images != "false":
+        unwanted = others
+    elif "listing" in edit.uncommitted:
+        # This job was at work here, and a repeat of an image of its own is what a lost answer left behind.
+        unwanted = [one for one in others if _sha256(one) in digests]
     gone = Counter(map(_sha256, unwanted))
     endpoint = edit.api.upload_image(*name)
     missing: list[Upload] = []
@@ -181,7 +243,11 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
     ids = tuple(filter(None, (str(one.get("id", "")) for one in unwanted)))
     replaced = len(there) if name[1] in SINGLE and added else gone.total()
     change = ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
-    return Place(*name, tuple(missing), tuple(reused), ids, change if missing or unwanted else None)
+    sent = Counter(digest for digest, spot in zip(digests, spots, strict=True) if spot is None)
+    kept = Counter(map(_sha256, there)) - Counter(map(_sha256, unwanted))
+    expected = sent if name[1] in SINGLE and sent else kept + sent
+    to_do = change if missing or unwanted else None
+    return Place(*name, images, tuple(missing), tuple(reused), ids, expected, to_do)
 
 
 def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> list[int | None]:

@@ -138,7 +138,9 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     there = {code: _same(edit, artifact, known[code]) for code, artifact in by_code.items() if code in known}
     if edit.state.commit is CommitKnowledge.UNKNOWN:  # this edit took the place of one whose commit may have happened
         edit.found_live(there.keys() == by_code.keys() and all(one.settled for one in updates))
-    listing = (yield from store_listing.compare(edit, job.listing)) if job.listing else ListingDifference({}, (), ())
+    listing = ListingDifference({}, frozenset(), (), ())
+    if job.listing:
+        listing = yield from store_listing.compare(edit, job.listing)
     changes = Changes(
         job,
         tracks=updates,
