@@ -59,6 +59,8 @@ SLOW = (
     "tests/test_kills.py",
     "tests/test_last_release.py",
     "tests/test_native.py",
+    "tests/test_odd_answers.py::test_odd_answers",
+    "tests/test_odd_answers.py::test_one_odd_answer_is_asked_again",
     "tests/test_plans.py::test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen",
     "tests/test_plans.py::test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that",
     "tests/test_play_life.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -18,6 +19,12 @@ from google_emulator import Emulator
 from tests.support import secret_watch
 from tests.support.discovery import refused_by_google
 from tests.support.platforms import file_commands
+from tests.support.transfer_harness import FakeTime
+from uploader.cancellation import Cancellation
+from uploader.http.client import HttpClient
+from uploader.inputs import read as read_inputs
+from uploader.outputs import make_reporter
+from uploader.run import Run
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
 STEP = "0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"  # GitHub's runner names the files of each step by another one
@@ -93,6 +100,15 @@ class Job:
         """Makes the files for the outputs and the summary, as the runner does before each step."""
         for file in (self._outputs, self._summary):
             file.write_text("")
+
+    def run_here(self, inputs: Mapping[str, str], time: FakeTime) -> tuple[int, str]:
+        """One run inside this process, which sleeps on `time`: its exit code and its log."""
+        self.empty_files()
+        given, problems = read_inputs(self.environment(inputs), [])
+        log = io.StringIO()
+        reporter = make_reporter(given.platform, stdout=log, names=given.names)
+        run = Run(given, reporter, Cancellation(), time.clock(), HttpClient())
+        return run.to_its_end(problems), log.getvalue()
 
     @property
     def state_folder(self) -> Path:
