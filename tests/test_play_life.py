@@ -201,6 +201,53 @@ def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
     assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), again.log
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [{}, {"status": "inProgress"}, {"status": "inProgress", "user-fraction": "0.5"}, {"status": "completed"}],
+    ids=["as-before", "inProgress", "more-users", "completed"],
+)
+def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(job: Job, wish: dict[str, str]) -> None:
+    """Somebody presses "Re-run": it ends well, nobody gets the release, and the last line says how it would go on."""
+    job.succeed(RELEASE)
+    measure(job, BAD)
+    job.fail(6, GATED)
+    assert track(job) == "42 halted 0.01, 41 completed"
+    again = {**RELEASE, **wish}
+    if wish.get("status") == "completed":
+        del again["user-fraction"]
+    rehearsed, ended = job.succeed({**again, "dry-run": "true"}), job.succeed(again)
+    assert (track(job), edits(job)[1]) == ("42 halted 0.01, 41 completed", 2)
+    told = (
+        "4.2 (42) is halted at 1 % on production, and stays so: to go on with it, leave `files` out (`files: none`) "
+        "and set `status: inProgress` or `status: completed`"
+    )
+    for one in (rehearsed, ended):
+        assert one.log.rstrip().endswith(f"{told}.")
+        assert (one.log.count(f"      {told}"), told in one.summary) == (1, True)
+        assert annotated(one, "warning")[-1] == f"{told}."
+    assert (ended.outputs["committed"], ended.outputs["user-fraction"]) == ("true", "0.01")
+    without_files = {"target": "play", "package-name": APP, "tracks": "production", "status": "inProgress"}
+    resumed = job.succeed(without_files)
+    assert track(job) == "42 inProgress 0.01, 41 completed"
+    assert resumed.log.rstrip().endswith("42 was halted on production.")
+
+
+@pytest.mark.parametrize(
+    ("steps", "now"),
+    [("20%", "20 % of users, in progress"), ("100%", "all users, completed")],
+    ids=["wider", "completed"],
+)
+def test_a_release_that_the_daily_rollout_took_further_is_done(job: Job, steps: str, now: str) -> None:
+    """The job that began it is run again: nothing is sent or written, and it says what the release is now."""
+    job.succeed(RELEASE)
+    job.succeed({**ROLLOUT, "rollout-steps": steps})
+    before = track(job)
+    ended = job.succeed(RELEASE)
+    assert (track(job), edits(job)[1], ended.outputs["bytes-uploaded"]) == (before, 2, "0")
+    assert ended.log.rstrip().endswith(f"4.2 (42) on production has gone on since: {now}.")
+    assert ended.outputs["committed"] == "true"
+
+
 HOLDS: dict[str, dict[str, Any]] = {
     "stale": {"freshness_days": 6},
     "no freshness": {"freshness_days": None},

@@ -109,6 +109,27 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
     assert (ended.outputs["sent-for-review"], again.outputs["sent-for-review"]) == ("true", "true")
 
 
+@pytest.mark.parametrize("change", [{"user-fraction": "0.5"}, {"status": "halted"}], ids=["wider", "halted"])
+def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(job: Job, change: dict[str, str]) -> None:
+    """The train stopped behind its first app, whose rollout went on meanwhile: the next run commits the rest."""
+    staged = {**RELEASE, "tracks": "production", "user-fraction": "0.1"}
+    for name in APPS:
+        job.emulator.console.add_release(name, "production", {"versionCodes": ["7"]})
+    job.emulator.add_fault("play.edits.commit", "status", status=403, nth=2)
+    assert job.run(staged).code in (3, 4)
+    job.succeed({"target": "play", "package-name": APPS[0], "tracks": "production", **change})
+    ended = job.succeed(staged)
+    on_track = {name: job.emulator.state()["tracks"][name]["production"][0] for name in APPS}
+    first = on_track[APPS[0]]
+    assert (first["status"], first["userFraction"]) == (("halted", 0.1) if "status" in change else ("inProgress", 0.5))
+    assert [(on_track[name]["status"], on_track[name]["userFraction"]) for name in APPS[1:]] == [
+        ("inProgress", 0.1)
+    ] * 2
+    assert (ended.outputs["committed"], ended.outputs["bytes-uploaded"]) == ("true", "0")
+    told = "is halted at 10 % on production, and stays so" if "status" in change else "has gone on since: 50 % of users"
+    assert told in next(line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[0]} "))
+
+
 def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     """After 75 nothing is published, and the next run goes on in all of the edits without sending a file again."""
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)

@@ -7,10 +7,10 @@ import pytest
 from tests.support.fake_play import PACKAGE, artifact, plain, release
 from tests.support.play_driver import Engine, release_job
 from tests.support.play_faults import FaultyPlay
-from tests.support.play_walk import Shape, Walk
+from tests.support.play_walk import COMPLETED, HALTED, WIDENED, Shape, Walk
 from uploader.files.android.listing import StoreFiles
 from uploader.services.play import edit_requests
-from uploader.services.play.release_job import SupplementaryFile
+from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
@@ -42,7 +42,9 @@ def shared() -> FaultyPlay:
 
 SHAPES = {
     "own edit": Shape(release_job(artifact(2), supplementary=MAPPING), forgetful),
-    "own edit that tells its commit": Shape(release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)])),
+    "own edit that tells its commit": Shape(
+        release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)]), (HALTED,)
+    ),
     "two tracks": Shape(release_job(artifact(2), tracks=("internal", "beta")), forgetful),
     "existing-edit-id": Shape(release_job(artifact(2), existing_edit="1"), shared),
     "existing-edit-id and commit alone": Shape(release_job(tracks=(), existing_edit="1"), shared),
@@ -50,7 +52,12 @@ SHAPES = {
     "dry-run": Shape(release_job(artifact(2), dry_run=True)),
     "review by hand": Shape(release_job(artifact(2)), lambda: reviewed("by hand")),
     "listing": Shape(release_job(tracks=(), listing=LISTING), forgetful),
-    "promotion": Shape(release_job(promote_from="beta"), lambda: FaultyPlay(beta=[release(2)])),
+    "promotion": Shape(release_job(promote_from="beta"), lambda: FaultyPlay(beta=[release(2)]), (HALTED,)),
+    "staged rollout that people take further or halt": Shape(
+        release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1)),
+        forgetful,
+        (HALTED, WIDENED, COMPLETED),
+    ),
 }
 FEW = {"existing-edit-id and commit alone": 700}  # runs: such a job has three calls
 

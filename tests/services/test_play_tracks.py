@@ -183,13 +183,11 @@ def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> No
         ReleaseOptions(priority=5),
     ],
 )
-@pytest.mark.parametrize("again", [False, True])
-def test_a_halted_release_stays_halted_unless_a_status_is_written(options: ReleaseOptions, again: bool) -> None:
-    """Neither a fraction, notes, a name or a priority alone go on with it, nor a job that releases it once more."""
+def test_a_halted_release_stays_halted_unless_a_status_is_written(options: ReleaseOptions) -> None:
+    """Neither a fraction, notes, a name or a priority alone go on with it."""
     play = Play(production=[HALTED, release(4)])
-    play.live.bundles[5] = sha256(artifact(5))
     with pytest.raises(ServiceError, match="is halted, and stays so") as caught:
-        Engine(play).run(release_job(*([artifact(5)] if again else []), tracks=("production",), options=options))
+        Engine(play).run(release_job(tracks=("production",), options=options))
     assert (caught.value.code, "`status: inProgress`" in caught.value.hint) == ("release-halted", True)
     assert play.live.tracks["production"] == [HALTED, release(4)]
     for status in ("inProgress", "completed"):
@@ -200,25 +198,22 @@ def test_a_halted_release_stays_halted_unless_a_status_is_written(options: Relea
         assert play.live.tracks["production"][0]["status"] == status
 
 
-@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(
     ("live", "reached"),
     [([ROLLOUT, release(4)], "20 % of users"), ([HALTED, release(4)], "20 % of users"), ([release(5)], "all users")],
 )
-def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str, again: bool) -> None:
+def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str) -> None:
     """Users have the release: only a halt takes it from anybody; the same or a larger fraction is accepted."""
     play = Play(production=live)
-    play.live.bundles[5] = sha256(artifact(5))
-    files, lower = [artifact(5)] if again else [], ReleaseOptions("inProgress", 0.1)
     with pytest.raises(ServiceError, match=reached) as caught:
-        Engine(play).run(release_job(*files, tracks=("production",), options=lower))
+        Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
     assert caught.value.code == "user-fraction-lower"
     assert "Give 0.2 or more" in caught.value.hint if live[0] == HALTED else "`status: halted`" in caught.value.hint
     assert play.commits == []
     if "userFraction" in live[0]:
         for fraction in (0.2, 0.3):
             options = ReleaseOptions("inProgress", fraction)
-            Engine(play).run(release_job(*files, tracks=("production",), options=options))
+            Engine(play).run(release_job(tracks=("production",), options=options))
             assert play.live.tracks["production"][0]["userFraction"] == fraction
 
 
@@ -252,6 +247,199 @@ def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(error: Upload
     play.fail("GET tracks", error)
     Engine(play).run(release_job(artifact(2)))
     assert play.live.tracks["internal"] == [release(2)]
+
+
+# --- a job that comes again ------------------------------------------------------------------------------------------
+
+ASKED = {
+    "all users": ReleaseOptions(),
+    "10 %": ReleaseOptions("inProgress", 0.1),
+    "a fraction of 10 %": ReleaseOptions(fraction=0.1),
+    "50 %": ReleaseOptions("inProgress", 0.5),
+    "completed": ReleaseOptions("completed"),
+    "draft": ReleaseOptions("draft"),
+    "halted": ReleaseOptions("halted"),
+    "halted at 10 %": ReleaseOptions("halted", 0.1),
+}
+NOW = {
+    "absent": [release(4)],
+    "a draft": [release(5, status="draft"), release(4)],
+    "at 10 %": [release(5, status="inProgress", userFraction=0.1), release(4)],
+    "at 50 %": [release(5, status="inProgress", userFraction=0.5), release(4)],
+    "completed": [release(5)],
+    "halted at 10 %": [release(5, status="halted", userFraction=0.1), release(4)],
+    "halted after all had it": [release(5, status="halted")],
+}
+WRITTEN, STAYS = "written", "stays"
+# What a job that brings version 5 makes of the track, by what it asks for, in the order of NOW.
+BRINGS = {
+    "all users": (WRITTEN, WRITTEN, WRITTEN, WRITTEN, STAYS, STAYS, STAYS),
+    "completed": (WRITTEN, WRITTEN, WRITTEN, WRITTEN, STAYS, STAYS, STAYS),
+    "10 %": (WRITTEN, WRITTEN, STAYS, STAYS, STAYS, STAYS, STAYS),
+    "a fraction of 10 %": (WRITTEN, WRITTEN, STAYS, STAYS, STAYS, STAYS, STAYS),
+    "50 %": (WRITTEN, WRITTEN, WRITTEN, STAYS, STAYS, STAYS, STAYS),
+    "draft": (WRITTEN, STAYS, STAYS, STAYS, STAYS, STAYS, STAYS),
+    "halted at 10 %": (WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN, STAYS, STAYS),
+}
+LOWER, HELD, WAITS, NO_FRACTION = "user-fraction-lower", "release-halted", "release-is-draft", "user-fraction-missing"
+# The same of a job without files, which changes what is there; version 4 is none of its business.
+CHANGES = {
+    "completed": (STAYS, WRITTEN, WRITTEN, WRITTEN, STAYS, WRITTEN, WRITTEN),
+    "10 %": (LOWER, WRITTEN, STAYS, LOWER, LOWER, WRITTEN, WRITTEN),
+    "a fraction of 10 %": (LOWER, WAITS, STAYS, LOWER, LOWER, HELD, HELD),
+    "50 %": (LOWER, WRITTEN, WRITTEN, STAYS, LOWER, WRITTEN, WRITTEN),
+    "halted": (WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN, STAYS, STAYS),
+}
+CASES = [
+    pytest.param(how, asked, now, expected, id=f"{how}, {asked}, {now}")
+    for how, table in (("files", BRINGS), ("promotion", BRINGS), ("without files", CHANGES))
+    for asked, row in table.items()
+    for now, expected in zip(NOW, row, strict=True)
+]
+
+
+@pytest.mark.parametrize(("how", "asked", "now", "expected"), CASES)
+def test_what_is_on_the_track_and_what_is_asked_decide_what_is_written(
+    how: str, asked: str, now: str, expected: str
+) -> None:
+    """A release that has gone on is left alone by whoever brings it again; only a run without files changes it."""
+    play = Play(production=NOW[now], internal=[release(5)])
+    play.live.bundles[5] = sha256(artifact(5))
+    brought: dict[str, Any] = {"promote_from": "internal"} if how == "promotion" else {}
+    files, before = [artifact(5)] if how == "files" else [], list(NOW[now])
+    job = release_job(*files, tracks=("production",), options=ASKED[asked], **brought)
+    engine = Engine(play)
+    if expected in (WRITTEN, STAYS):
+        engine.run(job)
+        assert engine.outputs["committed"] == "true"
+    else:
+        with pytest.raises(ServiceError) as caught:
+            engine.run(job)
+        assert caught.value.code == expected
+    assert (play.live.tracks["production"] != before) == (expected == WRITTEN)
+    assert play.count("commit") == (1 if expected == WRITTEN else 0)
+
+
+@pytest.mark.parametrize("how", ["files", "promotion"])
+def test_a_release_that_was_halted_stays_so_and_the_run_says_how_it_goes_on(how: str) -> None:
+    """The last line, the plan, the summary and a warning have it; the run ends well."""
+    play = Play(production=[HALTED, release(4)], internal=[release(5)])
+    play.live.bundles[5] = sha256(artifact(5))
+    files = [artifact(5)] if how == "files" else []
+    engine = Engine(play)
+    options = ReleaseOptions("inProgress", 0.5, name="Spring", notes=(("en-US", "News."),))
+    promoted = "" if files else "internal"
+    job = release_job(*files, tracks=("production",), options=options, promote_from=promoted)
+    outcome = engine.run(job)
+    left_out = "`files` out (`files: none`)" if files else "`promote-from` out"
+    told = (
+        f"5 is halted at 20 % on production, and stays so: to go on with it, leave {left_out} and set "
+        "`status: inProgress` or `status: completed`"
+    )
+    assert outcome.headline.endswith(f" is on Google Play already. {told}.")
+    assert engine.warnings == [f"{told}."]
+    assert f"      {told}" in engine.shown[0].lines
+    assert (f"      {told}",) in outcome.sections[0].rows
+    assert (engine.outputs["committed"], engine.outputs["user-fraction"]) == ("true", "0.2")
+    assert play.live.tracks["production"] == [HALTED, release(4)]
+
+
+def test_what_was_halted_after_everybody_had_it_goes_on_with_a_fraction() -> None:
+    """It has none of its own, so the run says that one is needed."""
+    play = Play(production=[release(5, status="halted"), release(4)])
+    play.live.bundles[5] = sha256(artifact(5))
+    outcome = Engine(play).run(release_job(artifact(5), tracks=("production",)))
+    assert "set `status: inProgress` with `user-fraction` or `status: completed`." in outcome.headline
+
+
+def test_a_release_that_reached_more_users_since_is_done() -> None:
+    """The other tracks of the job get what they are due, and the last line says what the release is now."""
+    play = Play(production=[release(5, status="inProgress", userFraction=0.5), release(4)])
+    play.live.bundles[5] = sha256(artifact(5))
+    engine = Engine(play)
+    job = release_job(artifact(5), tracks=("production", "beta"), options=ReleaseOptions(fraction=0.1))
+    outcome = engine.run(job)
+    assert outcome.headline == (
+        f"{PACKAGE} 5.0 (5) is now at 10 % on beta. 5 on production has gone on since: 50 % of users, in progress."
+    )
+    assert play.live.tracks["production"][0]["userFraction"] == 0.5
+    assert play.count("PUT tracks") == 1
+
+
+@pytest.mark.parametrize("status", ["inProgress", "halted"])
+def test_a_newer_release_beside_ours_is_not_touched_when_ours_comes_again(status: str) -> None:
+    """Ours is with all users, as the job asks; what has been staged since is another job's."""
+    newer = release(6, status=status, userFraction=0.1)
+    play = Play(production=[newer, release(5)])
+    play.live.bundles[5] = sha256(artifact(5))
+    outcome = Engine(play).run(release_job(artifact(5), tracks=("production",)))
+    assert outcome.headline == f"{PACKAGE} 5.0 (5) is on Google Play already."
+    assert play.live.tracks["production"] == [newer, release(5)]
+
+
+def test_a_newer_release_that_keeps_our_version_is_not_replaced_by_ours() -> None:
+    """Everybody would lose the newer version."""
+    play = Play(production=[release(6, 5)])
+    play.live.bundles[5] = sha256(artifact(5))
+    outcome = Engine(play).run(release_job(artifact(5), tracks=("production",)))
+    assert outcome.headline.endswith("6+5 on production has gone on since: all users, completed.")
+    assert play.live.tracks["production"] == [release(6, 5)]
+
+
+@pytest.mark.parametrize("retained", [(), ("5",)])
+def test_a_new_version_takes_the_place_of_a_halted_one_but_never_resumes_it(retained: tuple[str, ...]) -> None:
+    """To keep a halted version beside the new one would hand it out again."""
+    play = Play(production=[HALTED, release(4)])
+    job = release_job(artifact(6), tracks=("production",), options=ReleaseOptions("inProgress", 0.1), retained=retained)
+    if retained:
+        with pytest.raises(ReleaseRefused, match="is halted, and stays so") as caught:
+            Engine(play).run(job)
+        assert (caught.value.code, play.uploads) == ("release-halted", [])
+        assert "without `files`" in caught.value.hint
+    else:
+        Engine(play).run(job)
+        assert play.live.tracks["production"] == [STAGED, release(4)]
+
+
+def test_an_edit_that_was_left_half_done_does_not_take_back_a_halt() -> None:
+    """What counts is what was live before the edit was touched; an earlier run had resumed the release in it."""
+    play, journal = Play(production=[HALTED, release(4)]), dict[str, str]()
+    play.live.bundles[5] = sha256(artifact(5))
+    play.fail("commit", TemporaryError("Play is down."))
+    resuming = release_job(tracks=("production",), options=ReleaseOptions("inProgress"))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(resuming)
+    Engine(play, journal).run(release_job(artifact(5), tracks=("production",)))
+    assert play.live.tracks["production"] == [HALTED, release(4)]
+
+
+def test_a_halt_in_a_shared_edit_is_not_taken_back_either() -> None:
+    """One job of the pipeline halts the release, another brings it again."""
+    play = Play(production=[release(5, status="inProgress", userFraction=0.2), release(4)])
+    play.live.bundles[5] = sha256(artifact(5))
+    halting = release_job(tracks=("production",), options=ReleaseOptions("halted"), commit=False)
+    Engine(play).run(halting)
+    Engine(play).run(release_job(artifact(5), tracks=("production",), existing_edit="1"))
+    assert play.live.tracks["production"] == [HALTED, release(4)]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
+    """What another job put into the edit is no reason to drop what this one asks for."""
+    wider = release(5, status="inProgress", userFraction=0.5)
+    play = Play(production=[wider, release(4)] if live else [release(4)])
+    play.live.bundles[5] = sha256(artifact(5))
+    before = release_job(retained=() if live else ("5",), tracks=("production",), commit=False)
+    Engine(play).run(replace(before, options=ReleaseOptions("inProgress", 0.5)))
+    again = release_job(
+        artifact(5), tracks=("production",), existing_edit="1", options=ReleaseOptions("inProgress", 0.1)
+    )
+    if live:
+        assert "has gone on since" in Engine(play).run(again).headline
+    else:
+        with pytest.raises(ReleaseRefused) as caught:
+            Engine(play).run(again)
+        assert caught.value.code == "user-fraction-lower"
 
 
 # --- foreseen before the upload -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 A job is run, killed or refused, and run again until it ends, on the model of Play. A position is what Play and the
 journal hold between two runs: one that was seen before is not walked again, since its future is the same. First faults
 that lead to the very same run (most refusals do) share what follows: one of them is combined with second faults in it.
+Once its release is live, a person may take it further or halt it between two runs; then it is run once more.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.support.fake_play import Commit, Play, State, artifact
 from tests.support.play_driver import Engine, Killed, release_job
@@ -19,14 +21,19 @@ from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import in_words
 
 MOST_REFUSALS = 2  # of one job, after each of which somebody starts it again
+# What a person makes of a release in the Play Console, or another job of it.
+HALTED: Mapping[str, Any] = {"status": "halted"}
+WIDENED: Mapping[str, Any] = {"status": "inProgress", "userFraction": 0.5}
+COMPLETED: Mapping[str, Any] = {"status": "completed"}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of job, and the Play that it meets."""
+    """A kind of job, the Play that it meets, and what people make of its release afterwards."""
 
     job: ReleaseJob
     play: Callable[[], FaultyPlay] = FaultyPlay
+    acts: tuple[Mapping[str, Any], ...] = ()
 
 
 NEXT_JOB = Shape(release_job(artifact(9), tracks=("alpha",)))
@@ -45,6 +52,7 @@ class Position:
     """Where a job stands between two of its runs: what Play and the journal hold, and what may still go wrong.
 
     `refusals` counts the runs that ended for good and were started again by hand; `trail` tells people the way here.
+    `acted` says that a person has changed the release.
     """
 
     play: FaultyPlay
@@ -52,11 +60,12 @@ class Position:
     left: int
     refusals: int = 0
     trail: tuple[str, ...] = ()
+    acted: bool = False
 
     @property
     def key(self) -> str:
         """All that the future depends on."""
-        return f"{self.play.position} {sorted(self.journal.items())} {self.refusals} {self.left}"
+        return f"{self.play.position} {sorted(self.journal.items())} {self.refusals} {self.left} {self.acted}"
 
 
 @dataclass
@@ -105,10 +114,20 @@ class Walk:
         except Exception as error:
             raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
         refusals = start.refusals + (not isinstance(failure, (Killed, TemporaryError, Interrupted)))
-        after = Position(play, journal, start.left - len(plan), refusals, trail)
+        after = Position(play, journal, start.left - len(plan), refusals, trail, start.acted)
         if failure is not None and refusals <= MOST_REFUSALS:
             self._reach(after)
+        if not start.acted:
+            self._let_people_act(after)
         return play.calls, f"{play.calls} {type(failure)} {after.key}"
+
+    def _let_people_act(self, after: Position) -> None:
+        """A person takes the release further, or halts it, as soon as it is live; then the job is run again."""
+        for act in self.shape.acts:
+            play = after.play.copy()
+            if act_on_release(play, self.shape.job, act):
+                trail = (*after.trail, f"a person: {act}")
+                self._reach(Position(play, dict(after.journal), min(after.left, 1), after.refusals, trail, acted=True))
 
     def _interrupted_by_the_next_job(self, play: FaultyPlay, journal: dict[str, str]) -> None:
         """Another job finds the journal; then this one is run again."""
@@ -147,10 +166,20 @@ class Walk:
             clean = self._undisturbed(shape, commit.before)
             assert clean.commits, "what is live was committed again"
             assert commit.after.content == clean.live.content, "something else was committed than what the job asks for"
+            self._check_gone_on(shape, commit)
         mine = [
             one for one in play.commits if self._undisturbed(self.shape, one.before).live.content == one.after.content
         ]
         assert len(mine) <= 1, "committed twice"
+
+    def _check_gone_on(self, shape: Shape, commit: Commit) -> None:
+        """A release that people took further, or halted, stays on its track as it is."""
+        asked = shape.job.options.fraction or 1.0
+        for track in shape.job.tracks:
+            for one in commit.before.tracks.get(track, []):
+                reached = 1.0 if one["status"] == "completed" else one.get("userFraction", 0.0)
+                if _is_of(shape.job, one) and (one["status"] == "halted" or reached > asked):
+                    assert one in commit.after.tracks[track], "a release that has gone on was taken back"
 
     def _check_told(self, engine: Engine, commits: list[Commit]) -> None:
         """What comes to a track was shown before it came, by this run or by those of other jobs in the edit."""
@@ -209,6 +238,27 @@ class Walk:
             edits = shape.play().edits if shape.job.existing_edit else {}
             self._clean[key] = undisturbed(shape.job, live, edits)
         return self._clean[key]
+
+
+def act_on_release(play: FaultyPlay, job: ReleaseJob, act: Mapping[str, Any]) -> bool:
+    """Changes the job's release where it is live, as a person does in the Play Console; says whether it was there."""
+    live, acted = play.live.copy(), False
+    for track in job.tracks:
+        for number, one in enumerate(live.tracks.get(track, [])):
+            if _is_of(job, one) and not act.items() <= one.items():
+                fraction = {"userFraction": one["userFraction"]} if "userFraction" in one else {}
+                kept = fraction if act["status"] == "halted" else {}
+                live.tracks[track][number] = {"versionCodes": one["versionCodes"], **kept, **act}
+                acted = True
+    if acted:
+        play.live = live
+        play.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+    return acted
+
+
+def _is_of(job: ReleaseJob, release: Mapping[str, Any]) -> bool:
+    """Whether a release has the version codes of the job; a promotion of the walk takes version 2."""
+    return set(job.codes or ("2",)) == set(release["versionCodes"])
 
 
 def _planned(calls: list[str], start: int, faults: tuple[Fault, ...]) -> Iterator[tuple[int, Fault]]:

@@ -145,6 +145,11 @@ KINDS: Mapping[str, Kind] = {
     "artifact that was tested before": Kind(
         NEW, {"production": [LIVE]}, before=(({**NEW, "tracks": "internal"}, {"app.aab": 48}),)
     ),
+    "halted release that comes again": Kind(
+        {**NEW, "status": "inProgress", "user-fraction": "0.2"},
+        {"production": [LIVE]},
+        before=(({**NEW, "user-fraction": "0.1"}, {"app.aab": 48}), ({**PRODUCTION, "status": "halted"}, {})),
+    ),
     "release that is there already": Kind(NEW, {"production": [LIVE]}, before=((NEW, {"app.aab": 48}),)),
 }
 

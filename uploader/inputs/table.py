@@ -332,7 +332,8 @@ class StatusInputs(CommonInputs):
         "ones. Required to commit a release, so that nothing goes to production by accident; `play-rollout` takes "
         "exactly one.")
     status: Status = _optional(PLAY, parsers.choice(Status), "",
-        "The release's status: `completed`, `inProgress`, `halted` or `draft`.",
+        "The release's status: `completed`, `inProgress`, `halted` or `draft`. Only without `files` and `promote-from` "
+        "it goes on with a release that was halted.",
         otherwise="`completed`, or `inProgress` with `user-fraction`")
     user_fraction: float | None = _optional(PLAY, parsers.fraction, None,
         "The share of users who get a staged rollout, as `0.05` or `5%`: above 0 and below 100 %. `100%` and `all` "

@@ -17,7 +17,7 @@ from uploader.services.base import Section
 from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.services.play.testers import TestersChange
-from uploader.services.play.track_merge import TrackChange
+from uploader.services.play.track_merge import TrackChange, remark
 from uploader.services.play.tracks import codes, countries, describe, in_words, named, notes_of, priority
 from uploader.text import first_line, plural
 
@@ -243,6 +243,8 @@ def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
             fields = (field for field in change.fields if (change.sign, field.field) != ("+", "name"))
             yield from (f"      {field.name}: {field}" for field in fields)
         yield from (f"      {what}" for what in track.taken_up)
+        if track.gone_on:
+            yield f"      {remark(changes.job, track)}"
     blocks = (
         ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
         ("Store listing", [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts]),

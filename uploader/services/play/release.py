@@ -296,16 +296,17 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     if job.dry_run:
         yield from edit_lifecycle.discard(edit)
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
-        return _outcome(job, f"{what} passed {passed}.{_taken_up(changes.tracks)}", "Planned changes", changes)
+        return _outcome(job, f"{what} passed {passed}.{_remarks(job, changes.tracks)}", "Planned changes", changes)
     if not job.commit:
         edit.forget()
-        headline = f"{what} is in edit {edit.id}, which is left open.{_taken_up(changes.tracks)}"
+        headline = f"{what} is in edit {edit.id}, which is left open.{_remarks(job, changes.tracks)}"
         return _outcome(job, headline, "Changes in the edit", changes)
     if edit.state.stage is Stage.CLEAN:
         context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
         yield from edit_lifecycle.discard(edit)
         context.publish({"committed": "true"})
-        return _outcome(job, f"{what} is on Google Play already.", "Changes", changes)
+        headline = f"{what} is on Google Play already.{_remarks(job, changes.tracks)}"
+        return _outcome(job, headline, "Changes", changes)
     if not edit.state.own:
         edit.seen = (yield from tracks.all_tracks(edit.api)) or edit.seen
         changes = replace(changes, others=(yield from _others(edit)))
@@ -320,7 +321,7 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     elif left:
         review = "must still be sent for review in the Play Console, under Publishing overview"
     told = [review] if left or changes.reviewed else []
-    headline = f"{_headline(edit, what, changes.tracks, left)}{_taken_up(changes.tracks)}"
+    headline = f"{_headline(edit, what, changes.tracks, left)}{_remarks(job, changes.tracks)}"
     return _outcome(job, headline, "Changes", changes, told)
 
 
@@ -339,22 +340,29 @@ def committed(edit: ReleaseEdit) -> Steps[str]:
     return TO_SEND if by_hand else ""
 
 
-def _taken_up(updates: Sequence[TrackChange]) -> str:
-    """What was kept from the users before, as a sentence behind the last line: ` 42 was halted on production.`."""
-    sentences = dict.fromkeys(sentence for update in updates for sentence in update.taken_up)
-    return "".join(f" {sentence}." for sentence in sentences)
+def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
+    """The sentences behind the last line: what was kept from the users until now, and what has gone on since."""
+    taken_up = [sentence for update in updates for sentence in update.taken_up]
+    gone_on = [track_merge.remark(job, update) for update in updates if update.gone_on]
+    return "".join(f" {sentence}." for sentence in dict.fromkeys((*taken_up, *gone_on)))
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:
-    """What happened, in one sentence: what is `left` to do, else tracks that met the same are named together."""
+    """What happened, in one sentence: what is `left` to do, else tracks that met the same are named together.
+
+    A track whose release has gone on is not among them.
+    """
+    written = [one for one in updates if not one.gone_on]
+    if updates and not written:
+        return f"{what} is on Google Play already; what goes with it is {left or 'committed'}."
     if left:
-        places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in updates)
+        places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in written)
         return f"{what}{f' on {places}' if places else ''} is {left}."
     if not updates:
         own = "The store listing" if edit.job.listing else "The list of testers"
         return f"{own if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
     fates: dict[str, list[str]] = {}
-    for one in updates:
+    for one in written:
         fates.setdefault(_fate(edit.job, one.release), []).append(one.track)
     told = " and ".join(f"{fate} {', '.join(names)}" for fate, names in fates.items())
     return f"{what} {told}."

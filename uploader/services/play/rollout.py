@@ -314,6 +314,6 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why}.",
         cause="Its rates are above what `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
         hint="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
-        "Console, or with `target: play` and `status: inProgress`: `play-rollout` never does.",
+        "Console, or with `target: play` and `status: inProgress`, without `files`: `play-rollout` never does.",
         code="rollout-halted",
     )

@@ -3,6 +3,10 @@
 An update replaces all releases of a track, so whatever should stay has to be sent again. Play allows one completed
 release, one staged one (in progress or halted) and one draft on a track: a new release takes the place of its own kind,
 and one that reaches everybody ends the staged one as well. A release in progress is given up only when told so.
+
+A run with files, or a promotion, may come again when its release has gone on since: to more users, or to a halt, by the
+daily rollout or by a person. Then there is nothing left to do, and the track stays as it is. Only a run that has
+neither changes what is there.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from uploader.services.base import Steps
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
+from uploader.services.play.review import live_versions
 from uploader.services.play.tracks import (
     REST_OF_WORLD,
     codes,
@@ -42,6 +47,7 @@ class TrackChange:
     """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what it holds already.
 
     `source` is the track that a promotion takes the release from, and `source_release` the release as it is there.
+    `gone_on` says that `release` was there before, with more users than the job asks for or halted, and stays as it is.
     """
 
     track: str
@@ -51,6 +57,7 @@ class TrackChange:
     now: Releases = ()
     source: str = ""
     source_release: Release = field(default_factory=dict)
+    gone_on: bool = False
 
     @property
     def settled(self) -> bool:
@@ -60,7 +67,7 @@ class TrackChange:
     @property
     def taken_up(self) -> tuple[str, ...]:
         """Each version kept from the users until now that this release gives them: `42 was halted on beta`."""
-        if self.release.get("status") not in SERVED:
+        if self.gone_on or self.release.get("status") not in SERVED:
             return ()
         places = [(self.track, other) for other in self.before]
         if self.source_release:
@@ -81,9 +88,13 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[Track
     updates = []
     for track in edit.job.tracks:
         update = yield from plan_update(edit, track)
-        _check(edit, update)
-        for oddity in _oddities(edit, update):
-            edit.context.warning(f"Track {track}: {oddity}")
+        if update.gone_on:
+            tell = edit.context.warning if update.release.get("status") == "halted" else edit.context.info
+            tell(f"{remark(edit.job, update)}.")
+        else:
+            _check(edit, update)
+            for oddity in _oddities(edit, update):
+                edit.context.warning(f"Track {track}: {oddity}")
         updates.append(update)
     there = {code for found in edit.seen.values() for release in found for code in codes(release)}.union(edit.job.codes)
     unknown = [code for code in edit.job.retained if code not in there and int(code) not in known]
@@ -106,10 +117,29 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     before = edit.before.get(track, found)
     source = yield from _promoted(edit)
     release = _with_kept_notes((yield from _wanted(edit, track, before, source)), before)
+    there = yield from _already_there(edit, track, before, release, edit.job.codes or codes(source))
+    if there is not None:
+        return TrackChange(track, before, before, there, found, gone_on=not settled((there,), (release,)))
+    _check_kept_back(edit.job, edit.job.promote_from, source)
     _check_users(edit.job, track, before, release)
     _check_retained(edit)
     after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
     return TrackChange(track, before, after, release, found, edit.job.promote_from, source)
+
+
+def _already_there(
+    edit: ReleaseEdit, track: str, before: Releases, asked: Release, ours: Collection[str]
+) -> Steps[Release | None]:
+    """The release of `ours`, the version codes of the job, that was on the track before, as asked for or further.
+
+    What a shared edit holds may be another job's work and not live. So it must be published, unless it is halted:
+    a halt is not taken back there either.
+    """
+    there = further(ours, before, asked) if ours else None
+    if there is None or edit.state.own or there.get("status") == "halted":
+        return there
+    published = yield from live_versions(edit.job.package, track)
+    return there if published is not None and published.issuperset(codes(there)) else None
 
 
 def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
@@ -141,14 +171,16 @@ def _promoted(edit: ReleaseEdit) -> Steps[Release]:
     if not job.promote_from:
         return {}
     offered = yield from current_releases(edit, job.promote_from)
-    by_codes = chosen(job.promote_from, offered, job.promoted) if job.promoted else {}
-    source = by_codes or to_promote(job.promote_from, offered)
-    _check_kept_back(job, job.promote_from, source)
-    return source
+    if job.promoted:
+        return chosen(job.promote_from, offered, job.promoted)
+    return to_promote(job.promote_from, offered)
 
 
 def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Steps[Release]:
-    """The release of another track, one made of version codes, or the one that is there, with what the job asks for."""
+    """The release of another track, one made of version codes, or the one that is there, with what the job asks for.
+
+    `source` is the release that a promotion takes.
+    """
     job, notes = edit.job, list[tuple[str, str]]()
     if job.copy_notes:
         notes += notes_of(newest(live)) if live else ()
@@ -263,6 +295,55 @@ def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
     return codes(newest(completed)) if completed else ()
 
 
+def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
+    """The release with our version codes that is on the track as it was asked for, or that has gone on from there.
+
+    One with exactly the version codes that were asked for goes before one that has more.
+    """
+    having_ours = [release for release in live if set(codes(release)).issuperset(ours)]
+    exact_first = sorted(having_ours, key=lambda release: set(codes(release)) != set(codes(asked)))
+    return next((release for release in exact_first if _is_further(release, asked)), None)
+
+
+def _is_further(release: Release, asked: Release) -> bool:
+    """Whether a release is what was asked for, reaches more users, is halted, or keeps it beside a newer version."""
+    if release.get("status") == "halted":
+        return True
+    if asked.get("status") == "halted":
+        return False  # a halt is never put off
+    reached, wanted = _reach(release), _reach(asked)
+    if reached == wanted:
+        return highest(release) > highest(asked) or settled((release,), (asked,))
+    return reached > wanted
+
+
+def _reach(release: Release) -> float:
+    """The share of users who are offered a release; a draft is below one in progress whose share is not known."""
+    if release.get("status") == "completed":
+        return 1.0
+    return float(release.get("userFraction") or 0.0) if release.get("status") == "inProgress" else -1.0
+
+
+def remark(job: ReleaseJob, update: TrackChange) -> str:
+    """What a release that has gone on is now, and what resumes a halted one; empty for any other."""
+    release, track = update.release, update.track
+    if not update.gone_on:
+        return ""
+    if release.get("status") != "halted":
+        return f"{named(release)} on {track} has gone on since: {in_words(release)}"
+    where = f"at {share(release)} on {track}" if share(release) else f"on {track}"
+    return f"{named(release)} is halted {where}, and stays so: to go on with it, {_resuming(job, release)}"
+
+
+def _resuming(job: ReleaseJob, release: Release) -> str:
+    """The inputs that go on with a halted release."""
+    fraction = "" if share(release) else " with `user-fraction`"
+    how = f"set `status: inProgress`{fraction} or `status: completed`"
+    if job.codes:
+        return f"leave `files` out (`files: none`) and {how}"
+    return f"leave `promote-from` out and {how}" if job.promote_from else how
+
+
 def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
     """The releases of the track with the new one first. Raises ReleaseRefused when it would displace a rollout."""
     kept = [other for other in live if not _displaces(release, other)]
@@ -361,16 +442,22 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
 
 
 def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
-    """Nothing but a halt takes a release from users, and nothing but a written status goes on with a halted one."""
+    """Nothing but a halt takes a release from users, and nothing but a written status goes on with a halted one.
+
+    It does so without files and without a promotion: a job that has them may be run again after the halt.
+    """
     _check_draft(job, track, live, release)
+    comes = bool(job.codes or job.promote_from)
     for other in live:
         if other.get("status") == "draft" or release.get("status") == "draft" or not _covers(release, other):
             continue
-        if other.get("status") == "halted" and not job.options.status:
+        resumed = comes and release.get("status") in SERVED
+        if other.get("status") == "halted" and (resumed or not job.options.status):
             raise ReleaseRefused(
                 f"The release {named(other)} on track {track} is halted, and stays so.",
                 cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
-                hint="To go on with it, set `status: inProgress` or `completed`; else release a corrected version.",
+                hint="To go on with it, set `status: inProgress` or `completed`, without `files` and `promote-from`; "
+                "else release a corrected version.",
                 code="release-halted",
             )
         reached = 1.0 if other.get("status") == "completed" else other.get("userFraction")
