@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator, specimens
+from tests.support.fake_play import BY_HAND
 from tests.support.job import Ended, Job
 from tests.support.recording_context import RecordingContext
 from uploader.services.base import Context, Flow, Outcome, Parallel, Sleep
@@ -92,6 +93,17 @@ def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
     rows = [line for line in ended.summary.splitlines() if line.startswith("| com.example.")]
     assert rows[0].startswith(f"| {failed[0]} ")
     assert all(result["error"] and not result["id"] for result in ended.results)
+
+
+@pytest.mark.parametrize("more", [{}, {"dry-run": "true"}], ids=["release", "dry-run"])
+def test_a_review_that_is_left_to_people_ends_the_train_before_its_first_commit(job: Job, more: dict[str, str]) -> None:
+    """With `changes-not-sent-for-review: false` what the validation announces is final; with `auto` the train goes."""
+    job.emulator.add_fault("play.edits.validate", "status", status=400, message=BY_HAND, nth=2)
+    ended = job.fail(4, {**RELEASE, **more, "changes-not-sent-for-review": "false"})
+    assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == ([], [], [])
+    assert (ended.outputs["failure"], ended.outputs["committed"]) == ("review-by-hand", "false")
+    job.emulator.add_fault("play.edits.validate", "status", status=400, message=BY_HAND, nth=2)
+    job.succeed({**RELEASE, **more})
 
 
 def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.support.fake_play import BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import BY_HAND, PACKAGE, Console, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     ApiError,
@@ -24,6 +25,7 @@ from uploader.errors import (
 from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Sleep, Upload
 from uploader.services.play import edit_requests
+from uploader.services.play.release import flow_of_several
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 LOST = OutcomeUnknown("The answer is lost.")
@@ -268,6 +270,26 @@ def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(setting: str, revie
     assert "`auto`" in caught.value.hint
     assert play.count("commit") == 1
     assert play.edits
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("setting", ["auto", "true", "false"])
+def test_what_the_validation_announces_of_one_app_is_final_before_the_first_commit(setting: str, number: int) -> None:
+    """With `false` no commit can have what Google asks for: none is sent, and no edit is left. Else all are sent."""
+    names = [f"com.example.{name}" for name in "abc"]
+    plays = {name: Play() for name in names}
+    plays[names[number]].fail("validate", refused(400, BY_HAND))
+    jobs = [
+        release_job(artifact(2, package=name), package=name, among=3, not_sent_for_review=setting) for name in names
+    ]
+    engine = Engine(Console(plays))
+    with pytest.raises(ApiError) if setting == "false" else contextlib.nullcontext() as caught:
+        engine.drive(partial(flow_of_several, jobs, names))
+    assert sum(play.count("commit") for play in plays.values()) == (0 if setting == "false" else 3)
+    assert not any(play.edits for play in plays.values())
+    if caught:
+        assert (caught.value.exit_code, caught.value.code) == (4, "review-by-hand")
+        assert f"Not committed by this run, and no edit is kept: {', '.join(names)}." in caught.value.hint
 
 
 def test_a_review_in_flight_is_not_pulled_unasked() -> None:

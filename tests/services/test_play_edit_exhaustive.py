@@ -50,6 +50,9 @@ SHAPES = {
     "existing-edit-id and commit alone": Shape(release_job(tracks=(), existing_edit="1"), shared),
     "commit false": Shape(release_job(artifact(2), commit=False)),
     "dry-run": Shape(release_job(artifact(2), dry_run=True)),
+    "dry-run of changes that are to be sent for review": Shape(
+        release_job(artifact(2), dry_run=True, not_sent_for_review="false")
+    ),
     "review by hand": Shape(release_job(artifact(2)), lambda: reviewed("by hand")),
     "listing": Shape(release_job(tracks=(), listing=LISTING), forgetful),
     "promotion": Shape(release_job(promote_from="beta"), lambda: FaultyPlay(beta=[release(2)]), (HALTED,)),

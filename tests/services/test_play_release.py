@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import PACKAGE, Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     ApiError,
@@ -210,13 +210,23 @@ def test_a_dry_run_uploads_validates_and_deletes() -> None:
     assert "nothing was published" in outcome.headline
 
 
-def test_a_dry_run_of_an_app_that_is_reviewed_by_hand_passes() -> None:
+@pytest.mark.parametrize("setting", ["auto", "true"])
+def test_a_dry_run_of_an_app_that_is_reviewed_by_hand_passes(setting: str) -> None:
     """The parameter that Google asks for belongs to a commit; a rehearsal is not refused for it."""
     play = Play()
-    message = "Changes cannot be sent for review automatically. Please set the query parameter …"
-    play.fail("validate", refused(400, message))
-    outcome = Engine(play).run(release_job(artifact(2), dry_run=True))
+    play.fail("validate", refused(400, BY_HAND))
+    outcome = Engine(play).run(release_job(artifact(2), dry_run=True, not_sent_for_review=setting))
     assert "passed" in outcome.headline
+
+
+def test_a_dry_run_is_refused_where_the_commit_would_be() -> None:
+    """With `changes-not-sent-for-review: false` no commit can have what the validation asks for."""
+    play = Play()
+    play.fail("validate", refused(400, BY_HAND))
+    with pytest.raises(ApiError) as caught:
+        Engine(play).run(release_job(artifact(2), dry_run=True, not_sent_for_review="false"))
+    assert (caught.value.exit_code, caught.value.code, play.edits) == (4, "review-by-hand", {})
+    assert "`auto`" in caught.value.hint
 
 
 def test_the_answered_version_code_must_be_the_manifest_s() -> None:

@@ -36,10 +36,11 @@ class FaultyPlay(Play):
         self.named: set[str] = set()  # in any output or log
         self.unanswered: set[str] = set()  # edits with a commit of which the program does not know what became
         self.demanded = False  # Google said that changesNotSentForReview has to be set
+        self.announced = False  # the validation of this run said so
 
     def begin(self) -> None:
         """A run begins."""
-        self.calls, self.deleted, self.demanded = [], set(), False
+        self.calls, self.deleted, self.demanded, self.announced = [], set(), False, False
 
     def response(self, step: Step) -> Any:
         """The answer to a step, or what was planned for it."""
@@ -70,6 +71,8 @@ class FaultyPlay(Play):
             self.demanded = False
         elif name == "commit" and words == BY_HAND:
             self.demanded = True
+        elif name == "validate" and words == BY_HAND:
+            self.announced = True
 
     def copy(self) -> FaultyPlay:
         """One that goes on by itself."""

@@ -212,6 +212,7 @@ class Walk:
     def _check_success(self, shape: Shape, play: FaultyPlay, engine: Engine, journal: dict[str, str]) -> None:
         """Success is said only if everything is where it should be."""
         job = shape.job
+        assert not (play.announced and job.not_sent_for_review == "false"), "what no commit can answer was not final"
         assert engine.outputs["committed"] == ("true" if job.commit and not job.dry_run else "false")
         if job.existing_edit or not (job.commit or job.dry_run):
             edit = engine.outputs["edit-id"]

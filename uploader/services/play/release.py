@@ -281,8 +281,8 @@ def _validate(edit: ReleaseEdit) -> Steps[None]:
     try:
         yield edit.api.validate()
     except ApiError as refused:
-        # Only a commit can carry the parameter that Google asks for here.
-        if find(refused) is not REVIEW_BY_HAND:
+        # Only a commit can carry the parameter that Google asks for here. With `false` no commit ever does.
+        if find(refused) is not REVIEW_BY_HAND or edit.job.not_sent_for_review == "false":
             raise
         edit.context.info(f"Google Play says: {refused.message}")
 
