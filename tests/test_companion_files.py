@@ -45,6 +45,17 @@ def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
     return ended
 
 
+def test_a_second_run_of_the_same_release_commits_nothing(job: Job) -> None:
+    """A folder that is kept knows which mapping and symbols went with the versions, which Google Play does not list."""
+    release = {**PLAY, "mapping-file": "{name}/mapping.txt", "debug-symbols": "{name}/symbols", "state-dir": "state"}
+    job.succeed(release)
+    ended = job.succeed(release)
+    assert "is on Google Play already." in ended.log
+    assert (ended.outputs["bytes-uploaded"], ended.outputs["committed"]) == ("0", "true")
+    assert len(job.emulator.state()["edits"]["committed"]) == 1
+    assert "  = phone/mapping.txt: mapping for version code 42, on Google Play already" in plan_of(ended)
+
+
 @pytest.mark.parametrize(
     "given",
     ["{version-code}/mapping.txt", "{name}/mapping.txt", "1042=wear/mapping.txt\n42=phone/mapping.txt"],

@@ -126,6 +126,21 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
     assert len(stored(job)) == 1
 
 
+@pytest.mark.parametrize("commit", [{}, {"commit": "false"}], ids=["commits", "commit-false"])
+def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(job: Job, commit: dict[str, str]) -> None:
+    """A job of the pipeline is started again after the last one has committed: its part is live, and it says so."""
+    first = job.succeed({**PLAY, "commit": "false"})
+    edit = {"existing-edit-id": first.outputs["edit-id"]}
+    job.succeed({"target": "play", "package-name": "com.example.app", **edit})
+    again = job.succeed({**PLAY, **edit, **commit})
+    told = "of com.example.app is committed already by another job, with 1.0 (42) on internal."
+    assert again.log.rstrip().endswith(f"Edit {first.outputs['edit-id']} {told}")
+    assert (again.outputs["committed"], again.outputs["version-codes"]) == ("true", "42")
+    assert (len(stored(job)), len(job.emulator.state()["edits"]["committed"])) == (1, 1)
+    late = job.fail(4, {**PLAY, **edit, "tracks": "beta"})
+    assert (late.outputs["failure"], late.outputs.get("committed", "")) == ("edit-committed", "")
+
+
 def test_a_login_that_fails_leaves_the_edit_of_the_run_before_told(job: Job) -> None:
     """The edit is open still: its id and that nothing is committed are outputs of the second run, too."""
     job.emulator.add_fault("resumable.put", "status", status=503, times=2)

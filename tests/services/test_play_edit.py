@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -213,7 +214,7 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
 
 
 @pytest.mark.parametrize("name", ["GET", "GET bundles", "commit"])
-@pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED, COMMITTED])
+@pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED])
 def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
     """What other jobs put into it can't be made again here, and running again finds the same: the input is to blame."""
     play = Play()
@@ -223,6 +224,131 @@ def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> 
         Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.count("insert") == 1
     assert caught.value.hint == "Correct `existing-edit-id`, or leave it out for a fresh edit."
+
+
+def shared_edit(play: Play) -> None:
+    """Another job has opened edit 1 and put its part into it."""
+    Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False))
+
+
+@pytest.mark.parametrize("name", ["GET", "GET tracks", "commit"])
+@pytest.mark.parametrize(
+    ("asked", "own_part"),
+    [({"artifacts": (artifact(2),)}, ", with 2.0 (2) on internal"), ({"tracks": ()}, "")],
+    ids=["a-release", "commit-alone"],
+)
+def test_a_shared_edit_that_another_job_has_committed_is_done(name: str, asked: dict[str, Any], own_part: str) -> None:
+    """What the run put into it, or an earlier attempt, is on its track: that is told, and no edit is opened."""
+    play = Play()
+    shared_edit(play)
+    job = release_job(existing_edit="1", **asked)
+    if name != "commit":
+        Engine(play).run(replace(job, commit=False))
+    play.fail(name, refused(400, COMMITTED), effect=lambda: play.take("1"))
+    engine = Engine(play)
+    outcome = engine.run(job)
+    assert outcome.headline == f"Edit 1 of {PACKAGE} is committed already by another job{own_part}."
+    assert engine.outputs["committed"] == "true"
+    assert engine.outputs.get("version-codes", "") == ("2" if own_part else "")
+    assert (play.count("insert"), engine.why_discarded) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"artifacts": (artifact(2),)},
+        {"tracks": ("beta",), "options": ReleaseOptions("halted")},
+        {"tracks": (), "listing": StoreFiles({"en-US": {"title": "App"}})},
+    ],
+    ids=["a-release", "a-change", "a-listing"],
+)
+def test_a_shared_edit_that_was_committed_without_this_job_is_refused_in_clear_words(asked: dict[str, Any]) -> None:
+    """Its part came too late, or no list of releases tells whether it was in time."""
+    play = Play()
+    shared_edit(play)
+    play.take("1")
+    engine = Engine(play)
+    with pytest.raises(ServiceError, match="Edit 1 is committed, and what this run asks for is not seen") as caught:
+        engine.run(release_job(existing_edit="1", **asked))
+    assert (caught.value.code, caught.value.exit_code) == ("edit-committed", 4)
+    assert "Let the job that commits run last" in caught.value.hint
+    assert "committed" not in engine.outputs
+
+
+# --- whose release is live --------------------------------------------------------------------------------------------
+
+
+def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
+    """Neither the log nor the plan of the next edit nor the last line say that there was nothing to do."""
+    play = Play()
+    play.forgetful = True
+    play.fail("commit", LOST, after=True)
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2)))
+    assert outcome.headline == f"{PACKAGE} 2.0 (2) is released on internal."
+    assert "The commit that was not answered has happened, so edit 2 is not needed" in engine.log
+    assert "Nothing had to be changed" not in engine.log
+    assert not any("nothing" in line for line in engine.shown[-1].lines)
+
+
+@pytest.mark.parametrize("name", ["PUT tracks", "commit"])
+def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str) -> None:
+    """Another job of the same commit was faster, and closed our edit: the release is live, and the run ends well."""
+    play = Play()
+
+    def other_job() -> None:
+        Engine(play).run(release_job(artifact(2)))
+
+    play.fail(name, refused(404, DELETED), effect=other_job)
+    engine = Engine(play)
+    outcome = engine.run(release_job(artifact(2)))
+    published = "another job, or someone in the Play Console, has published it meanwhile"
+    assert outcome.headline == f"{PACKAGE} 2.0 (2) is on Google Play: {published}."
+    assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
+    assert "Nothing had to be changed" not in engine.log
+
+
+def test_an_edit_that_others_close_before_anything_is_changed_is_no_race() -> None:
+    """What is live was so before the run began."""
+    play = Play()
+    Engine(play).run(release_job(artifact(2)))
+    play.fail("GET bundles", refused(404, DELETED), effect=play.close_edits)
+    outcome = Engine(play).run(release_job(artifact(2)))
+    assert outcome.headline == f"{PACKAGE} 2.0 (2) is on Google Play already."
+
+
+def test_what_is_only_in_the_edit_is_not_said_to_be_on_google_play() -> None:
+    """An earlier run of the job sent it, or another job that shares the edit."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("PUT tracks", TemporaryError("The retries are spent."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(release_job(artifact(2)))
+    resumed = Engine(play, journal)
+    resumed.run(release_job(artifact(2), commit=False))
+    shared = Engine(play)
+    shared.run(release_job(artifact(2), existing_edit="1"))
+    for engine in (resumed, shared):
+        assert "app-2.aab: version code 2 is in edit 1 already with the same bytes; not sent again." in engine.texts
+        assert "on Google Play" not in engine.log
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (DELETED, "Edit 1 is gone."),
+        ("Edit not found.", "Edit 1 is gone."),
+        ("Not found.", "Edit 1 is not found any more (The service refused it (404): Not found.); if it is there, it"),
+        (COMMITTED, "Edit 1 is not deleted: it is committed, by another job."),
+    ],
+)
+def test_an_edit_that_is_gone_is_not_said_to_be_left(why: str, told: str) -> None:
+    """Its deletion was answered late, or others closed it: there is nothing left that could expire."""
+    play = Play()
+    play.fail("DELETE", refused(404, why), effect=play.close_edits)
+    engine = Engine(play)
+    engine.run(release_job(artifact(2), dry_run=True))
+    assert engine.texts[-1].startswith(told)
+    assert "could not be deleted" not in engine.log
 
 
 # --- review ---------------------------------------------------------------------------------------------------------

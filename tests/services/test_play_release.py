@@ -19,7 +19,7 @@ from uploader.errors import (
 )
 from uploader.services.base import Call, Upload
 from uploader.services.play import edit_requests
-from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
+from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
 
 
 def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
@@ -271,6 +271,44 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
     assert "already" in outcome.headline
     assert again.outputs["edit-id"] == ""
     assert "`edit-id` stays empty" in again.log
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["answered", "answer-lost"])
+def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(lost: bool) -> None:
+    """Google Play does not list it: a folder that is kept does. Another mapping is sent, and so is the first anew."""
+    play, journal = Play(), dict[str, str]()
+    play.forgetful = True
+    if lost:
+        play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
+
+    def job(mapping: bytes = b"m", *, lasting: bool = True) -> ReleaseJob:
+        files = (SupplementaryFile("mapping", plain("m.txt", mapping), 2), SupplementaryFile("patch", 1, 2))
+        return release_job(artifact(2, kind="apk"), supplementary=files, lasting_state=lasting)
+
+    Engine(play, journal).run(job())
+    again = Engine(play, journal)
+    outcome = again.run(job())
+    assert (play.uploads, play.count("commit"), play.count("PATCH apks")) == (["app-2.apk", "m.txt"], 1, 1)
+    assert outcome.headline.endswith("is on Google Play already.")
+    assert "  = m.txt: mapping for version code 2, on Google Play already" in again.shown[0].lines
+    assert [result.reused for result in again.results] == [True, True]
+    Engine(play, journal).run(job(b"other"))
+    assert play.live.supplementary[2, "proguard"] == sha256(plain("m.txt", b"other"))
+    Engine(play, journal).run(job())
+    Engine(play).run(job(lasting=False))
+    assert (play.uploads.count("m.txt"), play.count("commit")) == (4, 4)
+
+
+def test_a_mapping_is_not_taken_as_sent_with_another_build_of_its_version() -> None:
+    """The record is about a version that is live, not about one that is to come."""
+    play, journal = Play(), dict[str, str]()
+    job = release_job(
+        artifact(2), lasting_state=True, supplementary=(SupplementaryFile("mapping", plain("m.txt", b"m"), 2),)
+    )
+    Engine(play, journal).run(job)
+    other = Play()
+    Engine(other, journal).run(job)
+    assert other.uploads == ["app-2.aab", "m.txt"]
 
 
 def test_on_version_conflict_fail_takes_the_jobs_own_upload() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.fake_play import refused, release
 from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
-from uploader.errors import ApiError, InputError, ReleaseRefused, ReleaseTrouble, UploaderError
+from uploader.errors import ApiError, InputError, OutcomeUnknown, ReleaseRefused, ReleaseTrouble, UploaderError
 from uploader.inputs import Inputs
 from uploader.services.base import Call
 from uploader.services.play.edit_requests import CONSOLE
@@ -169,18 +169,35 @@ def test_a_query_is_what_the_documents_say() -> None:
 # --- races, losses, rehearsals ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("call", "decision"), [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "stepped")]
-)
+@pytest.mark.parametrize(("call", "decision"), [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "held")])
 def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
     """Another run's step closes our edit: what this run saw before tells that there is nothing left to do.
 
-    Whose commit it was that closed the edit during our own can't be told. What was not looked at yet is no race.
+    A commit that finds its edit closed has not happened, so the step is not this run's. What was not looked at yet is
+    no race.
     """
     play = rolling()
     play.fail(call, refused(404, "Edit not found."), effect=lambda: None if call == "GET tracks" else other_run(play))
     engine = look(play)
     assert (engine.outputs["decision"], play.rollout, len(play.commits)) == (decision, "42 0.05, 41", 1)
+
+
+@pytest.mark.parametrize(
+    ("after", "share", "decision"),
+    [(True, 0.0, "stepped"), (False, 0.05, "stepped"), (False, 0.2, "held")],
+    ids=["ours", "the-same-by-others", "another-by-others"],
+)
+def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_was_sent(
+    after: bool, share: float, decision: str
+) -> None:
+    """The commit was not answered, and its edit is gone: the share that is live tells whose step it was."""
+    play = rolling()
+    play.forgetful = True
+    raised = release(42, status="inProgress", userFraction=share)
+    effect = None if after else lambda: play.change("production", raised, OLD)
+    play.fail("commit", OutcomeUnknown("The answer is lost."), after=after, effect=effect)
+    engine = look(play)
+    assert (engine.outputs["decision"], len(play.commits)) == (decision, 1 if after else 0)
 
 
 def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:

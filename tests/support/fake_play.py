@@ -116,6 +116,7 @@ class Play:
         self.edits: dict[str, State] = {}
         self.closed: dict[str, str] = {}
         self.commits: list[Commit] = []
+        self.taken: list[State] = []  # edits as others committed them
         self.forgetful = False  # a committed edit is not told apart from one that never was
         for track, releases in tracks.items():
             self.live.tracks[track] = releases
@@ -144,6 +145,7 @@ class Play:
         """Somebody who knows the edit's id commits it as it is."""
         if edit in self.edits:
             self.live = self.edits.pop(edit)
+            self.taken.append(self.live.copy())
             self.closed[edit] = "This edit has already been committed."
             self.close_edits()
 

@@ -145,14 +145,17 @@ class Walk:
         play.begin()
         commits, engine = len(play.commits), Engine(play, journal)
         failure: BaseException | None = None
+        headline = ""
         try:
-            engine.run(shape.job)
+            headline = engine.run(shape.job).headline
         except (UploaderError, Killed) as caught:
             failure = caught
         if not knows:
             play.commits = [one for one in play.commits if one.after.content != one.before.content]
         self._check_commits(shape, play, commits)
         self._check_told(engine, play.commits[commits:])
+        if play.commits[commits:] and shape.job.tracks:  # what else was committed is not seen to be
+            self._check_claimed(f"{engine.log}\n{headline}")
         self._check_edits(play, engine, failure)
         if failure is None:
             self._check_success(shape, play, engine, journal)
@@ -192,6 +195,11 @@ class Walk:
                         codes, words = "+".join(one["versionCodes"]), in_words(one)
                         assert re.search(rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}", told)
 
+    def _check_claimed(self, told: str) -> None:
+        """A run whose commit had its effect does not speak as if it had changed nothing, or others had."""
+        for words in ("Nothing had to be changed", "nothing is committed\n", "on Google Play already.", "published it"):
+            assert words not in told, "what the run committed is told as if it had not"
+
     def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
         """An edit of our own that is left open is told, and there is a reason for it."""
         told = engine.outputs.get("edit-id", "")
@@ -199,7 +207,9 @@ class Walk:
         again = isinstance(failure, (Killed, TemporaryError, Interrupted))
         for edit in play.opened & play.edits.keys():
             assert edit in play.named, "an edit is kept in silence"
-            if isinstance(failure, Killed) or f"Edit {edit} could not be deleted" in engine.log:
+            if isinstance(failure, Killed) or re.search(
+                rf"Edit {edit} (could not be deleted|is not found)", engine.log
+            ):
                 continue
             assert told == edit, "an edit is kept in silence"
             # Otherwise it was committed in vain, or could not even be looked up, or is meant to be left open.
@@ -228,7 +238,8 @@ class Walk:
         start = shape.play()
         clean = self._undisturbed(shape, start.live)
         if shape.job.commit:
-            assert clean.live.content in (play.live.content, *(one.after.content for one in play.commits))
+            committed = (*play.taken, *(one.after for one in play.commits))
+            assert clean.live.content in (play.live.content, *(one.content for one in committed))
         else:
             clean = self._undisturbed(shape, play.live)
             assert [state.content for state in clean.edits.values()] == [play.edits[edit].content]

@@ -190,7 +190,8 @@ class ReleaseEdit:
     that this one replaced. `before` are the tracks that were changed, as they were before; `seen` the tracks as they
     were last read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose
     place this one was opened to see whether its commit happened. One to `keep` stays open after every failure, since
-    other apps of the run are committed.
+    other apps of the run are committed. `overtaken` says that others closed the edit before this one, with changes of
+    the job in it that were certainly not committed.
     """
 
     job: ReleaseJob
@@ -203,6 +204,7 @@ class ReleaseEdit:
     language: str = ""
     replaces: str = ""
     keep: bool = False
+    overtaken: bool = False
 
     @property
     def id(self) -> str:
@@ -433,6 +435,17 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
 def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[None]:
     try:
         yield replace(edit.delete(), closing=closing)
+    except ApiError as refused:
+        if COMMITTED.search(refused.message):
+            context.warning(f"Edit {edit.id} is not deleted: it is committed, by another job.")
+        elif find(refused) is EDIT_GONE:
+            context.info(f"Edit {edit.id} is gone.")
+        elif refused.status in (404, 410):  # in words that are not about an edit: it need not be Google Play's answer
+            context.info(
+                f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it expires by itself."
+            )
+        else:
+            context.warning(f"Edit {edit.id} could not be deleted ({refused.what}); it expires by itself.")
     except UploaderError as error:
         context.warning(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.")
         if isinstance(error, Interrupted) and not closing:

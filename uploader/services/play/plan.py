@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Section
 from uploader.services.play.edit_requests import Release, Releases
-from uploader.services.play.release_job import WHAT, ReleaseJob
+from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
 from uploader.services.play.tracks import codes, countries, describe, in_words, named, notes_of, priority
@@ -130,8 +130,8 @@ class ImageChange:
 class FileChange:
     """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
 
-    `certificate_sha256` is that of an artifact's signer, in lower-case hex.
-    `inside` says that the bundle called `name` has it in itself.
+    `edit` is the shared edit that has it, where it may not be live. `certificate_sha256` is that of an artifact's
+    signer, in lower-case hex. `inside` says that the bundle called `name` has it in itself.
     """
 
     kind: Literal["artifact", "mapping", "symbols", "main", "patch"]
@@ -140,9 +140,11 @@ class FileChange:
     there: bool = False
     certificate_sha256: str = ""
     inside: bool = False
+    edit: str = ""
 
     def __str__(self) -> str:
-        where = ", on Google Play already" if self.there else _INSIDE * self.inside
+        place = f"in edit {self.edit}" if self.edit else "on Google Play"
+        where = f", {place} already" if self.there else _INSIDE * self.inside
         what = f"{WHAT[self.kind]} for " if self.kind in WHAT else ""
         return f"{self.name}: {what}version code {self.version_code}{where}"
 
@@ -152,7 +154,8 @@ class Changes:
     """Everything that the commit of a job would publish.
 
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.
-    `reach` says who does not get what the tracks are given, `not_shown` names what can't be shown.
+    `reach` says who does not get what the tracks are given, `not_shown` names what can't be shown. `happened` says that
+    the commit of an edit before this one has published what is there.
     """
 
     job: ReleaseJob
@@ -164,6 +167,7 @@ class Changes:
     reach: tuple[str, ...] = ()
     others: tuple[OtherTrack, ...] = ()
     not_shown: str = ""
+    happened: bool = False
 
     @property
     def version_codes(self) -> tuple[str, ...]:
@@ -184,15 +188,23 @@ class Changes:
         return not internal or not all(internal) or any((self.texts, self.images, self.others, self.not_shown))
 
 
-def files_of(job: ReleaseJob, there: Collection[int] = ()) -> Iterator[FileChange]:
-    """The artifacts of a job, and what goes with them; `there` are the version codes that Google Play has."""
+def files_of(
+    job: ReleaseJob, there: Collection[int] = (), published: Collection[SupplementaryFile] = (), edit: str = ""
+) -> Iterator[FileChange]:
+    """The artifacts of a job, and what goes with them; `there` are the version codes that Google Play has.
+
+    `published` are the files that were committed with them. Where the artifacts are only known to be in a shared edit,
+    `edit` names it.
+    """
     for artifact, version in zip(job.artifacts, map(int, job.codes), strict=True):
-        yield FileChange("artifact", artifact.name, version, version in there, artifact.certificate_sha256)
+        found = version in there
+        signer = artifact.certificate_sha256
+        yield FileChange("artifact", artifact.name, version, found, signer, edit=edit if found else "")
         for one in job.supplementary:
             if one.version_code == version:
                 own = artifact if one.file == "bundle" else one.file
                 name = own.name if isinstance(own, Artifact) else f"version {own}"
-                yield FileChange(one.kind, name, version, inside=one.file == "bundle")
+                yield FileChange(one.kind, name, version, one in published, inside=one.file == "bundle")
 
 
 def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
@@ -276,7 +288,7 @@ def on_review(changes: Changes) -> list[str]:
     if not changes.job.commit:
         return ["nothing is committed: the edit stays open"]
     if changes.nothing:
-        return ["nothing changes, so nothing is committed"]
+        return ["all of it is committed" if changes.happened else "nothing changes, so nothing is committed"]
     if changes.job.rehearsal:
         return ["the changes stay in the emulator, and nobody reviews them"]
     sent = {
@@ -340,7 +352,8 @@ def _plan(changes: Changes, max_entries: int) -> str:
             {"track": one.track, "before": [*map(release, one.before)], "after": [*map(release, one.after)]}
             for one in changes.tracks
         ],
-        "files": [asdict(one) for one in changes.files],
+        # A dry run has an edit of its own, so that no file is in a shared one.
+        "files": [{name: value for name, value in asdict(one).items() if name != "edit"} for one in changes.files],
         "listing": [
             {"language": one.language, "field": one.field, "before": text(one.before), "after": text(one.after)}
             for one in changes.texts

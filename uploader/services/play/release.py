@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -12,15 +12,33 @@ from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRef
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Barrier, Context, Flow, Outcome, Steps
-from uploader.services.play import edit_lifecycle, plan, reach, status, testers, track_merge, tracks
+from uploader.services.play import (
+    companions,
+    edit_lifecycle,
+    edit_requests,
+    plan,
+    reach,
+    status,
+    testers,
+    track_merge,
+    tracks,
+)
 from uploader.services.play import listing as store_listing
-from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, Stage, listed_artifacts, opened
+from uploader.services.play.edit_lifecycle import (
+    CommitKnowledge,
+    EditState,
+    Event,
+    ReleaseEdit,
+    Stage,
+    listed_artifacts,
+    opened,
+)
 from uploader.services.play.edit_requests import CONSOLE, Release
 from uploader.services.play.known_errors import EDIT_GONE, REVIEW_BY_HAND, VERSION_TAKEN, explained, find
 from uploader.services.play.listing import ListingDifference
 from uploader.services.play.plan import Changes, OtherTrack
-from uploader.services.play.release_job import ReleaseJob, version_code
-from uploader.services.play.review import awaited, live_versions
+from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
+from uploader.services.play.review import awaited, listed, live_versions
 from uploader.services.play.several_apps import SeveralApps
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.universal_apk import fetched
@@ -43,7 +61,42 @@ def released(job: ReleaseJob, context: Context) -> Flow:
     try:
         return (yield from in_an_edit((yield from opened(job, context)), _release))
     except ApiError as refused:
+        if job.existing_edit and not job.dry_run and _says_committed(refused):
+            return (yield from _committed_by_others(job, context))
         raise explained(refused) from None
+
+
+def _says_committed(error: Exception) -> bool:
+    return isinstance(error, ApiError) and bool(edit_lifecycle.COMMITTED.search(error.message))
+
+
+def _committed_by_others(job: ReleaseJob, context: Context) -> Flow:
+    """The end of a job whose shared edit another job has committed: it is done where its part was in the edit.
+
+    The list of releases, which needs no edit, has the version codes. Raises ReleaseRefused where it does not have them,
+    or where the job asks for what no list has.
+    """
+    versions, missing = job.codes or job.promoted or job.retained, list[str]()
+    for track in job.tracks:
+        on_track = {code for entry in (yield from listed(job.package, track)) for code in entry.codes}
+        if not versions or not on_track.issuperset(versions):
+            missing.append(track)
+    unlisted = job.testers or (job.purposes and not job.tracks)
+    if missing or unlisted:
+        where = f"on {', '.join(missing)}" if missing else "in it"
+        raise ReleaseRefused(
+            f"Edit {job.existing_edit} is committed, and what this run asks for is not seen to be {where}.",
+            cause="Another job committed the edit, perhaps before this run had put its part into it.",
+            hint="Let the job that commits run last. To release what is missing, leave `existing-edit-id` out.",
+            code="edit-committed",
+        )
+    context.forget_uploads(edit_requests.uploads(job.package))
+    context.publish({"edit-id": job.existing_edit, "committed": "true"})
+    if versions:
+        context.publish({"version-code": max(versions, key=int), "version-codes": ",".join(versions)}, versions)
+    release = tracks.named({"versionCodes": [*versions]}, job.version_name)
+    own_part = f", with {release} on {', '.join(job.tracks)}" if job.tracks else ""
+    return Outcome(f"Edit {job.existing_edit} of {job.package} is committed already by another job{own_part}.")
 
 
 def followed_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Flow:
@@ -85,12 +138,16 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
     After a failure it is settled what becomes of the edit.
     """
     for replay in count():
+        began = edit.state
         try:
             return (yield from work(edit))
         except Exception as error:
+            overtaken = _is_overtaken(edit, began, error)
             if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
                 edit.apply(Event.CLOSED)
             replaceable = edit.state.stage is Stage.GONE and (edit.state.own or edit.state.in_doubt)
+            if not edit.state.own and _says_committed(error):
+                raise  # by another job, with all that was put into it until then
             if replay == MAX_REPLAYS or not replaceable:
                 yield from edit_lifecycle.settle(edit, error)
                 if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
@@ -100,10 +157,24 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
             edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
         try:
             edit = yield from edit_lifecycle.inserted(edit.job, edit.context, edit)
+            edit.overtaken = overtaken
         except Exception as error:
             yield from edit_lifecycle.settle(edit, error)
             raise
     raise AssertionError  # the loop has no other end
+
+
+def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:
+    """Whether others closed the edit, with changes of the job in it, before a commit of the job could happen.
+
+    `began` is the edit as it was when the work in it began. A commit is sent once: one that finds the edit closed did
+    not happen, unless the answer to another was lost before, by this run or by an earlier one.
+    """
+    if not (isinstance(error, ApiError) and find(error) is EDIT_GONE):
+        return False
+    if edit.state.stage is Stage.CLEAN:
+        return edit.overtaken
+    return began.commit is not CommitKnowledge.DID_NOT and edit.state.commit is not CommitKnowledge.DID_NOT
 
 
 def _release(edit: ReleaseEdit) -> Flow:
@@ -129,7 +200,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     job, context = edit.job, edit.context
     if job.tracks or not edit.state.own:
         edit.seen = yield from tracks.all_tracks(edit.api)
-    listed = bool(edit.seen)
+    has_list = bool(edit.seen)
     known = (yield from listed_artifacts(edit)) if job.artifacts or job.retained else {}
     updates = yield from track_merge.plan_updates(edit, known)
     for update in updates:
@@ -141,22 +212,25 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     listing = ListingDifference({}, frozenset(), (), ())
     if job.listing:
         listing = yield from store_listing.compare(edit, job.listing)
+    # What an earlier run put into the same edit is not on Google Play yet.
+    kept = {code for code in there if f"artifact:{code}" not in edit.uncommitted}
+    published = companions.published(job, context, kept) if edit.state.own else ()
     changes = Changes(
         job,
         tracks=updates,
-        # What an earlier run put into the same edit is not on Google Play yet.
-        files=tuple(plan.files_of(job, {code for code in there if f"artifact:{code}" not in edit.uncommitted})),
+        files=tuple(plan.files_of(job, kept, published, "" if edit.state.own else edit.id)),
         texts=listing.text_changes,
         images=tuple(place.change for place in listing.places if place.change),
         testers=(yield from testers.compare(edit)) if job.testers else (),
         reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, context)),
         others=(yield from _others(edit)),
-        not_shown=_not_shown(edit, listed=listed),
+        not_shown=_not_shown(edit, listed=has_list),
+        happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.overtaken,
     )
     _show(context, changes)
     for code, artifact in by_code.items():
         yield from _put_artifact(edit, artifact, there.get(code))
-        yield from _put_supplementary(edit, code)
+        yield from _put_supplementary(edit, code, published)
     if codes := changes.version_codes:  # a version code is also the id of its artifact
         context.publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes)
     if job.listing:
@@ -225,9 +299,8 @@ def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | Non
                 )
             edit.changed(f"artifact:{code}", result.sha256)
     if there:
-        edit.context.info(
-            f"{artifact.name}: version code {code} is on Google Play already with the same bytes; not sent again."
-        )
+        what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
+        edit.context.info(f"{what} with the same bytes; not sent again.")
         edit.context.reused(there)
 
 
@@ -245,7 +318,7 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Fi
     # What the job itself put into its edit is no conflict, though its response was lost: the bytes are those above.
     if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
         raise ReleaseRefused(
-            f"Version code {code} ({artifact.name}) is on Google Play already.",
+            f"Version code {code} ({artifact.name}) is {_where(edit, code)} already.",
             cause="It was uploaded before, and `on-version-conflict` is `fail`.",
             hint="Raise the version code, or set `on-version-conflict: reuse`.",
             code="version-code-used",
@@ -254,18 +327,30 @@ def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> Fi
     return replace(record, certificate_sha256=artifact.certificate_sha256, version=artifact.version)
 
 
+def _where(edit: ReleaseEdit, code: int) -> str:
+    """Where an artifact is that the edit lists: what was put into the edit, perhaps by others, is not live yet."""
+    only_in_edit = not edit.state.own or f"artifact:{code}" in edit.uncommitted
+    return f"in edit {edit.id}" if only_in_edit else "on Google Play"
+
+
 def _sha256(entry: Mapping[str, Any]) -> str:
     """The digest in Play's response: a bundle has it itself, an APK in `binary`."""
     binary = entry.get("binary")
     return str((binary if isinstance(binary, Mapping) else entry).get("sha256", "")).lower()
 
 
-def _put_supplementary(edit: ReleaseEdit, code: int) -> Steps[None]:
-    """Play does not list these files, so what was sent into this edit is remembered: a digest, or another version."""
+def _put_supplementary(edit: ReleaseEdit, code: int, published: Collection[SupplementaryFile]) -> Steps[None]:
+    """Play does not list these files, so what was sent into this edit is remembered: a digest, or another version.
+
+    Those that are `published` with the version are not sent again.
+    """
     for one in (one for one in edit.job.supplementary if one.version_code == code):
         purpose, file = f"{one.kind}:{code}", one.file
         before = edit.changes.get(purpose)
-        if isinstance(file, Artifact) and before and before == edit.context.sha256(file):
+        if one in published:
+            if isinstance(file, Artifact):
+                edit.context.reused(FileResult(file.name, file.size or 0, edit.context.sha256(file), reused=True))
+        elif isinstance(file, Artifact) and before and before == edit.context.sha256(file):
             edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
         elif isinstance(file, Artifact):
             edit.changing(purpose)
@@ -302,10 +387,13 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
         headline = f"{what} is in edit {edit.id}, which is left open.{_remarks(job, changes.tracks)}"
         return _outcome(job, headline, "Changes in the edit", changes)
     if edit.state.stage is Stage.CLEAN:
-        context.info(f"Nothing had to be changed, so edit {edit.id} is not needed and `edit-id` stays empty.")
+        context.info(f"{_why_unneeded(edit)}, so edit {edit.id} is not needed and `edit-id` stays empty.")
+        if changes.happened:
+            reach.remember_levels(job, context)
+            companions.remember(edit)
         yield from edit_lifecycle.discard(edit)
         context.publish({"committed": "true"})
-        headline = f"{what} is on Google Play already.{_remarks(job, changes.tracks)}"
+        headline = f"{_headline_without_commit(edit, what, changes)}{_remarks(job, changes.tracks)}"
         return _outcome(job, headline, "Changes", changes)
     if not edit.state.own:
         edit.seen = (yield from tracks.all_tracks(edit.api)) or edit.seen
@@ -315,6 +403,7 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
         context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")
     left = yield from committed(edit)
     reach.remember_levels(job, context)
+    companions.remember(edit)
     review = "saved as a draft; roll it out in the Play Console" if job.options.status == "draft" else "sent for review"
     if job.rehearsal:
         review = "committed in the emulator, where nobody reviews it"
@@ -345,6 +434,24 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
     taken_up = [sentence for update in updates for sentence in update.taken_up]
     gone_on = [track_merge.remark(job, update) for update in updates if update.gone_on]
     return "".join(f" {sentence}." for sentence in dict.fromkeys((*taken_up, *gone_on)))
+
+
+def _why_unneeded(edit: ReleaseEdit) -> str:
+    """Why an edit in which nothing had to be changed is clean."""
+    if edit.overtaken:
+        return "Another job, or someone in the Play Console, has published the same meanwhile"
+    if edit.state.commit is CommitKnowledge.HAPPENED:
+        return "The commit that was not answered has happened"
+    return "Nothing had to be changed"
+
+
+def _headline_without_commit(edit: ReleaseEdit, what: str, changes: Changes) -> str:
+    """What is on Google Play though this edit is not committed, in one sentence."""
+    if edit.overtaken:
+        return f"{what} is on Google Play: another job, or someone in the Play Console, has published it meanwhile."
+    if changes.happened and not (changes.tracks and all(one.gone_on for one in changes.tracks)):
+        return _headline(edit, what, changes.tracks, "")
+    return f"{what} is on Google Play already."
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:

@@ -195,6 +195,7 @@ class Rollout:
         self._job, self._track = job.release, job.release.tracks[0]
         self._first: FirstLook | None = None
         self._edit: ReleaseEdit | None = None  # in which it is decided
+        self._sent: Release | None = None  # the release as this run wrote it last; None in a run after a kill
         self._halting = ""  # why it has to be halted, until it is
 
     def failed(self, error: UploaderError) -> UploaderError:
@@ -215,14 +216,15 @@ class Rollout:
         first = self._first or recalled_look(edit.changes.get(f"track:{track}", ""))
         made = step_since(first, live) if first else None
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
+        ours = in_doubt and made is not None and self._is_ours(edit, made)
         if in_doubt:
-            edit.apply(Event.SEEN_LIVE if made else Event.NOT_SEEN)
+            edit.apply(Event.SEEN_LIVE if ours else Event.NOT_SEEN)
         state, judgement = yield from self._look(live)
         decision, self._halting = decide(self._rollout, live, state, judgement), ""
         if made and decision.kind != "halted":  # the step is made; a halt is never put off
             kind: Kind = "completed" if made.get("status") == "completed" else "stepped"
             why = "the step that was under way is live"
-            if not in_doubt:
+            if not ours:
                 kind, why = "held", "another run, or someone in the Play Console, changed it"
             decision = Decision(kind, f"{why}: {tracks.in_words(made)}")
         after = live
@@ -237,6 +239,13 @@ class Rollout:
             if left := (yield from self._put(edit, changes)):
                 decision = replace(decision, why=f"{decision.why}; {left}")
         return self._outcome(state, judgement, decision, changes)
+
+    def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
+        """Whether a step that is live can be the one that this job sent, and whose answer was lost."""
+        if edit.overtaken:
+            return False
+        sent = self._sent
+        return sent is None or all(made.get(field) == sent.get(field) for field in ("status", "userFraction"))
 
     def _look(self, live: Releases) -> Steps[tuple[str, gate.Judgement]]:
         """How far the review of the rollout is, and the gate's judgement."""
@@ -265,6 +274,7 @@ class Rollout:
         """Writes the release to the track and commits; says what is left to be done by hand."""
         self._context.show(f"Changes: {self._job.package}", lines(changes))
         first = json.dumps(self._first) if self._first else ""
+        self._sent = changes.tracks[0].after[0]
         yield from track_merge.put(edit, changes.tracks[0], first)
         left = yield from committed(edit)
         self._halting = ""
