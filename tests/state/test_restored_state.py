@@ -162,7 +162,7 @@ class World:
         """One process of the job."""
         self.time.now += self.chance.choice((10.0, 3600.0))
         common = {"target": self.target, "credentials": json.dumps(self.emulator.key), "state-dir": str(self._state)}
-        given = {**common, **TARGETS[self.target]}
+        given = {**common, "api-endpoint": self.emulator.url, **TARGETS[self.target]}
         environ = {f"INPUT_{name.upper()}": value for name, value in given.items()}
         environ |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self._workspace)}
         read, problems = inputs.read(environ, [])
