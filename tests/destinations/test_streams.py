@@ -104,6 +104,33 @@ def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:
     assert not list((job.workspace / "state").iterdir())
 
 
+@pytest.mark.parametrize("begun", [b"", bytes(700_000)], ids=["from its start", "in the middle"])
+def test_a_writer_that_says_nothing_ends_the_run(job: Job, begun: bytes) -> None:
+    """A command that hangs is told by `stall-timeout`; what it wrote before is not finished as if it were all."""
+    read, write = os.pipe()
+    writer = threading.Thread(target=os.write, args=(write, begun))
+    writer.start()
+    running = replace(job, stdin=read).start({**STORAGE, "files": "-", "stall-timeout": "1s"})
+    ended = running.end()
+    writer.join()
+    os.close(write)
+    os.close(read)
+    assert (ended.code, ended.outputs["failure"]) == (5, "stream-silent"), ended.log
+    assert "The stream - has said nothing for 1 s" in ended.log
+    assert "`stall-timeout`" in ended.log
+    assert not job.emulator.state()["objects"]
+
+
+def test_a_named_pipe_whose_writer_hangs_ends_the_run(job: Job) -> None:
+    """Somebody has opened it and writes nothing."""
+    path = job.workspace / "a.pipe"
+    os.mkfifo(path)
+    running = job.start({**STORAGE, "files": "a.pipe", "stall-timeout": "1s"})
+    with path.open("wb"):
+        ended = running.end()
+    assert (ended.code, ended.outputs["failure"]) == (5, "stream-silent"), ended.log
+
+
 def test_a_long_stream_takes_no_more_memory_than_a_short_one(job: Job) -> None:
     """What is held of a stream is what the server has not confirmed, however much comes."""
     peaks = []

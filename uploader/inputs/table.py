@@ -314,7 +314,7 @@ class TransferInputs(CommonInputs):
         "would pass it, the file has failed, and no further file is begun; the run ends with 75. As long as nothing "
         "fails, a run may take longer.")
     stall_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "60s",
-        "Treat a connection as broken after this long without any data.")
+        "Treat a connection as broken, or a pipe as silent, after this long without any data.")
     finalize_timeout: float = _given(TRANSFER, parsers.duration(1, DAY), "10m",
         "How long to wait for the response after the last byte.")
 

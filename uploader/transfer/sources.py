@@ -207,8 +207,8 @@ def sha256(artifact: Artifact) -> str:
 class StreamSource:
     """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory.
 
-    For the writer of a named pipe it waits `timeout` seconds at most. `algorithms` are the digests that are computed.
-    Use as a context manager.
+    For the writer of a named pipe, and then for each byte, it waits `timeout` seconds at most. `algorithms` are the
+    digests that are computed. Use as a context manager.
     """
 
     def __init__(
@@ -218,6 +218,7 @@ class StreamSource:
         self._hasher = Hasher(algorithms, threaded=False)
         self._base = 0
         self._window = bytearray()
+        self._clock, self._timeout = clock, timeout
         self._name = artifact.name
         self._file = self._open(artifact)
         if artifact.location != STREAM:
@@ -261,18 +262,40 @@ class StreamSource:
         return self._hasher.hexdigests()
 
     def _next(self, max_size: int) -> bytes:
-        try:
-            block = self._file.read(min(BLOCK, max_size))
-        except OSError as error:
-            raise self._unreadable(error.strerror) from None
-        self._hasher.update(block)
-        return block
+        """What comes out of the pipe next, at most `max_size` bytes; nothing at its end."""
+        descriptor = self._file.fileno()
+        while True:
+            self._await_bytes(descriptor)
+            try:
+                block = os.read(descriptor, min(BLOCK, max_size))
+            except BlockingIOError:
+                continue  # whoever shares the pipe with us was quicker
+            except OSError as error:
+                raise self._unreadable(error.strerror) from None
+            self._hasher.update(block)
+            return block
 
-    def _open(self, artifact: Artifact) -> io.BufferedReader:
+    def _await_bytes(self, descriptor: int) -> None:
+        """Until there is something to read, or the end. Raises `IntegrityError` for a writer that says nothing."""
+        pipe, until = select.poll(), self._clock.monotonic() + self._timeout
+        pipe.register(descriptor, select.POLLIN)
+        while not pipe.poll(_PROBE_INTERVAL * 1000):
+            if self._clock.monotonic() >= until:
+                raise IntegrityError(
+                    f"The stream {self._name} has said nothing for {self._timeout:g} s, and has not ended.",
+                    cause="The command that writes to it hangs, or needs more time.",
+                    hint="Check the command that produces the stream, or set `stall-timeout` to more than it needs. "
+                    "The incomplete upload was not finished.",
+                    code="stream-silent",
+                )
+            self._clock.sleep(0)  # which ends when the run does
+
+    def _open(self, artifact: Artifact) -> io.IOBase:
         if artifact.location != STREAM:
-            return io.BufferedReader(artifact.open())
+            return artifact.open()
         try:
-            return open(os.dup(0), "rb")  # the process's own standard input stays open for whoever else wants it
+            # The process's own standard input stays open for whoever else wants it.
+            return open(os.dup(0), "rb", buffering=0)
         except OSError as error:
             raise self._unreadable(error.strerror) from None
 
