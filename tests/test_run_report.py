@@ -196,6 +196,43 @@ def test_results_that_can_not_be_written_are_not_pointed_to(tmp_path: Path, caps
     assert "uploader-results.json could not be written" in capsys.readouterr().out
 
 
+UNWRITTEN = {"github": {"GITHUB_OUTPUT": "a-folder"}, "gitlab": {}, "console": {"UPLOADER_DOTENV": "uploader.env"}}
+
+
+@pytest.mark.parametrize("kind", UNWRITTEN)
+def test_a_step_whose_outputs_can_not_be_written_fails(job: Job, kind: str) -> None:
+    """Later steps would find none and decide wrongly; what was done is told all the same."""
+    job = replace(job, kind=kind)
+    for name in ("a-folder", "uploader.env"):  # which is no file that could be written
+        (job.workspace / name).mkdir()
+    given = {"target": "storage.objects.insert", "params": "bucket: b", "files": "out/*.aab"}
+    ended = job.fail(1, given, **UNWRITTEN[kind])
+    assert len(job.stored()) == 1
+    assert "The outputs could not be written. All else is done: 1 file sent to storage.objects.insert." in ended.log
+    assert re.search(r"could not be written: (Is a directory|what is there is not a regular file)\.", ended.log)
+    assert re.search(r"^id=b/out/app\.aab", ended.log, re.MULTILINE)
+
+
+def test_a_mail_whose_outputs_could_not_be_written_is_not_sent_by_the_next_attempt(job: Job) -> None:
+    """It is still in the state folder that was chosen, and asked about."""
+    (job.workspace / "a-folder").mkdir()
+    mail = {"target": "gmail", "impersonate-user": "me@example.com", "mail-to": "a@example.com", "mail-body": "b"}
+    given = {**mail, "mail-subject": "s", "state-dir": "state"}
+    run = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "release"}
+    job.fail(1, given, **run, GITHUB_RUN_ATTEMPT="1", GITHUB_OUTPUT="a-folder")
+    job.succeed(given, **run, GITHUB_RUN_ATTEMPT="2")
+    assert len(job.emulator.state()["messages"]) == 1
+
+
+def test_a_failure_whose_outputs_can_not_be_written_stays_what_it_is(job: Job) -> None:
+    """The refusal counts, and the outputs cost a warning."""
+    (job.workspace / "a-folder").mkdir()
+    job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.")
+    ended = job.fail(4, {"target": "drive.files.create", "files": "out/*.aab"}, GITHUB_OUTPUT="a-folder")
+    assert "Not today." in ended.log
+    assert "::warning::The outputs (GITHUB_OUTPUT) could not be written: Is a directory." in ended.log
+
+
 def test_a_proxy_is_told_without_its_password(job: Job) -> None:
     """Whoever set it, perhaps an earlier job, the log shows in one line that there is one."""
     elsewhere = {**PLAY, "api-endpoint": "https://proxy.example", "max-retries": "0"}

@@ -1,6 +1,7 @@
 """Every way in which a run can end other than well, as a tree.
 
 UploaderError                       exit   1: a fault of the program itself
+├── OutputsNotWritten                 1   everything was done, and later steps do not learn of it
 ├── InputError                        2   an input is wrong, nothing was sent
 ├── CredentialsError                  3   no credentials, not authenticated, not permitted
 ├── ServiceError                      4   the service refused or can't be trusted
@@ -52,6 +53,18 @@ class UploaderError(Exception):
 
     def __str__(self) -> str:
         return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.hint))))
+
+
+class OutputsNotWritten(UploaderError, title="Outputs not written", code="outputs-not-written"):
+    """Everything was done, and the outputs that tell later steps of it could not be written."""
+
+    def __init__(self, done: str) -> None:
+        super().__init__(
+            f"The outputs could not be written. All else is done: {done}",
+            cause="The file for them can't be written, as a warning above says, so that later steps would find none.",
+            hint="Take the values from the log, and make the file writable before the job runs again. A new run "
+            "repeats what adds, such as a mail; another attempt of this one finds it done, if `state-dir` is kept.",
+        )
 
 
 @dataclass(frozen=True)

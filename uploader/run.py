@@ -17,7 +17,7 @@ from uploader.auth import credential_source
 from uploader.auth.google import Login
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
-from uploader.errors import Problem, UploaderError, missing_module
+from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
 from uploader.files.workspace import Workspace
 from uploader.hosts import is_google
 from uploader.http.client import HttpClient, named, proxy_for
@@ -161,28 +161,32 @@ class Run:
 
         A run in a shell that never began leaves no results behind, nor an earlier run's; CI jobs may count on them.
         """
-        inputs, reporter, error = self._inputs, self._reporter, self._error
+        inputs, reporter = self._inputs, self._reporter
         results, headline = self._results(), self._outcome.headline if self._outcome else "Nothing was done."
         outputs = self._outputs(results)
         if inputs.rehearsal:
             headline = f"In the emulator: {headline}"
+        last_line = f"{_BEGINNINGS.get(self._ending(), '')}{headline}"
         path = inputs.platform.workspace / RESULTS
         if self.engine or inputs.platform.kind != "console" or inputs.platform.dotenv_file:
             if not reporter.write_results(path, results):
                 outputs["results-file"] = ""
-            reporter.write_outputs(outputs)
+            written = reporter.write_outputs(outputs)
+            if not written and self._error is None:  # later steps decide by the outputs
+                self._error = OutputsNotWritten(last_line)
         else:
             with suppress(OSError):
                 if stat.S_ISREG(path.lstat().st_mode):
                     path.unlink()
         if inputs.job_summary:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
+        error = self._error
         if error:
             reporter.error(error)
         else:
-            reporter.info(f"{_BEGINNINGS.get(self._ending(), '')}{headline}")
+            reporter.info(last_line)
         if self.engine:
-            self.engine.clear_journal(ok=error is None)
+            self.engine.clear_journal(ok=error is None, told=not isinstance(error, OutputsNotWritten))
         return error.exit_code if error else 0
 
     def _results(self) -> list[FileResult]:

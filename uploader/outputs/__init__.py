@@ -1,6 +1,7 @@
 """What people and CI systems are told: one reporter for each system, chosen from the environment.
 
 Whatever is said passes the redactor; whatever can't be said (a full disk, a closed pipe) costs one warning at the most.
+Only where the outputs can't be written the run fails as well, since later steps decide by them.
 """
 
 from __future__ import annotations

@@ -64,13 +64,16 @@ class GitHubReporter(LogReporter):
         for part in new:
             self._write(f"::add-mask::{_data(part)}", self._out)
 
-    def write_outputs(self, outputs: Mapping[str, str]) -> None:
-        """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after a warning."""
-        super().write_outputs(outputs)
+    def write_outputs(self, outputs: Mapping[str, str]) -> bool:
+        """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after a warning.
+
+        False where a file was named and can't be written; without one there is no step that would read it.
+        """
+        reported = super().write_outputs(outputs)
         path = self.platform.output_file
         if path is None:
             self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They are in the log.")
-            return
+            return reported
         entries = ""
         for name, value in outputs.items():
             shown, delimiter = self.redactor.clean(value, LIMIT), f"value_{os.urandom(16).hex()}"
@@ -78,7 +81,7 @@ class GitHubReporter(LogReporter):
                 self.warning(f"The output {name} could not be written: it is too large.")
             else:
                 entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
-        self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
+        return self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries)) and reported
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Append the page, which keeps within GitHub's limit itself, to the job summary."""

@@ -94,17 +94,22 @@ class LogReporter:
         """Follow one upload of `total` bytes (None = unknown). What is returned may be used from any thread."""
         return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)
 
-    def write_outputs(self, outputs: Mapping[str, str]) -> None:
-        """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named."""
+    def write_outputs(self, outputs: Mapping[str, str]) -> bool:
+        """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named.
+
+        False where that file can't be written; the warning says why.
+        """
         with self.group(OUTPUTS):
             for name, value in outputs.items():
                 self._say(f"{name}={self.redactor.one_line(value)}")
-        if path := self.platform.dotenv_file:
-            lines, left_out = dotenv_report(outputs, self.redactor)
-            for name in left_out:
-                self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
-            text = "".join(lines)
-            self.written(f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace))
+        path = self.platform.dotenv_file
+        if path is None:
+            return True
+        lines, left_out = dotenv_report(outputs, self.redactor)
+        for name in left_out:
+            self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
+        text = "".join(lines)
+        return self.written(f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace))
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""

@@ -169,17 +169,19 @@ class Engine:
         if result.error:
             self._to_send_again.append(self._uploaded[-1])
 
-    def clear_journal(self, *, ok: bool) -> None:
+    def clear_journal(self, *, ok: bool, told: bool = True) -> None:
         """Removes from the journal what this run is done with, once its end is reported, and closes it.
 
         Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
         finished uploads stay for this run's next attempt, which would add them a second time. What was told to be in
         doubt, or to have failed behind its upload, does not: whoever runs again after that wants it to be sent.
+        All of it stays where the end could not be `told` to later steps, which is like a kill for them.
         """
-        for name in tuple(self._forgotten):  # a run that was left behind may still add to it
-            self._journal.remember(name, None)
-        for job in (*self._to_send_again, *(self._uploaded if ok else ())):
-            self._journal.drop(job)
+        if told:
+            for name in tuple(self._forgotten):  # a run that was left behind may still add to it
+                self._journal.remember(name, None)
+            for job in (*self._to_send_again, *(self._uploaded if ok else ())):
+                self._journal.drop(job)
         self._journal.close()
 
     def _retrier(self, name: str = "") -> Retrier:
