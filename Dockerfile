@@ -44,7 +44,8 @@ LABEL org.opencontainers.image.title="google-release-uploader" \
 # The system changes with the base alone, the program with each release.
 COPY --from=build /layers/system /
 COPY --from=build /layers/program /
-ENV PATH=/app/bin:/app/venv/bin:/usr/local/bin:/usr/bin:/bin
+# `container`, as systemd and podman have it: what is kept in this file system is gone with it.
+ENV PATH=/app/bin:/app/venv/bin:/usr/local/bin:/usr/bin:/bin container=oci
 
 # Isolated (-I): neither the working directory, which is the user's checkout, nor PYTHONPATH, which a workflow may have
 # set for its own code, can put a module before the program's own.

@@ -33,12 +33,14 @@ class UploaderError(Exception):
 
     What happened, the likely cause and what to do are separate sentences, which each reporter lays out in its own way.
     `code` names the error for programs: in kebab-case, the same for ever, that of its kind unless it has its own.
+    `session_kept`: an upload that it ended stays in the journal, and a run with the same state folder continues it.
     """
 
     exit_code: int = 1
     title = "Upload failed"  # a word or two for the kind of failure
     code: str = "internal-error"
     unanswered = False  # only an `Interrupted` is ever that
+    session_kept = False
     details: tuple[str, ...] = ()  # what happened in particular, where one sentence can't hold it: each a line
 
     def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
@@ -153,6 +155,8 @@ class Problems:
 class CredentialsError(UploaderError, exit_code=3, title="Access denied", code="access-denied"):
     """There are no credentials, they were not accepted, or they do not permit the action."""
 
+    session_kept = True
+
 
 class ServiceError(UploaderError, exit_code=4, title="Service error", code="service-error"):
     """The service refused, broke the protocol, or can't be trusted with the request."""
@@ -206,21 +210,24 @@ class ReleaseTrouble(UploaderError, exit_code=6, title="Release in trouble", cod
 class TemporaryError(UploaderError, exit_code=75, title="Temporary failure", code="temporary-failure"):
     """The retries are spent; what was stored so far is kept, and running again goes on from there."""
 
+    session_kept = True
+
 
 class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
     """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other.
 
-    `unanswered` is true where a request was sent whole and its answer was not waited for.
+    `unanswered` is true where a request was sent whole and its answer was not waited for; `in_doubt` where an upload
+    may be complete, a repeat would add a second one, and a later run can't count on finding out.
     """
+
+    session_kept = True
+    in_doubt = False
 
     def __init__(self, signal_number: int) -> None:
         name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
         super().__init__(f"Stopped by {name}.", hint="Run again.")
         self.signal_number = signal_number
         self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")
-
-
-SESSION_KEPT = (TemporaryError, Interrupted, CredentialsError)  # after these the next run continues the session
 
 
 def missing_module(error: ImportError) -> UploaderError:

@@ -154,7 +154,7 @@ class Run:
         store = SealedStore(
             folder, key or b"", whose, self._clock, self._reporter, *owners, workspace=Workspace(workspace)
         )
-        return Journal(store, inputs.platform.run)
+        return Journal(store, inputs.platform.run, lasting=inputs.lasting_state)
 
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.

@@ -104,10 +104,21 @@ def test_an_upload_that_an_earlier_run_finished_is_found(begin: Begin) -> None:
     job = begin(lost, {"on": "goog.query", "do": "status", "retry_after": 0})
     again = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload", "GITHUB_RUN_ATTEMPT": "1"}
     package(job.workspace, 100_000)
-    job.fail(75, {**GIVEN, "max-retries": "1"}, **again)
-    second = job.succeed(GIVEN, **again)
+    kept = {**GIVEN, "state-dir": "state"}
+    job.fail(75, {**kept, "max-retries": "1"}, **again)
+    second = job.succeed(kept, **again)
     assert second.outputs["resumed"] == "true"
     assert [second.outputs["id"]] == names(job)
+
+
+def test_where_the_state_goes_with_the_machine_the_list_settles_the_doubt(begin: Begin) -> None:
+    """The next run could not ask, so this one looks at once, and leaves nothing behind."""
+    lost = {"on": "goog.finalize", "do": "status-after-effect", "retry_after": 0}
+    job = begin(lost, {"on": "goog.query", "do": "status", "retry_after": 0})
+    package(job.workspace, 100_000)
+    ended = job.succeed({**GIVEN, "max-retries": "1"})
+    assert [ended.outputs["id"]] == names(job)
+    assert not list(job.state_folder.iterdir())
 
 
 STATUS = "X-Goog-Upload-Status"

@@ -83,7 +83,8 @@ def carry_out(step: Mapping[str, Any], folder: Path, **values: str) -> str:
         (folder / name).chmod(0o755)
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={"PATH": f"{folder}:{os.environ['PATH']}", "RUNNER_TEMP": str(folder), "USER": "runner", **values},
+        env={"PATH": f"{folder}:{os.environ['PATH']}", "USER": "runner", **values},
+        cwd=folder,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True,
     ).stdout  # fmt: skip
 
@@ -108,5 +109,6 @@ def test_the_other_commands_run(tmp_path: Path) -> None:
     assert carry_out(COMMANDS["echo"], tmp_path, URL="https://play.google.com/x") == "https://play.google.com/x\n"
     said = carry_out(COMMANDS["gh"], tmp_path, APK="dist/app.apk", GITHUB_REF_NAME="v1.4.2")
     assert said == "gh release upload v1.4.2 dist/app.apk\n"
-    assert carry_out(COMMANDS["mkdir"], tmp_path) == f"sudo chown -R runner {tmp_path}/uploader\n"
+    assert carry_out(COMMANDS["mkdir"], tmp_path) == "sudo chown -R runner .uploader-state\n"
+    assert (tmp_path / ".uploader-state").is_dir()
     assert set(COMMANDS) == {"jq", "echo", "gh", "mkdir"}

@@ -13,6 +13,7 @@ from tests.support.transfer_harness import (
     GRANULE,
     STEPS,
     Bench,
+    MemoryJournal,
     RecordingReporter,
     data_of,
     emulated,
@@ -194,6 +195,27 @@ def test_success_without_a_resource_is_none(dialect: Dialect, body: bytes) -> No
     with scripted(started(dialect), *[finished(dialect, body)] * 3) as server:
         result = Bench(server.url, max_retries=1).send(job(DATA, dialect, at_most_once=True))
     assert isinstance(result.failure, OutcomeUnknown)
+
+
+@BOTH
+@pytest.mark.parametrize("body", [b"", b"<html>done</html>", b"{}"])
+def test_one_nonsensical_answer_to_the_query_is_asked_about_again(dialect: Dialect, body: bytes) -> None:
+    """A proxy's page, an empty object or nothing may come between; the next answer settles it."""
+    with scripted(started(dialect), finished(dialect, body), finished(dialect, body), finished(dialect)) as server:
+        result = Bench(server.url).send(job(DATA, dialect, id_promised=True, at_most_once=True))
+    assert (result.error, result.id, len(server.requests)) == ("", "1", 4)
+
+
+@BOTH
+@pytest.mark.parametrize("body", [b"", b"<html>done</html>", b"{}"])
+def test_nonsense_about_what_was_sent_whole_leaves_it_in_doubt(dialect: Dialect, body: bytes) -> None:
+    """Nobody knows whether a mail is out: the error never says that the run may simply be repeated."""
+    with scripted(started(dialect), *[finished(dialect, body)] * 99) as server:
+        bench = Bench(server.url, max_retries=2, journal=MemoryJournal())
+        result = bench.send(job(DATA, dialect, id_promised=True, at_most_once=True))
+    assert isinstance(result.failure, OutcomeUnknown)
+    assert "Check whether the service has it before you run again" in result.error
+    assert "continues" not in result.error
 
 
 @BOTH

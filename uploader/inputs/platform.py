@@ -64,6 +64,8 @@ _IN_CONTAINERS = re.compile(rf"/github/file_commands/set_output_{_UUID}|/var/run
 _ON_MACHINES = re.compile(
     rf"/.+/_temp/_runner_file_commands/set_output_{_UUID}|/.+/[0-9a-f]{{16}}/act/workflow/outputcmd\.txt"
 )
+# What container engines and our image set (systemd's container interface), and what every pod has.
+_CONTAINER_MARKS = ("container", "KUBERNETES_SERVICE_HOST")
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,11 @@ class JobRun:
 class Platform:
     """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
 
-    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state; `color` is
-    false where somebody asked for a log without colours. `takes_masks` tells whether the runner keeps `::add-mask::`
-    lines out of the log: anywhere else such a line shows the secret. `doubt` says that the variables of several
-    systems are set; it is empty where they are not. `google_auth` holds what is set of `GOOGLE_AUTH`. `server_url` is
-    empty unless a runner has surely set it.
+    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state, and `keeps_home`
+    says that it is there for the next run as well. `color` is false where somebody asked for a log without colours.
+    `takes_masks` tells whether the runner keeps `::add-mask::` lines out of the log: anywhere else such a line shows
+    the secret. `doubt` says that the variables of several systems are set; it is empty where they are not.
+    `google_auth` holds what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it.
     """
 
     kind: Kind = "console"
@@ -96,6 +98,7 @@ class Platform:
     workspace: Path = Path()
     temp: Path | None = None
     state_home: Path | None = None
+    keeps_home: bool = False
     output_file: Path | None = None
     summary_file: Path | None = None
     dotenv_file: Path | None = None
@@ -144,6 +147,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         workspace=workspace,
         temp=_path(of_github("RUNNER_TEMP")),
         state_home=next((state for state in states if state.is_absolute()), None),
+        keeps_home=kind == "console" and not others and _on_own_machine(get),
         output_file=output_file,
         summary_file=summary_file,
         dotenv_file=workspace / report if report else None,
@@ -241,13 +245,23 @@ def _run(kind: Kind, get: Callable[[str], str], *, known: bool) -> JobRun:
         return JobRun(f"GitHub run {get('GITHUB_RUN_ID')}, job {get('GITHUB_JOB')}", _number(get("GITHUB_RUN_ATTEMPT")))
     if kind == "gitlab" and get("CI_PIPELINE_ID"):
         return JobRun(f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}", _number(get("CI_JOB_ID")))
-    if known or (kind == "console" and get("CI") not in ("", "false")):
+    if known or (kind == "console" and _set_by_ci(get)):
         return JobRun("")
     try:
         boot = _BOOT_ID.read_text().strip()
     except OSError:  # not Linux
         boot = os.uname().nodename
     return JobRun(f"a shell on this machine ({boot})", rerun_within=_SHELL_RERUN)
+
+
+def _set_by_ci(get: Callable[[str], str]) -> bool:
+    """Whether `CI` is set, as almost every CI system does."""
+    return get("CI") not in ("", "false")
+
+
+def _on_own_machine(get: Callable[[str], str]) -> bool:
+    """Whether a shell seems to be on a person's machine, and neither in a CI job nor in a container."""
+    return not _set_by_ci(get) and not any(get(mark) for mark in _CONTAINER_MARKS)
 
 
 def _number(text: str) -> int:

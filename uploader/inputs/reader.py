@@ -316,7 +316,8 @@ def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> None:
         with suppress(InvalidValue):  # a job that is not parallel has no index
             values["shard"] = parsers.shard(platform.node)
     home = platform.temp or platform.state_home
-    values["lasting_state"] = "state_dir" in values
+    # A CI job's folder for temporary files goes with the machine; a person's own folders are there tomorrow.
+    values["lasting_state"] = "state_dir" in values or (platform.keeps_home and not platform.temp)
     if "state_dir" in values:
         values["state_dir"] = platform.workspace / values["state_dir"]
     elif home:

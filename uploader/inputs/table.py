@@ -470,14 +470,17 @@ class Inputs(MailInputs, RolloutInputs, ReleaseInputs, TransferInputs, LoginInpu
 
     `shard` and `state_dir` already hold their computed defaults; other computed defaults (`status`, `release_name`,
     `package_name`, the credentials' source) are empty here and filled in where they are used. `lasting_state` says that
-    somebody chose the state folder, and so keeps it from release to release. `credential_files` hold secrets beside
-    those that inputs name; `names` say how inputs are called where the run was started, if differently; `warnings` are
-    sentences about what was given and does not count, `texts` whatever was given: a key may stand where none belongs.
+    the next run finds the state folder again: somebody chose it, or it is a person's own, outside of CI jobs.
+    `credential_files` hold secrets beside those that inputs name; `names` say how inputs are called where the run was
+    started, if differently; `warnings` are sentences about what was given and does not count, `texts` whatever was
+    given: a key may stand where none belongs.
     """
 
     job_summary: bool = _given(ALL, parsers.boolean, "true", "Write the job summary.")
     state_dir: Path | None = _optional(TRANSFER, parsers.folder, None,
-        "The folder in which unfinished uploads are recorded, encrypted, for the next run.",
+        "The folder in which unfinished uploads are recorded, encrypted, for the next run. The default of a CI job is "
+        "thrown away with its machine: choose a folder that is kept, such as one in a cache, where the next job is to "
+        "continue them.",
         otherwise="`$RUNNER_TEMP/uploader`, else the user's state folder")
     state_key: str = _optional(TRANSFER, parsers.state_key, "",
         "A secret of at least 16 characters that encrypts the contents of `state-dir`. Needed where the credential "

@@ -30,8 +30,10 @@ class Endpoint:
     `root` is scheme and host, replaced as a whole by `api-endpoint`; `path` and `upload_path` have every parameter
     filled in and escaped. `max_size` is in bytes. `idempotent`: sending the same request twice leaves one effect (a
     replace), not two (an add, a mail). `empty_response`: success has no body. `at_most_once`: a second effect is worse
-    than none (a mail), so even a lost session is not begun again once everything may have arrived. `lookup` is the path
-    (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat (412).
+    than none (a mail), so even a lost session is not begun again once everything may have arrived. `looked_up`: the
+    service lists what it has, and the flow finds out there whether a file arrived. `lookup` is
+    the path (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat
+    (412).
     `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
     `id_promised`, a response without one is no success. `partial`: the request chooses the fields of the response,
     which may have none of them. `response_digest` is the digest that responses state.
@@ -53,12 +55,18 @@ class Endpoint:
     idempotent: bool = False
     empty_response: bool = False
     at_most_once: bool = False
+    looked_up: bool = False
     lookup: str = ""
     session_lifetime: timedelta = timedelta(days=7)
     id_fields: tuple[str, ...] = ("id", "name", "versionCode")
     id_promised: bool = False
     partial: bool = False
     response_digest: str = ""
+
+    @property
+    def adds(self) -> bool:
+        """Whether a second upload makes a second thing, and nobody but a person can find out about the first."""
+        return not self.idempotent and not self.looked_up
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that a response holds, as text; empty when it has none of `id_fields`."""

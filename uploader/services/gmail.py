@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
 
-from uploader.errors import SESSION_KEPT, ApiError, InputError, Problem, Problems, UploaderError
+from uploader.errors import ApiError, InputError, Problem, Problems, UploaderError
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import MailInputs
@@ -162,7 +162,7 @@ def _send(mail: Mail, identity: MessageIdentity, upload: Upload, in_session: boo
     try:
         result: FileResult = yield upload
     except UploaderError as error:
-        if not (isinstance(error, SESSION_KEPT) if in_session else error.unanswered):
+        if not (error.session_kept if in_session else error.unanswered):
             context.remember(key, None)  # a mail that is sent after this is another one
         raise
     context.remember(key, None)

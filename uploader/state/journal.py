@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from uploader.inputs import JobRun
 from uploader.services.base import Upload
 from uploader.state.sealed_store import SealedStore
+
+MAX_RESOURCE = 48 * 1024  # characters of JSON; sealed, it has to stay below what the store reads
 
 
 @dataclass(frozen=True)
@@ -53,20 +56,36 @@ class SessionRecord:
     own_run: bool = True
 
 
+@dataclass(frozen=True)
+class FinishedUpload:
+    """An upload in one request that an earlier run finished: the sha256 of the file, and the resource it became.
+
+    `own_run` is that of a session's record.
+    """
+
+    sha256: str
+    resource: Mapping[str, Any]
+    origin: SessionOrigin
+    own_run: bool
+
+
 class Journal:
     """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
-    `run` is the run that this process belongs to. An error of the disk never ends a run: the store warns of it, once.
+    `run` is the run that this process belongs to. `lasting` says that the next run surely finds what is kept, as a
+    folder for temporary files may be thrown away with its machine. An error of the disk never ends a run: the store
+    warns of it, once.
     """
 
-    def __init__(self, store: SealedStore, run: JobRun) -> None:
+    def __init__(self, store: SealedStore, run: JobRun, *, lasting: bool = True) -> None:
         self._store, self._run = store, run
+        self.lasting = lasting
 
     def find(self, job: Upload) -> SessionRecord | None:
         """The session that an earlier run began for the same file and method, if it can still live."""
         store, name = self._store, job.artifact.name
         found = store.read(store.name(_job_key(job)))
-        if found is None:
+        if found is None or "resource" in found:  # which is a finished upload without a session
             return None
         same_file = found.get("file") == _file_key(job)
         if not same_file and (found["file"][0] != job.artifact.size or job.artifact.data is not None):
@@ -77,8 +96,7 @@ class Journal:
         # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
         if age > job.endpoint.session_lifetime.total_seconds():
             store.reporter.info(f"{name}: the session of an earlier run should have expired by now.")
-        run = self._run
-        own = origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
+        own = self._of_this_run(origin)
         # An earlier version did not write down whether the last block was due.
         found.setdefault("last_block_due", not found["prefix"] or found["length"] >= (job.artifact.size or 0))
         del found["file"], found["path"]
@@ -86,14 +104,34 @@ class Journal:
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
-        origin = record.origin or SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
-        kept = {**vars(record), "origin": astuple(origin)}
+        kept = {**vars(record), "origin": astuple(record.origin or self._this_run())}
         del kept["same_file"], kept["own_run"]
         place = {"file": _file_key(job), "path": job.endpoint.upload_path}
         return self._store.write(self._store.name(_job_key(job)), {**kept, **place})
 
+    def find_finished(self, job: Upload) -> FinishedUpload | None:
+        """The upload of a file of this name that an earlier run finished in one request."""
+        found = self._store.read(self._store.name(_job_key(job)))
+        if found is None or "resource" not in found:
+            return None
+        origin = SessionOrigin(*found["origin"])
+        return FinishedUpload(found["sha256"], found["resource"], origin, self._of_this_run(origin))
+
+    def save_finished(self, job: Upload, sha256: str, resource: Mapping[str, Any]) -> None:
+        """Keeps what became of a file that was sent in one request, which no session could tell the next run.
+
+        A resource that is too large for the store is not kept.
+        """
+        kept = {"sha256": sha256, "resource": resource, "origin": astuple(self._this_run())}
+        if len(json.dumps(kept)) <= MAX_RESOURCE:
+            self._store.write(self._store.name(_job_key(job)), {**kept, "path": job.endpoint.upload_path})
+
+    def keeps(self, job: Upload) -> bool:
+        """Whether the next run surely finds out that this upload was begun or finished."""
+        return self.lasting and self._store.read(self._store.name(_job_key(job))) is not None
+
     def drop(self, job: Upload) -> None:
-        """Forgets a session that is lost, or whose end the run has told."""
+        """Forgets an upload that is lost, or whose end the run has told."""
         self._store.remove(self._store.name(_job_key(job)))
 
     def drop_below(self, upload_path: str) -> None:
@@ -114,6 +152,14 @@ class Journal:
             self._store.remove(key)
         else:
             self._store.write(key, {"value": value})
+
+    def _this_run(self) -> SessionOrigin:
+        return SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
+
+    def _of_this_run(self, origin: SessionOrigin) -> bool:
+        """Whether this run began it, or an earlier attempt of it."""
+        run, age = self._run, self._store.clock.wall() - origin.time
+        return origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
 
     def close(self) -> None:
         """Ends the work on the folder; what is unfinished stays for the next run."""

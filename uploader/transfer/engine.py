@@ -35,11 +35,12 @@ from uploader.state.journal import Journal
 from uploader.text import plural
 from uploader.transfer.api_client import ApiClient, as_reason, call
 from uploader.transfer.download import download
-from uploader.transfer.resumable import Resumable
+from uploader.transfer.resumable import Resumable, in_doubt
 from uploader.transfer.sources import LARGE, FileSource, Source, StreamSource, sha256, while_sending
 from uploader.transfer.upload import FileUpload
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
+_MAX_NAMED = 20  # files in one sentence
 MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4  # files with `concurrency: auto`; those of more than 8 MiB are large
 
 
@@ -222,9 +223,6 @@ class Engine:
             futures = [pool.submit(send, number) for number in range(len(jobs))]
             wait(futures, return_when=FIRST_EXCEPTION)
             pool.shutdown(cancel_futures=True)
-        for future in futures:
-            if not future.cancelled():
-                future.result()
         if late:
             seconds = f"{self._client.policy.retry_deadline:g} s"
             what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(late), 'file')}."
@@ -232,7 +230,32 @@ class Engine:
             error = TemporaryError(what, cause=CAUSE, hint=HINT)
             for place in late:
                 self.record.results[place] = replace(self.record.results[place], failure=error)
-        return tuple(self.record.results[first : first + len(jobs)])
+        results = tuple(self.record.results[first : first + len(jobs)])
+        self._name_doubles(jobs, results)
+        stopped = [result.failure for result in results if isinstance(result.failure, Interrupted)]
+        if stopped:  # what may have arrived is worth more words than the signal
+            raise max(stopped, key=lambda error: error.in_doubt)
+        for future in futures:
+            if not future.cancelled():
+                future.result()
+        return results
+
+    def _name_doubles(self, jobs: Sequence[Upload], results: Sequence[FileResult]) -> None:
+        """Says in every failure which other files were added, and would be again by a run that can't know of it."""
+        failures = dict.fromkeys(one.failure for one in results if isinstance(one.failure, UploaderError))
+        if not failures:
+            return
+        added = [
+            job.artifact.name
+            for job, result in zip(jobs, results, strict=True)
+            if not result.error and job.endpoint.adds and not self._journal.keeps(job)
+        ]
+        if not added:
+            return
+        named = ", ".join(added[:_MAX_NAMED]) + (f" and {len(added) - _MAX_NAMED} more" if added[_MAX_NAMED:] else "")
+        remedy = f"A run that does not find this run's state would add these again: {named}. Leave them out of `files`"
+        for failure in failures:
+            failure.hint = f"{failure.hint} {remedy}, or keep `state-dir`.".strip()
 
     @contextmanager
     def _place(self, job: Upload) -> Iterator[None]:
@@ -249,9 +272,9 @@ class Engine:
             if retrier:
                 result = replace(result, retries=result.retries + retrier.retries)
             refused = result.failure
-            if not result.error:
+            if not result.error or isinstance(refused, OutcomeUnknown):  # the flow may settle the doubt
                 self._uploaded.append(job)
-            elif isinstance(refused, OutcomeUnknown):
+            if isinstance(refused, OutcomeUnknown) and not refused.session_kept:
                 self._to_send_again.append(job)
             if job.retry_on is None or not isinstance(refused, ApiError) or not job.retry_on(refused):
                 return result
@@ -263,6 +286,8 @@ class Engine:
 
     def _upload_once(self, job: Upload) -> FileResult:
         """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
+        if earlier := self._finished_before(job):
+            return earlier
         name, size = job.artifact.name, job.artifact.size
         progress = self._reporter.progress(name, size)
         digest, timeout = job.endpoint.response_digest, self._settings.stall_timeout
@@ -277,10 +302,11 @@ class Engine:
             progress.done(False)
             return FileResult(name, size or 0, error=str(error), failure=error)
         upload = FileUpload(job, self._client, self._reporter, progress, source)
+        protocol = self._protocol(upload)
         failure: UploaderError | None = None
         with source:
             try:
-                upload.verify(self._sent(upload))
+                upload.verify(self._sent(upload, protocol))
                 upload.add_event("done", "stored and checked")
             except UploaderError as error:
                 failure = error
@@ -289,12 +315,47 @@ class Engine:
                     self._journal.drop(job)  # a finished session would only tell the next run of the same damage
                 upload.add_event("failed", failure.what)
         progress.done(failure is None)
-        return upload.result(failure)
+        result = upload.result(failure)
+        if failure is None and protocol != "resumable" and job.endpoint.adds:
+            self._journal.save_finished(job, result.sha256, result.resource)
+        return result
 
-    def _sent(self, upload: FileUpload) -> Response:
-        """The resource that the upload ended with."""
+    def _finished_before(self, job: Upload) -> FileResult | None:
+        """The result of a file that an earlier run added in one request: no session could tell that it is there."""
+        artifact, earlier = job.artifact, self._journal.find_finished(job)
+        if earlier is None or artifact.size is None:
+            return None
+        try:
+            same = sha256(artifact) == earlier.sha256
+        except IntegrityError as changed:
+            return FileResult(artifact.name, artifact.size, error=str(changed), failure=changed)
+        if not same:
+            self._reporter.info(f"{artifact.name}: the file's content is not what an earlier run sent.")
+            self._journal.drop(job)
+            return None
+        if not earlier.own_run:
+            how = f"an upload of it that {earlier.origin} began is complete, but another run began it"
+            doubt = in_doubt(artifact.name, how)
+            return FileResult(artifact.name, artifact.size, error=str(doubt), failure=doubt)
+        self._reporter.info(f"{artifact.name}: an earlier attempt of this run has sent the file; nothing is sent.")
+        return FileResult(
+            artifact.name,
+            artifact.size,
+            earlier.sha256,
+            job.endpoint.identify(earlier.resource),
+            earlier.resource,
+            resumed_from=artifact.size,
+            certificate_sha256=artifact.certificate_sha256,
+            version=artifact.version,
+        )
+
+    def _protocol(self, upload: FileUpload) -> str:
         size, has_metadata = upload.media.size, upload.media.metadata is not None
-        protocol = protocol_for(upload.job.endpoint, size, self._settings.upload_protocol, has_metadata=has_metadata)
+        return protocol_for(upload.job.endpoint, size, self._settings.upload_protocol, has_metadata=has_metadata)
+
+    def _sent(self, upload: FileUpload, protocol: str) -> Response:
+        """The resource that the upload ended with."""
+        size = upload.media.size
         if size is None or protocol == "resumable":
             return Resumable(upload, self._journal, self._settings.chunk_size).run()
         return upload.send_whole(size, multipart=protocol == "multipart")

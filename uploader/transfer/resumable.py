@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urljoin
 
-from uploader.errors import SESSION_KEPT, ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.errors import ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.hosts import trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
@@ -39,6 +39,18 @@ from uploader.transfer.sources import BLOCK, FileSource
 from uploader.transfer.upload import FileUpload
 
 _KEPT = "What the server has stored is kept, and the next run continues from there."
+_KEPT_HERE = (
+    "A run on another machine starts over: set `state-dir` to a folder that is kept, and the next run continues the "
+    "upload."
+)
+_LOOK = (
+    "It was not sent again, because the service could then have it twice. Check whether the service has it before you "
+    "run again: the next run sends it."
+)
+_LOOK_ELSEWHERE = (
+    "It was not sent again, because the service could then have it twice. Check whether the service has it before you "
+    "run again: a run on another machine sends it, unless `state-dir` names a folder that is kept."
+)
 
 
 class Resumable:
@@ -51,6 +63,7 @@ class Resumable:
         self._inherited: SessionRecord | None = None  # while the session is an earlier run's
         self._record: SessionRecord | None = None  # what the journal is to hold
         self._kept = False  # whether it holds it
+        self._finishing = False  # whether the last request to be sent ends the upload
         # A stream can't be read again, so no other run continues it.
         self._file = upload.source if isinstance(upload.source, FileSource) else None
         self._dialect = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
@@ -67,25 +80,21 @@ class Resumable:
         try:
             while not self._session.over:
                 self._step()
-        except SESSION_KEPT as error:
-            self._keep()
-            unconfirmed_for_good = self._session.state is State.UNCONFIRMED and not self._kept
-            if unconfirmed_for_good and self._session.at_most_once and not isinstance(error, Interrupted):
-                raise self._doubt(error.what) from None
-            if self._kept and self._session.uri and _KEPT not in error.hint:  # a failed login is the same error for all
-                error.hint = f"{error.hint} {_KEPT}".strip()
-            raise
         except OutcomeUnknown:  # what is kept shows the same to the next run, should this one die before it has told
             raise
-        except UploaderError:
-            self._abandon()
-            raise
+        except UploaderError as error:
+            if not error.session_kept:
+                self._abandon()
+                raise
+            self._keep()
+            raise self._broken_off(error) from None
         return self._outcome()
 
     # --- one move and its response ------------------------------------------------------------------------------------
 
     def _step(self) -> None:
         move, sent = self._session.next_move(), 0
+        self._finishing = False
         if isinstance(move, Send) and self._session.size is None:
             # A stream is read ahead, so that its last request is known to be the last.
             span, ended = self._upload.source.available(move.span)
@@ -96,6 +105,7 @@ class Resumable:
         before, media = self._session, self._upload.media
         request = self._dialect.request(move, before, media)
         if isinstance(move, Send):
+            self._finishing = move.final
             response = self._upload.send(request, move.span, final=move.final, before_last=self._last_block_is_due)
             sent = self._upload.reached
         else:
@@ -132,7 +142,11 @@ class Resumable:
         return event
 
     def _wait(self, event: OffsetUnknown) -> None:
-        """Waits before the next question. Raises what the service refused where that, and no trouble, was the last."""
+        """Waits before the next question, as long as retries are left.
+
+        Then it raises what the service refused, where a refusal and no trouble was the last; and where it called the
+        upload finished but showed nothing for it, the doubt of an upload that must not happen twice.
+        """
         response = event.response
         said = self._without_uri(response) if isinstance(response, Response) else response
         try:
@@ -142,7 +156,8 @@ class Resumable:
                 raise refusal(said, self._upload.name) from None
             untold = isinstance(said, Response) and said.status < 300 and self._session.state is State.UNCONFIRMED
             if untold and self._session.at_most_once:
-                raise self._doubt("The service took everything, and never said that the upload is finished.") from None
+                cause = "The service took everything, and never said what became of it."
+                raise self._doubt(cause, kept=False) from None
             raise
 
     def _stored(self, before: Session, move: Move) -> None:
@@ -225,7 +240,7 @@ class Resumable:
             self._session = replace(self._session, state=State.OFFSET_UNKNOWN)  # it is not finished
         elif not self._job.endpoint.idempotent:
             how = f"an upload of it that {record.origin} began is complete, but {why}"
-            raise _in_doubt(self._upload.name, how)
+            raise in_doubt(self._upload.name, how)
         return SessionLost(why)
 
     def _last_block_is_due(self) -> None:
@@ -260,7 +275,7 @@ class Resumable:
         refused = refusal(self._without_uri(session.response), upload.name) if session.response is not None else None
         if session.state is State.IN_DOUBT:
             forgotten = "The service forgot the upload session before it reported how the upload ended."
-            raise self._doubt(refused.what if refused else forgotten)
+            raise self._doubt(refused.what if refused else forgotten, kept=False)
         self._abandon()
         if session.state is State.REFUSED and refused is not None:
             if session.doubted and isinstance(refused, ApiError):
@@ -275,17 +290,40 @@ class Resumable:
             )
         raise upload.violation(session.why)
 
-    def _doubt(self, cause: str) -> OutcomeUnknown:
-        """The error where the upload may be complete, nobody can ask any more, and a repeat would add a second one."""
+    def _broken_off(self, error: UploaderError) -> UploaderError:
+        """The error with what a later run can do: continue, start over, or nothing before a person has looked."""
+        lasting = self._kept and self._journal.lasting
+        added_twice = self._session.at_most_once and self._job.endpoint.adds
+        if added_twice and not lasting and self._may_be_complete(error):
+            if not isinstance(error, Interrupted):
+                return self._doubt(error.what, kept=self._kept)
+            self._upload.warn_of_doubt(error)
+        elif self._kept and self._session.uri:
+            hint = _KEPT if lasting else _KEPT_HERE
+            if hint not in error.hint:  # a failed login is the same error for all files
+                error.hint = f"{error.hint} {hint}".strip()
+        return error
+
+    def _may_be_complete(self, error: UploaderError) -> bool:
+        """Whether the server may have finished the upload, of which this run has not heard."""
+        return self._session.state is State.UNCONFIRMED or (self._finishing and error.unanswered)
+
+    def _doubt(self, cause: str, *, kept: bool) -> OutcomeUnknown:
+        """The error where the upload may be complete, and a repeat would add a second one.
+
+        `kept`: a run on this machine can still ask the session, but no other.
+        """
         name, why = self._upload.name, self._session.why
         if self._inherited and self._upload.attempts == 0:
-            return _in_doubt(name, f"{self._inherited.origin} may have sent all of it, and now {why}")
-        return OutcomeUnknown(
-            f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
-            cause=cause,
-            hint="It was not sent again, because the service could then have it twice. "
-            "Check whether the service has it before you run again: the next run sends it.",
-        )
+            error = in_doubt(name, f"{self._inherited.origin} may have sent all of it, and now {why}")
+        else:
+            error = OutcomeUnknown(
+                f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
+                cause=cause,
+                hint=_LOOK_ELSEWHERE if kept else _LOOK,
+            )
+        error.session_kept = kept
+        return error
 
     def _abandon(self) -> None:
         """Forgets the session, and ends it on the server as far as one try can, so that it is never finished.
@@ -309,7 +347,7 @@ class Resumable:
         return replace(response, body=body)
 
 
-def _in_doubt(name: str, how: str) -> OutcomeUnknown:
+def in_doubt(name: str, how: str) -> OutcomeUnknown:
     """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a sentence."""
     return OutcomeUnknown(
         f"It is not known whether {name} still has to be sent: {how}.",

@@ -119,11 +119,8 @@ class FileUpload:
             try:
                 return self._as_resource(self.send(request, Span(0, size), final=True))
             except Interrupted as stopped:
-                if stopped.unanswered and not endpoint.idempotent:
-                    self.warning(
-                        "The file was sent, but the run ended before the answer came. "
-                        "Check whether the service has it before you run again."
-                    )
+                if stopped.unanswered and endpoint.adds:
+                    self.warn_of_doubt(stopped)
                 raise
 
         def in_doubt(response: Response | TransportError) -> OutcomeUnknown | None:
@@ -163,6 +160,13 @@ class FileUpload:
     def warning(self, text: str) -> None:
         """Logs a line about this file that deserves attention."""
         self.reporter.warning(f"{self.name}: {text}")
+
+    def warn_of_doubt(self, stopped: Interrupted) -> None:
+        """Says, also in the error that ends the run, that the file may have arrived."""
+        look = "Check whether the service has it before you run again"
+        self.warning(f"The file was sent, but the run ended before the answer came. {look}.")
+        stopped.in_doubt = True
+        stopped.hint = f"{self.name} may have arrived. {look}: a run that can't ask would send it a second time."
 
     def add_event(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
         """Writes an event into the file's timeline."""

@@ -129,7 +129,7 @@ def left_behind(job: ReleaseJob, changes: Sequence[TrackChange], context: Contex
 def remember_levels(job: ReleaseJob, context: Context) -> None:
     """Notes the minimum API levels of what was released, for the plan of the next release.
 
-    Only in a folder that somebody chose, and so keeps: in any other nothing stays of a release that is over.
+    Only in a folder that the next run finds again: in any other nothing stays of a release that is over.
     """
     manifests = [one.manifest for one in job.artifacts if one.manifest]
     new = {str(one.version_code): one.min_sdk for one in manifests if one.min_sdk is not None}
