@@ -31,7 +31,7 @@ class Endpoint:
     filled in and escaped. `max_size` is in bytes. `idempotent`: sending the same request twice leaves one effect (a
     replace), not two (an add, a mail). `empty_response`: success has no body. `at_most_once`: a second effect is worse
     than none (a mail), so even a lost session is not begun again once everything may have arrived. `looked_up`: the
-    service lists what it has, and the flow finds out there whether a file arrived. `lookup` is
+    service lists what it has, and the flow or the upload's `search` finds out there whether a file arrived. `lookup` is
     the path (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat
     (412).
     `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
@@ -101,10 +101,22 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Search:
+    """How to see whether an upload whose response is lost arrived: a call that lists what is there.
+
+    `find` is given its response, and returns the resource of the upload, None where it is not there.
+    """
+
+    call: Call
+    find: Callable[[Json], Mapping[str, Json] | None]
+
+
+@dataclass(frozen=True)
 class Upload:
     """One file for one endpoint, which comes to its `FileResult`; a failure is thrown into the flow.
 
-    `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts over.
+    `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts over. With `search` it
+    starts over as well where nobody knows whether it arrived and it is not found, instead of ending in doubt.
     """
 
     endpoint: Endpoint
@@ -112,6 +124,7 @@ class Upload:
     media_type: str
     metadata: Mapping[str, Json] | None = None
     retry_on: Callable[[ApiError], str] | None = None
+    search: Search | None = None
 
 
 @dataclass(frozen=True)

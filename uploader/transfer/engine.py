@@ -26,6 +26,7 @@ from uploader.services.base import (
     Flow,
     Outcome,
     Parallel,
+    Search,
     Section,
     Sleep,
     Step,
@@ -266,23 +267,46 @@ class Engine:
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands in the result."""
-        retrier: Retrier | None = None
+        retrier = self._retrier(job.artifact.name)
+        lost: FileResult | None = None  # the last attempt of which nobody heard whether it arrived
         while True:
             result = self._upload_once(job)
-            if retrier:
-                result = replace(result, retries=result.retries + retrier.retries)
-            refused = result.failure
-            if not result.error or isinstance(refused, OutcomeUnknown):  # the flow may settle the doubt
+            result = replace(result, retries=result.retries + retrier.retries)
+            if lost:
+                result = _with_attempts_of(lost, result)
+            if isinstance(result.failure, OutcomeUnknown) and job.search:
+                result = lost = self._searched(job, job.search, result)
+            failure = result.failure
+            if not result.error or isinstance(failure, OutcomeUnknown):  # the flow may settle the doubt
                 self._uploaded.append(job)
-            if isinstance(refused, OutcomeUnknown) and not refused.session_kept:
+            if isinstance(failure, OutcomeUnknown) and not failure.session_kept:
                 self._to_send_again.append(job)
-            if job.retry_on is None or not isinstance(refused, ApiError) or not job.retry_on(refused):
+            cause = _passing_cause(job, failure)
+            if not isinstance(failure, UploaderError) or not cause:
                 return result
-            retrier = retrier or self._retrier(job.artifact.name)
             try:
-                retrier.wait(as_reason(refused), cause=job.retry_on(refused))
+                retrier.wait(as_reason(failure), cause=cause)
             except UploaderError as error:
                 return replace(result, error=str(error), failure=error)
+
+    def _searched(self, job: Upload, search: Search, lost: FileResult) -> FileResult:
+        """The result of an upload whose response was lost: what is there, else the failure as it was.
+
+        A search that fails is the failure. The session is forgotten: whatever is not there is sent anew.
+        """
+        name = job.artifact.name
+        self._journal.drop(job)
+        try:
+            found = search.find(call(search.call, self._client, self._reporter))
+            digest = sha256(job.artifact)
+        except UploaderError as error:
+            return replace(lost, error=str(error), failure=error)
+        if found is None:
+            self._reporter.info(f"{name}: {search.call.what} does not show it; it is sent again.")
+            return lost
+        self._reporter.info(f"{name}: {search.call.what} shows it: nothing is left to send.")
+        known = replace(lost, sha256=digest, id=job.endpoint.identify(found), resource=found, error="", failure=None)
+        return replace(known, bytes_uploaded=lost.bytes)
 
     def _upload_once(self, job: Upload) -> FileResult:
         """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
@@ -359,6 +383,25 @@ class Engine:
         if size is None or protocol == "resumable":
             return Resumable(upload, self._journal, self._settings.chunk_size).run()
         return upload.send_whole(size, multipart=protocol == "multipart")
+
+
+def _passing_cause(job: Upload, failure: BaseException | None) -> str:
+    """The cause of a failure after which the upload may start over; empty for every other."""
+    if isinstance(failure, OutcomeUnknown) and job.search:  # which did not find it
+        return CAUSE
+    if isinstance(failure, ApiError) and job.retry_on:
+        return job.retry_on(failure)
+    return ""
+
+
+def _with_attempts_of(lost: FileResult, result: FileResult) -> FileResult:
+    """The result of a file that was sent again, with what the attempt before had cost."""
+    return replace(
+        result,
+        attempts=lost.attempts + result.attempts,
+        bytes_resent=lost.bytes_resent + lost.bytes + result.bytes_resent,
+        seconds=lost.seconds + result.seconds,
+    )
 
 
 def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:

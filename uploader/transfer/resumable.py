@@ -232,7 +232,8 @@ class Resumable:
             return SessionLost("the session of the earlier run is no longer accepted")
         if stored and not record.same_file and stored > record.length:
             why = "the server holds bytes that can't be compared with this file"
-        elif isinstance(event, Completed) and not record.own_run:
+        elif isinstance(event, Completed) and (self._job.search or not record.own_run):
+            # What a list shows is not sent at all, so that it may have been removed since.
             why = "another run began it"
         else:
             return event
@@ -268,8 +269,9 @@ class Resumable:
             if self._inherited and upload.attempts == 0:
                 upload.resumed_from = upload.size
                 upload.info("The server already has the whole file; nothing is sent.")
-            # Where a repeat would add a second one, or fail, the record stays until the run's end.
-            if self._job.endpoint.idempotent and not self._job.endpoint.lookup:
+            # Where a repeat would add a second one, or fail, and no list shows the first, the record stays until the
+            # run's end.
+            if self._job.search or (self._job.endpoint.idempotent and not self._job.endpoint.lookup):
                 self._journal.drop(self._job)
             return self._without_uri(session.response)
         refused = refusal(self._without_uri(session.response), upload.name) if session.response is not None else None

@@ -141,8 +141,8 @@ class Edit:
         return self._call("PATCH", path, what, {"referencesVersion": other}, promised=("referencesVersion",))
 
     def upload_artifact(self, file: Artifact, kind: str) -> Upload:
-        """Adds a bundle or an APK."""
-        endpoint = self._endpoint(f"{kind}s")
+        """Adds a bundle or an APK; a version code is there once, and listed."""
+        endpoint = replace(self._endpoint(f"{kind}s"), looked_up=True)
         return Upload(endpoint, file, endpoint.media_types[-1], retry_on=conflict)  # of an APK its own one
 
     def upload_supplementary(self, file: Artifact, code: int, kind: SupplementaryKind) -> Upload:
@@ -153,7 +153,8 @@ class Edit:
 
     def upload_image(self, language: str, kind: str) -> Endpoint:
         """Where an image goes; it is added behind those that are there."""
-        return self._endpoint("images", language=language, imageType=kind)
+        endpoint = self._endpoint("images", language=language, imageType=kind)
+        return replace(endpoint, at_most_once=True, looked_up=True)
 
     @property
     def _root(self) -> str:

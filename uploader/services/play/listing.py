@@ -35,6 +35,7 @@ from uploader.services.base import (
     Flow,
     Outcome,
     Prepared,
+    Search,
     Section,
     Sleep,
     Steps,
@@ -231,10 +232,14 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
     reused: list[FileResult] = []
     added: list[str] = []
     again: list[str] = []  # removed and sent again: for people an image that changes its place
+    kept = Counter(map(_sha256, there)) - Counter(map(_sha256, unwanted))
+    staying = Counter(kept)
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is None:
             media_type = choose(image, endpoint.media_types) or "image/png"
-            missing.append(Upload(endpoint, image, media_type, retry_on=conflict))
+            search = Search(edit.api.images(*name), partial(_added, digest=digest, before=staying[digest]))
+            missing.append(Upload(endpoint, image, media_type, retry_on=conflict, search=search))
+            staying[digest] += 1
             (again if gone[digest] else added).append(image.name)
             gone[digest] -= gone[digest] > 0
         else:
@@ -244,10 +249,15 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
     replaced = len(there) if name[1] in SINGLE and added else gone.total()
     change = ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
     sent = Counter(digest for digest, spot in zip(digests, spots, strict=True) if spot is None)
-    kept = Counter(map(_sha256, there)) - Counter(map(_sha256, unwanted))
     expected = sent if name[1] in SINGLE and sent else kept + sent
     to_do = change if missing or unwanted else None
     return Place(*name, images, tuple(missing), tuple(reused), ids, expected, to_do)
+
+
+def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
+    """The image with this digest in the list of its place, if there are more of them than `before` it was sent."""
+    found = [image for image in entries(response, "images") if _sha256(image) == digest]
+    return found[-1] if len(found) > before else None
 
 
 def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> list[int | None]:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, UploaderError
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Barrier, Context, Flow, Outcome, Steps
@@ -285,6 +285,12 @@ def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | Non
                 raise
             # It may be there by now: an upload of ours whose response was lost, or another job's in a shared edit.
             entry = (yield from listed_artifacts(edit)).get(code)
+            if entry is None and isinstance(error, OutcomeUnknown):
+                raise TemporaryError(
+                    f"{artifact.name} is not in edit {edit.id}: the answer to its upload was lost.",
+                    cause=error.what,
+                    hint="Run again: a version code is there once, so that it can't be added twice.",
+                ) from None
             if entry is None:
                 raise
             there = _same(edit, artifact, entry)
