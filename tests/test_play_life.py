@@ -316,12 +316,13 @@ FIRST_DAY = {
     "play.edits.commit": "status-after-effect",
     LIST: "status",
 }
+NONSENSE = {"no-freshness": '{"freshnessInfo": {}}', "no-row": '{"rows": [7]}'}
 DAYS: list[tuple[dict[str, str], str, str]] = [
     ({"play.edits.insert": "reset", "play.edits.commit": "answer-lost"}, "stepped", "42 inProgress 0.05, 41 completed"),
     ({"play.tracks.get": "lose-edit", LIST: "answer-lost"}, "stepped", "42 inProgress 0.2, 41 completed"),
     ({f"{CRASHES}.get": "status", f"{CRASHES}.query": "reset"}, "stepped", "42 inProgress 0.5, 41 completed"),
-    ({f"{ANRS}.get": "html"}, "held", "42 inProgress 0.5, 41 completed"),
-    ({f"{ANRS}.query": "invalid-json"}, "held", "42 inProgress 0.5, 41 completed"),
+    ({f"{ANRS}.get": "no-freshness", f"{CRASHES}.get": "html"}, "held", "42 inProgress 0.5, 41 completed"),
+    ({f"{ANRS}.query": "no-row", f"{CRASHES}.query": "invalid-json"}, "held", "42 inProgress 0.5, 41 completed"),
     ({"play.tracks.update": "lose-edit", "play.edits.commit": "status"}, "completed", "42 completed"),
     ({"play.tracks.get": "status", "play.edits.delete": "answer-lost"}, "nothing", "42 completed"),
 ]  # fmt: skip
@@ -352,4 +353,7 @@ def test_the_whole_life_of_a_release(job: Job) -> None:
 def add_faults(job: Job, faults: dict[str, str]) -> None:
     """One of each kind at the next request of each operation."""
     for operation, kind in faults.items():
-        job.emulator.add_fault(operation, kind)
+        if kind in NONSENSE:
+            job.emulator.add_fault(operation, "replace-body", body=NONSENSE[kind])
+        else:
+            job.emulator.add_fault(operation, kind)

@@ -111,9 +111,10 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
     asked = isinstance(move, QueryOffset)
     if status != "active" and (status or size is None or not asked):
         # The documents' own example of success is a bare 200. Nothing has ended without the header, so it is asked; a
-        # query that is answered so is repeated after a wait.
+        # query that is answered so is repeated after a wait, unless what the service lists can settle it.
         why = f"the answer{' to a query' if asked else ''} has no {STATUS}"
-        return OffsetUnknown(why, response, server_ok=not asked)
+        is_bare = not response.body.strip()
+        return OffsetUnknown(why, response, server_ok=not asked, untold=asked and is_bare)
     if size is not None:
         return Stored(size)  # a count, hence the next offset; the documents' 42-then-43 is a slip
     if value is not None or asked:

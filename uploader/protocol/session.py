@@ -17,8 +17,8 @@ old offset could put bytes in the wrong place, or finish an upload twice; a quer
 leads from OFFSET_UNKNOWN or UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except
 through `Stored`. A start that failed has stored nothing: it is simply repeated.
 
-What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it, the upload may have
-been finished. Where a repeat replaces, it is started over; where it would add a second
+What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or does not say whether
+it goes on, the upload may have been finished. Where a repeat replaces, it is started over; where it would add a second
 one (`at_most_once`: a mail, a file in Drive) that is the end: IN_DOUBT. A server that turned the last request away, or
 holds less than everything, has ended the doubt.
 
@@ -90,13 +90,15 @@ class OffsetUnknown:
     """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset, or refused a request.
 
     A refusal is such a doubt only where the server says that the session goes on. `acted` is false when the server
-    surely did nothing with the request: it never had all of it, or turned it away.
+    surely did nothing with the request: it never had all of it, or turned it away. `untold`: it answered a query in a
+    way that the documents show, and left open whether the upload is finished.
     """
 
     why: str
     response: Response | TransportError | None = None
     server_ok: bool = False
     acted: bool = True
+    untold: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     _NEW: {Started: _KNOWN, OffsetUnknown: _NEW, TokenRejected: _NEW, **_ENDS},
     _KNOWN: _OPEN,
     _UNKNOWN: _OPEN,
-    # With `at_most_once` a lost session and a refusal lead to IN_DOUBT.
+    # With `at_most_once` a lost session, a refusal and a query that tells nothing lead to IN_DOUBT.
     _UNCONFIRMED: {**_OPEN, OffsetUnknown: _UNCONFIRMED, TokenRejected: _UNCONFIRMED},
 }
 """Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
@@ -330,6 +332,8 @@ class Session:
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
         if self.state is State.OFFSET_KNOWN or (self.state is not State.NEW and not self.chunking.patient):
             after = replace(after, chunking=self.chunking.after_interruption(self.offset))
+        if self.state is State.UNCONFIRMED and event.untold and self.at_most_once:
+            return replace(after, doubted=True, state=State.IN_DOUBT, why=event.why)
         if self.state is State.UNCONFIRMED:
             return after
         all_sent = self.state is State.OFFSET_KNOWN and after.sent == self.size and event.acted

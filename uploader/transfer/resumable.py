@@ -113,7 +113,7 @@ class Resumable:
         event = self._checked(self._dialect.event(move, response, media))
         self._session = self._session.after(event, sent)
         match event:
-            case OffsetUnknown():
+            case OffsetUnknown() if not self._session.over:
                 self._wait(event)
             case TokenRejected():
                 self._upload.client.renew(self._upload.retrier, self._without_uri(event.response), self._upload.name)
