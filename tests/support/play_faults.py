@@ -157,7 +157,9 @@ OTHERS = [
         error("the answer is lost", lambda: OutcomeUnknown("Lost."), effect=effect, fits=_lossy)
         for effect in (True, False)
     ),
-    error("the answer is no JSON", lambda: ProtocolError("No JSON."), effect=True),
+    Fault("the answer to the commit is {}", lambda play, step: play.do(step) and {}, lambda call: call == "commit"),
+    Fault("the commit is answered {} by another", lambda *_: {}, lambda call: call == "commit"),
+    error("the answer is in another form", lambda: ProtocolError("Not as documented."), effect=True),
     *(
         error(
             "5xx to the end",
