@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -235,7 +236,8 @@ def test_a_failure_whose_outputs_can_not_be_written_stays_what_it_is(job: Job) -
 
 def test_a_proxy_is_told_without_its_password(job: Job) -> None:
     """Whoever set it, perhaps an earlier job, the log shows in one line that there is one."""
-    elsewhere = {**PLAY, "api-endpoint": "https://proxy.example", "max-retries": "0"}
+    key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
+    elsewhere = {**PLAY, "api-endpoint": "https://api.example", "max-retries": "0", "credentials": json.dumps(key)}
     ended = job.run(elsewhere, HTTPS_PROXY="http://me:pass-of-the-proxy@127.0.0.1:1")
     assert said(ended).count("Requests go through the proxy 127.0.0.1:1 (from HTTPS_PROXY).") == 1
     assert "pass-of-the-proxy" not in ended.log + ended.summary
