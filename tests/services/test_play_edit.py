@@ -27,7 +27,7 @@ from uploader.files.android.listing import StoreFiles
 from uploader.services.base import Call, Sleep, Upload
 from uploader.services.play import edit_requests
 from uploader.services.play.release import flow_of_several
-from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
+from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
 
 LOST = OutcomeUnknown("The answer is lost.")
 DELETED = "This Edit has been deleted."
@@ -184,6 +184,92 @@ def test_a_kept_edit_takes_another_status_as_if_nothing_had_been_done_in_it() ->
     Engine(play, journal).run(release_job(artifact(2), options=ReleaseOptions("draft")))
     assert play.uploads == ["app-2.aab"]
     assert play.live.tracks["internal"] == [release(2, status="draft"), release(1)]
+
+
+PICTURES = {("en-US", "phoneScreenshots"): (plain("1.png", b"\x89PNG 1"),)}
+LISTING = StoreFiles({"en-US": {"title": "New"}}, PICTURES)
+
+
+def stopped(play: Play, job: ReleaseJob) -> dict[str, str]:
+    """The journal of a run that did everything but the commit."""
+    journal = dict[str, str]()
+    play.fail("commit", TemporaryError("Play is down."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(job)
+    return journal
+
+
+@pytest.mark.parametrize(
+    "wished",
+    [
+        release_job(tracks=(), listing=LISTING),
+        release_job(tracks=(), listing=StoreFiles({"de-DE": {"title": "Neu"}}, PICTURES), prune_images="everywhere"),
+        release_job(tracks=(), listing=StoreFiles({"en-US": {"title": "Old"}})),
+        release_job(tracks=(), listing=StoreFiles(LISTING.texts, {("en-US", "icon"): (plain("i.png", b"\x89PNG"),)})),
+    ],
+    ids=["no pruning", "other texts", "the texts that are live", "other images"],
+)
+def test_what_a_stopped_run_did_to_the_listing_is_published_by_no_other_wish(wished: ReleaseJob) -> None:
+    """Four live screenshots that it removed stay, and so does the title that it replaced."""
+
+    def shop() -> Play:
+        play = Play()
+        play.live.listings["en-US"] = {"language": "en-US", "title": "Old"}
+        play.live.images["en-US", "phoneScreenshots"] = [{"id": str(one), "sha256": f"old {one}"} for one in range(4)]
+        return play
+
+    play, fresh = shop(), shop()
+    journal = stopped(play, release_job(tracks=(), listing=LISTING, prune_images="true"))
+    Engine(play, journal).run(wished)
+    Engine(fresh).run(wished)
+    assert play.live.content == fresh.live.content
+
+
+def test_the_same_listing_goes_on_in_the_kept_edit() -> None:
+    """Texts and images are known by their content, so nothing is sent again."""
+    play, job = Play(), release_job(tracks=(), listing=LISTING, prune_images="true")
+    Engine(play, stopped(play, job)).run(job)
+    assert (play.count("insert"), play.uploads, play.count("PUT listings")) == (1, ["1.png"], 1)
+
+
+def test_testers_that_a_stopped_run_let_in_are_not_shown_as_those_that_are_there() -> None:
+    """Another list begins in a fresh edit, so that the plan compares it with what is live."""
+    play = Play()
+    play.live.testers["alpha"] = ["live@example.com"]
+    asked: dict[str, Any] = {"tracks": ("alpha",), "tester_tracks": ("alpha",)}
+    journal = stopped(play, release_job(artifact(2), testers=("a@example.com",), **asked))
+    engine = Engine(play, journal)
+    engine.run(release_job(artifact(2), testers=("b@example.com",), **asked))
+    assert play.live.testers["alpha"] == ["b@example.com"]
+    assert "+ b@example.com, - live@example.com" in engine.log
+
+
+@pytest.mark.parametrize("wrote", [True, False], ids=["", "record of the version before"])
+def test_a_kept_release_loses_what_is_not_wished_any_more(wrote: bool) -> None:
+    """Google Play adds fields by itself, so that what it lists does not tell countries and notes of a stopped run."""
+    play, staged = Play(production=[release(1)]), ReleaseOptions("inProgress", 0.1)
+    limited = replace(staged, countries=("DE",), notes=(("en-US", "Only for Germany."),), priority=5)
+    journal = stopped(play, release_job(artifact(2), tracks=("production",), options=limited))
+    if not wrote:
+        record = json.loads(journal[f"edit:{PACKAGE}"])
+        del record["wrote"]
+        journal[f"edit:{PACKAGE}"] = json.dumps(record)
+    Engine(play, journal).run(release_job(artifact(2), tracks=("production",), options=staged))
+    assert play.live.tracks["production"] == [release(2, status="inProgress", userFraction=0.1), release(1)]
+    assert play.uploads == ["app-2.aab"]
+
+
+def test_a_record_without_a_digest_of_the_listing_leads_to_a_fresh_edit() -> None:
+    """The version before wrote down only that there was something."""
+    play, job = Play(), release_job(artifact(2), listing=LISTING)
+    journal = stopped(play, job)
+    record = json.loads(journal[f"edit:{PACKAGE}"])
+    record["changes"] = {"artifact:2": record["changes"]["artifact:2"], "listing": "", "track:internal": ""}
+    journal[f"edit:{PACKAGE}"] = json.dumps(record)
+    engine = Engine(play, journal)
+    engine.run(job)
+    assert "contains changes that this run does not make" in engine.log
+    assert (play.count("insert"), play.live.listings["en-US"]["title"]) == (2, "New")
 
 
 def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:

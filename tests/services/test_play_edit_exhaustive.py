@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.fake_play import PACKAGE, artifact, plain, release
@@ -13,7 +15,10 @@ from uploader.services.play import edit_requests
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
-LISTING = StoreFiles({"en-US": {"title": "App"}}, {("en-US", "icon"): (plain("icon.png", b"\x89PNG"),)})
+ICON, PHONE = ("en-US", "icon"), ("en-US", "phoneScreenshots")
+LISTING = StoreFiles({"en-US": {"title": "App"}}, {ICON: (plain("icon.png", b"\x89PNG"),)})
+RENAMED = StoreFiles({"de-DE": {"title": "App"}}, {ICON: (plain("icon.png", b"\x89PNG"),)})
+STAGED = ReleaseOptions("inProgress", 0.1)
 
 
 def forgetful() -> FaultyPlay:
@@ -27,6 +32,14 @@ def reviewed(review: str) -> FaultyPlay:
     """Refuses every commit that does not go about the review as it demands."""
     play = FaultyPlay()
     play.review = review
+    return play
+
+
+def illustrated() -> FaultyPlay:
+    """Has screenshots that only a pruning job removes; says nothing of a committed edit."""
+    play = forgetful()
+    play.live.listings["en-US"] = {"language": "en-US", "title": "Old"}
+    play.live.images[PHONE] = [{"id": "old", "sha256": "digest of a screenshot"}]
     return play
 
 
@@ -54,7 +67,21 @@ SHAPES = {
         release_job(artifact(2), dry_run=True, not_sent_for_review="false")
     ),
     "review by hand": Shape(release_job(artifact(2)), lambda: reviewed("by hand")),
-    "listing": Shape(release_job(tracks=(), listing=LISTING), forgetful),
+    "listing": Shape(
+        release_job(tracks=(), listing=LISTING, prune_images="everywhere"),
+        illustrated,
+        others=(release_job(tracks=(), listing=RENAMED),),
+    ),
+    "staged": Shape(
+        release_job(artifact(2), options=replace(STAGED, countries=("DE",)), tracks=("production",)),
+        lambda: FaultyPlay(production=[release(1)]),
+        others=(release_job(artifact(2), options=STAGED, tracks=("production",)),),
+    ),
+    "testers": Shape(
+        release_job(artifact(2), tracks=("alpha",), testers=("a@example.com",), tester_tracks=("alpha",)),
+        forgetful,
+        others=(release_job(artifact(2), tracks=("alpha",), testers=("b@example.com",), tester_tracks=("alpha",)),),
+    ),
     "promotion": Shape(release_job(promote_from="beta"), lambda: FaultyPlay(beta=[release(2)]), (HALTED,)),
     "staged rollout that people take further or halt": Shape(
         release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1)),

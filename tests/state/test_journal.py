@@ -163,6 +163,13 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
     assert not books.reporter.warnings + books.reporter.infos
 
 
+def test_the_notes_of_a_release_in_every_language_are_recalled(books: Books) -> None:
+    """Two tracks before and after a change, each with five releases' notes of 500 characters in 86 languages."""
+    text = "\u4e2d" * (500 * 86 * 5)
+    books.open().remember("edit", text)
+    assert books.open().recall("edit") == text
+
+
 # --- whom it tells nothing ------------------------------------------------------------------------------------------
 
 

@@ -66,18 +66,20 @@ class State:
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
     images: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
     supplementary: dict[tuple[int, str], Any] = field(default_factory=dict)
+    testers: dict[str, list[str]] = field(default_factory=dict)
 
     def copy(self) -> State:
         """One that changes by itself; releases, listings and images are never changed in place."""
         tracks = {track: list(found) for track, found in self.tracks.items()}
         images = {place: list(found) for place, found in self.images.items()}
-        return State(dict(self.bundles), dict(self.apks), tracks, dict(self.listings), images, dict(self.supplementary))
+        files = (dict(self.bundles), dict(self.apks))
+        return State(*files, tracks, dict(self.listings), images, dict(self.supplementary), dict(self.testers))
 
     @property
     def content(self) -> str:
         """All of it in one line, so that two can be compared; an image counts by its digest, not by its id."""
         images = {place: [one["sha256"] for one in found] for place, found in self.images.items() if found}
-        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.supplementary)
+        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.supplementary, self.testers)
         return " ".join(repr(sorted(part.items())) for part in parts)
 
 
@@ -225,8 +227,11 @@ class Play:
                 return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
                 return self._listing(state, method, rest, step.json)
-            case [_, "testers"]:
-                return step.json or {}
+            case [method, "testers"]:
+                track = unquote(rest.split("/")[2])
+                if method == "PUT" and step.json is not None:
+                    state.testers[track] = step.json["googleGroups"]
+                return {"googleGroups": state.testers.get(track, [])}
             case ["GET", "details"]:
                 return {"defaultLanguage": "en-US"}
             case ["PATCH", "apks"]:

@@ -101,7 +101,7 @@ def error(
 
     def happen(play: FaultyPlay, step: Step) -> Any:
         failure = make()
-        response = play.do(step) if effect or _speaks_of_a_track(step, failure) else {}
+        response = play.do(step) if effect or _denies_what_is_there(step, failure) else {}
         if response.get("releases"):
             return response
         raise failure
@@ -121,9 +121,10 @@ def refusal(known: KnownError, status: int = 0) -> Fault:
     return replace(error(f"refused: {known.words}", make, effect=False), again=False)
 
 
-def _speaks_of_a_track(step: Step, failure: BaseException) -> bool:
-    """Whether it would deny a track: one with releases is there."""
-    return call_name(step) == "GET tracks" and isinstance(failure, ApiError) and failure.status == 404
+def _denies_what_is_there(step: Step, failure: BaseException) -> bool:
+    """Whether it would deny a track, or an image that is to be deleted: one with releases, and an image, is there."""
+    names = ("GET tracks", "DELETE listings")
+    return call_name(step) in names and isinstance(failure, ApiError) and failure.status == 404
 
 
 def closed(name: str, happens: Callable[[FaultyPlay, str], None], *, again: bool = True) -> Fault:

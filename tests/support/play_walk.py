@@ -29,14 +29,18 @@ COMPLETED: Mapping[str, Any] = {"status": "completed"}
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of job, the Play that it meets, and what people make of its release afterwards."""
+    """A kind of job, the Play that it meets, and what people make of its release afterwards.
+
+    `others` are jobs of other wishes that somebody may run after it has failed, before it is run again.
+    """
 
     job: ReleaseJob
     play: Callable[[], FaultyPlay] = FaultyPlay
     acts: tuple[Mapping[str, Any], ...] = ()
+    others: tuple[ReleaseJob, ...] = ()
 
 
-NEXT_JOB = Shape(release_job(artifact(9), tracks=("alpha",)))
+NEXT_JOB = release_job(artifact(9), tracks=("alpha",))
 
 
 def undisturbed(job: ReleaseJob, live: State, edits: Mapping[str, State]) -> Play:
@@ -110,7 +114,7 @@ class Walk:
             if not plan and not self.shape.job.existing_edit:
                 assert failure is None, f"a run without faults ends with {failure!r}"
             if failure is not None:
-                self._interrupted_by_the_next_job(play, journal)
+                self._interrupted_by_other_jobs(play, journal)
         except Exception as error:
             raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
         refusals = start.refusals + (not isinstance(failure, (Killed, TemporaryError, Interrupted)))
@@ -129,13 +133,17 @@ class Walk:
                 trail = (*after.trail, f"a person: {act}")
                 self._reach(Position(play, dict(after.journal), min(after.left, 1), after.refusals, trail, acted=True))
 
-    def _interrupted_by_the_next_job(self, play: FaultyPlay, journal: dict[str, str]) -> None:
+    def _interrupted_by_other_jobs(self, play: FaultyPlay, journal: dict[str, str]) -> None:
         """Another job finds the journal; then this one is run again."""
-        play, journal = play.copy(), dict(journal)
-        if f"{play.position} {journal}" not in self.positions:
-            self.positions.add(f"{play.position} {journal}")
-            assert self._run(NEXT_JOB, play, journal) is None
-            self._run(self.shape, play, journal, knows=False)
+        for number, job in enumerate((NEXT_JOB, *self.shape.others)):
+            key = f"{number} {play.position} {journal}"
+            if key not in self.positions:
+                self.positions.add(key)
+                others, kept = play.copy(), dict(journal)
+                assert self._run(Shape(job), others, kept) is None
+                if job is not NEXT_JOB:
+                    others.commits = []  # it may have to be done again
+                self._run(self.shape, others, kept, knows=False)
 
     def _run(
         self, shape: Shape, play: FaultyPlay, journal: dict[str, str], *, knows: bool = True
@@ -245,7 +253,7 @@ class Walk:
             assert [state.content for state in clean.edits.values()] == [play.edits[edit].content]
 
     def _undisturbed(self, shape: Shape, live: State) -> Play:
-        key = f"{shape.job.memory} {shape.job.codes} {live.content}"
+        key = f"{shape.job} {live.content}"
         if key not in self._clean:
             edits = shape.play().edits if shape.job.existing_edit else {}
             self._clean[key] = undisturbed(shape.job, live, edits)

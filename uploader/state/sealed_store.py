@@ -32,7 +32,7 @@ from uploader.reporting import Reporter
 from uploader.text import plural
 
 _MAX_AGE = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
-_MAX_BYTES = 64 * 1024  # bytes; no value comes near it
+_MAX_BYTES = 4 * 1024 * 1024  # bytes; the notes of five releases, in every language, are a third of it
 _MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
 _LOCK, _MARK = ".lock", ".uploader"

@@ -11,8 +11,10 @@ commit happened. This knowledge is about every commit of the job and survives th
 process. DID_NOT is weaker than NONE: an edit that was open after a lost response and is gone later is in doubt again.
 
 The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, and the tracks as they were
-before. Changes and commits are written down before they are sent, so a killed run leaves a record that may claim too
-much, never too little. A later run continues in a recorded edit only if it asks for all that was changed there.
+before and as they were written. Changes and commits are written down before they are sent, so a killed run leaves a
+record that may claim too much, never too little. A later run continues in a recorded edit only if it asks for all that
+was changed there. What it would not replace for certain, it has to wish in the same words: the purpose of the store
+listing and of testers has a digest of them. A track is written again unless it was written just so.
 
 Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one closes it. Where a
 lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit
@@ -186,12 +188,12 @@ class ReleaseEdit:
     """The edit that a job works in, and what is known of it.
 
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
-    of what Google Play accepted, empty while that is not known. While a commit is in doubt they are those of the edit
-    that this one replaced. `before` are the tracks that were changed, as they were before; `seen` the tracks as they
-    were last read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose
-    place this one was opened to see whether its commit happened. One to `keep` stays open after every failure, since
-    other apps of the run are committed. `overtaken` says that others closed the edit before this one, with changes of
-    the job in it that were certainly not committed.
+    of what Google Play accepted, empty while that is not known. `before` are the tracks that were changed, as they were
+    before, and `wrote` what was sent to them. While a commit is in doubt these three are about the edit that this one
+    replaced. `seen` are the tracks as they were last read or written; `language` is the app's default one. `replaces`
+    is the id of the shared edit in whose place this one was opened to see whether its commit happened. One to `keep`
+    stays open after every failure, since other apps of the run are committed. `overtaken` says that others closed the
+    edit before this one, with changes of the job in it that were certainly not committed.
     """
 
     job: ReleaseJob
@@ -200,6 +202,7 @@ class ReleaseEdit:
     state: EditState = EditState()
     changes: dict[str, str] = field(default_factory=dict)
     before: dict[str, Releases] = field(default_factory=dict)
+    wrote: dict[str, Releases] = field(default_factory=dict)
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
@@ -220,6 +223,18 @@ class ReleaseEdit:
         """Takes the machine one step further. Raises `LookupError` for an event that can't come now."""
         self.state = self.state.after(event)
 
+    def base(self, track: str, found: Releases) -> Releases:
+        """What the track held before this very edit was touched; `found` is what it holds now."""
+        return self.before.get(track, found) if f"track:{track}" in self.uncommitted else found
+
+    def wrote_otherwise(self, track: str, after: Releases) -> bool:
+        """Whether this edit may hold something else on the track, such as countries, that is not wished any more.
+
+        What Google Play lists does not show it, since it adds to releases by itself. A record of an earlier version
+        does not say what was written.
+        """
+        return f"track:{track}" in self.uncommitted and self.wrote.get(track) != after
+
     def found_live(self, settled: bool) -> None:
         """Takes down whether what the edit before this one changed is live; what is not was lost with it.
 
@@ -233,28 +248,44 @@ class ReleaseEdit:
         if self.state.commit is CommitKnowledge.NONE:
             if self.replaces:
                 raise gone(self.replaces, "what this run put into it is not live")
-            self.changes.clear()
+            self._begin_anew()
 
     def changing(self, purpose: str) -> None:
         """Writes a change down before it is made."""
+        if self._takes_down(purpose):
+            self.remember()
+
+    def writing(self, track: str, before: Releases, after: Releases) -> None:
+        """Writes down what a track held and is to hold, before it is written."""
+        self._takes_down(f"track:{track}")
+        self.before[track], self.wrote[track] = before, after
+        self.remember()
+
+    def _takes_down(self, purpose: str) -> bool:
+        """Notes that something is about to change; whether that is new."""
         before = self.state
         self.apply(Event.CHANGE)
-        if before.commit is CommitKnowledge.HAPPENED:
-            self.changes.clear()  # they are live; from here on it is about what this edit changes
-        if before != self.state or purpose not in self.changes:
-            self.changes.setdefault(purpose, "")
-            self.remember()
+        if before.commit is CommitKnowledge.HAPPENED:  # they are live; from here on it is about what this edit changes
+            self._begin_anew()
+        new = before != self.state or purpose not in self.changes
+        self.changes.setdefault(purpose, "")
+        return new
 
     def changed(self, purpose: str, digest: str) -> None:
         """Writes down what Google Play accepted."""
         self.changes[purpose] = digest
         self.remember()
 
+    def _begin_anew(self) -> None:
+        """Forgets what the edit before this one changed."""
+        for about in (self.changes, self.before, self.wrote):
+            about.clear()
+
     def remember(self) -> None:
         """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
         if self.state.own and not self.replaces:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
-            record = {"edit": self.id, **state, "changes": self.changes, "before": self.before}
+            record = {"edit": self.id, **state, "changes": self.changes, "before": self.before, "wrote": self.wrote}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
@@ -276,10 +307,15 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             Edit(job.package, str(record["edit"])),
             state.after(Event.RECALL),
             changes={str(purpose): str(digest) for purpose, digest in record["changes"].items()},
-            before={str(track): releases({"releases": found}) for track, found in record["before"].items()},
+            before=_tracks(record["before"]),
+            wrote=_tracks(record.get("wrote", {})),
         )
     except (ValueError, LookupError, TypeError, AttributeError, ProtocolError):
         return None
+
+
+def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
+    return {str(track): releases({"releases": found}) for track, found in record.items()}
 
 
 def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
@@ -302,7 +338,7 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
         # Before anything can go wrong: it is ours, and it may be open.
         context.publish({"edit-id": kept.id, "committed": "false"})
         yield from look(kept)
-    serves = kept.changes.keys() <= job.purposes
+    serves = kept.changes.keys() <= job.purposes(context.sha256)
     if kept.state.open and serves:
         context.info(f"Continuing in edit {kept.id} of an earlier run.")
         return kept
@@ -326,7 +362,8 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
     edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)))
     if lost:
         edit.state = lost.state.after(Event.REPLACE)
-        edit.changes = dict(lost.changes) if edit.state.in_doubt else {}
+        if edit.state.in_doubt:
+            edit.changes, edit.before, edit.wrote = dict(lost.changes), dict(lost.before), dict(lost.wrote)
         edit.replaces = lost.replaces if lost.state.own else lost.id
         edit.keep = lost.keep
     edit.remember()

@@ -157,8 +157,9 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
 
 def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
     """Texts first, since an image needs the listing of its language; then the images."""
+    purpose = edit.job.listing_purpose(edit.context.sha256)
     for language, texts in difference.texts.items():
-        edit.changing("listing")
+        edit.changing(purpose)
         if language in difference.new_languages:
             yield edit.api.create_listing(language, texts)
         else:
@@ -179,9 +180,10 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
 
 def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> Steps[None]:
     """Removes what is to go, then sends what is missing."""
+    purpose = edit.job.listing_purpose(edit.context.sha256)
     for place in places:
         for image in place.unwanted:
-            edit.changing("listing")
+            edit.changing(purpose)
             try:
                 yield edit.api.delete_image(place.language, place.type, image)
             except ApiError as refused:
@@ -191,7 +193,7 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> Steps[None]:
             edit.context.info(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
     # Two images of one type would race for their order; images of different places are independent of one another.
     for wave in zip_longest(*(place.missing for place in places)):
-        edit.changing("listing")
+        edit.changing(purpose)
         for result in (yield Batch(tuple(upload for upload in wave if upload), max_in_flight=MAX_IN_FLIGHT)):
             if result.failure is not None:
                 raise result.failure
@@ -223,7 +225,7 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
     unwanted: list[Mapping[str, Any]] = []
     if edit.job.prune_images != "false":
         unwanted = others
-    elif "listing" in edit.uncommitted:
+    elif edit.job.listing_purpose(edit.context.sha256) in edit.uncommitted:
         # This job was at work here, and a repeat of an image of its own is what a lost answer left behind.
         unwanted = [one for one in others if _sha256(one) in digests]
     gone = Counter(map(_sha256, unwanted))

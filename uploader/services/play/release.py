@@ -81,7 +81,8 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Flow:
         on_track = {code for entry in (yield from listed(job.package, track)) for code in entry.codes}
         if not versions or not on_track.issuperset(versions):
             missing.append(track)
-    unlisted = job.testers or (job.purposes and not job.tracks)
+    beside_tracks = job.artifacts or job.supplementary or job.listing
+    unlisted = job.testers or (beside_tracks and not job.tracks)
     if missing or unlisted:
         where = f"on {', '.join(missing)}" if missing else "in it"
         raise ReleaseRefused(
@@ -260,8 +261,9 @@ def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
         others = "texts, images, files and user fractions that other jobs changed"
         unlisted = "" if listed else "; so are tracks with names of their own, which Google Play does not list now"
         return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
-    earlier = "what an earlier run of this job changed in the store listing"
-    return f"{earlier} of edit {edit.id} already, and did not commit" if "listing" in edit.uncommitted else ""
+    if not any(purpose.startswith("listing:") for purpose in edit.uncommitted):
+        return ""
+    return f"what an earlier run of this job changed in the store listing of edit {edit.id} already, and did not commit"
 
 
 def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -103,20 +105,40 @@ class ReleaseJob:
         manifests = (artifact.manifest for artifact in self.artifacts)
         return "+".join(dict.fromkeys(one.version_name for one in manifests if one and one.version_name))
 
-    @property
-    def purposes(self) -> frozenset[str]:
-        """What the job may change in an edit, each under the name that the journal has for it."""
+    def purposes(self, sha256: Callable[[Artifact], str]) -> frozenset[str]:
+        """What the job may change in an edit, each under the name that the journal has for it.
+
+        A later run replaces another mapping, symbols, expansion file or track for certain, and sees other bytes of an
+        artifact by their digest. What it would only add to has the digest of what is wished in its name.
+        """
         artifacts = [f"artifact:{code}" for code in self.codes]
         files = [f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"]
         tracks = [f"track:{track}" for track in self.tracks]
-        testers = [f"testers:{track}" for track in self.tester_tracks]
-        return frozenset((*artifacts, *files, *tracks, *testers, *(["listing"] if self.listing else [])))
+        testers = [self.testers_purpose(track) for track in self.tester_tracks]
+        listing = [self.listing_purpose(sha256)] if self.listing else []
+        return frozenset((*artifacts, *files, *tracks, *testers, *listing))
+
+    def listing_purpose(self, sha256: Callable[[Artifact], str]) -> str:
+        """The purpose of all changes to the store listing: texts, images in their order, and what is removed."""
+        listing = self.listing or StoreFiles()
+        texts = {language: dict(texts) for language, texts in listing.texts.items()}
+        images = {"/".join(place): [sha256(image) for image in files] for place, files in listing.images.items()}
+        return f"listing:{_digest([texts, images, self.prune_images])}"
+
+    def testers_purpose(self, track: str) -> str:
+        """The purpose of the change to a track's testers."""
+        return f"testers:{track}:{_digest(sorted(self.testers))}"
 
     @property
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")
         return f"{rehearsed if self.dry_run else real}:{self.package}"
+
+
+def _digest(value: object) -> str:
+    """The SHA-256 of a JSON value, whatever the order of its names."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def version_code(artifact: Artifact) -> int:

@@ -211,7 +211,7 @@ class Rollout:
         """Looks, decides, and makes the decision true."""
         self._edit, job, track = edit, self._job, self._track
         found = yield from current_releases(edit, track)
-        live = edit.before.get(track, found)
+        live = edit.base(track, found)
         require_one(track, live)
         first = self._first or recalled_look(edit.changes.get(f"track:{track}", ""))
         made = step_since(first, live) if first else None

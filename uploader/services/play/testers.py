@@ -58,6 +58,6 @@ def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> Steps[None]:
     """Gives each track its groups, where it has others."""
     for change in changes:
         if str(change):
-            edit.changing(f"testers:{change.track}")
+            edit.changing(edit.job.testers_purpose(change.track))
             yield edit.api.update_testers(change.track, change.after)
             edit.context.info(f"Testers of {change.track} in edit {edit.id}: {change}.")

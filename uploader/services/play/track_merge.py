@@ -114,7 +114,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
     """
     found = yield from current_releases(edit, track)
-    before = edit.before.get(track, found)
+    before = edit.base(track, found)
     source = yield from _promoted(edit)
     release = _with_kept_notes((yield from _wanted(edit, track, before, source)), before)
     there = yield from _already_there(edit, track, before, release, edit.job.codes or codes(source))
@@ -145,24 +145,27 @@ def _already_there(
 def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """Makes the track hold the release. What it holds already is not written again."""
     update = yield from plan_update(edit, track)
-    yield from put(edit, update)
-    if not update.settled:
+    if (yield from put(edit, update)):
         release = {"name": edit.job.version_name, **update.release}
         edit.context.info(f"Track {track} in edit {edit.id}: {describe(release)}.")
     return update
 
 
-def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[None]:
-    """Writes a track; the `note` is remembered with the change before it is made."""
-    track, purpose = update.track, f"track:{update.track}"
-    if not update.settled:
-        edit.before[track] = update.before
-        edit.changing(purpose)
+def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[bool]:
+    """Writes a track unless it holds the release already, and returns whether it did.
+
+    The `note` is remembered with the change before it is made.
+    """
+    track, after = update.track, update.after
+    writes = not update.settled or edit.wrote_otherwise(track, after)
+    if writes:
+        edit.writing(track, update.before, after)
     if note:
-        edit.changed(purpose, note)
-    if not update.settled:
-        yield edit.api.update_track(track, update.after)
-        edit.seen[track] = update.after
+        edit.changed(f"track:{track}", note)
+    if writes:
+        yield edit.api.update_track(track, after)
+        edit.seen[track] = after
+    return writes
 
 
 def _promoted(edit: ReleaseEdit) -> Steps[Release]:
