@@ -26,7 +26,8 @@ OUTPUTS: Mapping[str, str] = {
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
     "edit-id": "The Play edit of one app. Empty after a dry run, after most failures, or if nothing had to change.",
     "committed": "`true` when everything that was asked for is committed on Google Play, or nothing had to be changed; "
-    "empty when nobody knows; otherwise `false`, as in every rehearsal.",
+    "`false` where it was seen not to be, and in every rehearsal; empty when nobody knows: nothing was compared yet, "
+    "or the answer to a commit is lost.",
     "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits for a person in the "
     "Play Console; empty when nobody knows, and in every rehearsal.",
     "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), else `false`.",

@@ -142,6 +142,18 @@ def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(job: Job, cha
     assert told in next(line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[0]} "))
 
 
+def test_apps_that_can_t_be_looked_at_are_not_said_to_be_uncommitted(job: Job) -> None:
+    """The first app is committed and the commit of the second in doubt; the next run may look at nothing at all."""
+    job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503, nth=2)
+    job.fail(75, {**RELEASE, "max-retries": "0"})
+    key = {**job.emulator.key, "token_uri": "http://127.0.0.1:9/token"}
+    ended = job.fail(75, {**RELEASE, "credentials": json.dumps(key), "max-retries": "0"})
+    assert (ended.outputs["committed"], [app["committed"] for app in apps(ended).values()]) == ("", [None] * 3)
+    assert f"Perhaps committed: {APPS[1]}." in ended.log
+    again = job.succeed(RELEASE)
+    assert (commits(job), again.outputs["committed"]) == (list(APPS), "true")
+
+
 def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     """After 75 nothing is published, and the next run goes on in all of the edits without sending a file again."""
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
@@ -169,13 +181,13 @@ def test_after_a_failure_nothing_is_begun(job: Job) -> None:
 
 
 def test_after_a_refused_upload_no_other_is_sent(job: Job) -> None:
-    """A refused edit leaves nothing to send, either, and `committed` is false from the beginning."""
+    """A refused edit leaves nothing to send, either, and nobody has seen what is committed of the apps."""
     job.emulator.add_fault("play.bundles.upload", "status", status=400)
     assert job.run({**RELEASE, "concurrency": "1"}).code == 4
     assert uploads(job) == []
     job.emulator.add_fault("play.edits.insert", "status", status=400)
     first = job.run({**RELEASE, "concurrency": "1"})
-    assert (first.code, first.outputs["committed"]) == (4, "false"), first.log
+    assert (first.code, first.outputs["committed"]) == (4, ""), first.log
 
 
 def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from uploader.auth import credential_source
-from uploader.auth.google import Login
+from uploader.auth.google import Login, account_of
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
@@ -126,16 +126,32 @@ class Run:
         policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
         asked = inputs.part(LoginInputs)
         source = plan.source or credential_source.parse(asked)
-        login = Login(asked, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
-        if scopes and source.kind == credential_source.DEFAULT:
-            login.token()  # which tells whether this machine has credentials
-        if scopes:  # without any a job has nothing to do
-            reporter.info(f"Acting as {login.account}.")
-        if scopes and inputs.dry_run:  # which may have nothing else to ask
-            login.token()
+        try:
+            login = Login(asked, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
+            if scopes and source.kind == credential_source.DEFAULT:
+                login.token()  # which tells whether this machine has credentials
+            if scopes:  # without any a job has nothing to do
+                reporter.info(f"Acting as {login.account}.")
+            if scopes and inputs.dry_run:  # which may have nothing else to ask
+                login.token()
+        except UploaderError as error:
+            unsettled = self._unsettled(plan, inputs, account_of(asked, source), source.lasting)
+            error.hint = f"{error.hint} {unsettled}".strip()
+            raise
         settings = inputs.part(TransferInputs)
         api = ApiClient(client, login, policy, settings, reporter.debug if inputs.platform.debug else None)
         return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)
+
+    def _unsettled(self, plan: Plan, inputs: Inputs, account: str, lasting: bytes | None) -> str:
+        """What an earlier run may have done, as far as the journal of a run without a login tells it."""
+        if inputs.rehearsal or not (inputs.state_dir and inputs.state_dir.is_dir()):
+            return ""
+        if not (inputs.state_key or lasting):
+            return ""
+        journal = self._journal(inputs, account, lasting)
+        unsettled = plan.prepared.unsettled(journal.recall)
+        journal.close()
+        return unsettled
 
     def _journal(self, inputs: Inputs, account: str, lasting: bytes | None) -> Journal:
         """Where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it."""

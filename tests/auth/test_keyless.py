@@ -92,6 +92,17 @@ def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
         assert (again.code, again.outputs["resumed"]) == (0, "true"), again.log
 
 
+def test_a_run_without_a_token_says_what_an_earlier_one_may_have_committed(job: Job) -> None:
+    """The job lost `id-token: write` after a commit whose answer was lost: the journal is read all the same."""
+    job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
+    job.emulator.add_fault("play.edits.get", "status", status=503)
+    inputs = given(job.emulator, state_key="a lasting secret of ours")
+    job.fail(75, {**inputs, "max-retries": "0"}, **permitted(job.emulator))
+    ended = job.fail(3, inputs)
+    assert ended.outputs.get("committed", "") == ""
+    assert "Perhaps committed, by an earlier run: com.example.app. The next run checks." in ended.log
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

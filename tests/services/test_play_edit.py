@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from tests.support.fake_play import BY_HAND, PACKAGE, Console, Play, artifact, plain, refused, release, sha256
-from tests.support.play_driver import Engine, release_job
+from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import (
     ApiError,
     CredentialsError,
     Interrupted,
     OutcomeUnknown,
     ProtocolError,
+    ReleaseRefused,
     ServiceError,
     TemporaryError,
     UploaderError,
@@ -372,7 +373,7 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2)))
     assert outcome.headline == f"{PACKAGE} 2.0 (2) is released on internal."
-    assert "The commit that was not answered has happened, so edit 2 is not needed" in engine.log
+    assert "A commit of this job whose answer was lost has happened: what it changed is live." in engine.log
     assert "Nothing had to be changed" not in engine.log
     assert not any("nothing" in line for line in engine.shown[-1].lines)
 
@@ -604,6 +605,159 @@ def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_looked_up(
     with pytest.raises(ServiceError, match=failure) if failure else contextlib.nullcontext():
         engine.run(release_job(existing_edit="1", **asked))
     assert (engine.outputs["committed"], engine.outputs["edit-id"], play.edits) == (committed, "", {})
+
+
+# --- committed, or perhaps ------------------------------------------------------------------------------------------
+
+
+def cut_off(play: Play, job: ReleaseJob) -> dict[str, str]:
+    """The journal of a run that was killed when its commit had taken effect."""
+    journal = dict[str, str]()
+    play.fail("commit", Killed(), after=True)
+    with pytest.raises(Killed):
+        Engine(play, journal).run(job)
+    return journal
+
+
+@pytest.mark.parametrize(
+    "error",
+    [CredentialsError("The token is not valid."), TemporaryError("Play is down."), refused(400, "Nonsense.")],
+    ids=["login", "down", "refused"],
+)
+@pytest.mark.parametrize("call", ["GET", "insert"])
+def test_a_run_that_can_t_look_leaves_it_open_whether_an_earlier_one_committed(call: str, error: UploaderError) -> None:
+    """The journal says so before anything is asked: `committed` is empty, and the error names what may have happened.
+
+    Where the edit itself says only that it is gone, a fresh one would show it.
+    """
+    play, job = Play(), release_job(artifact(2))
+    journal = cut_off(play, job)
+    if call == "insert":
+        play.closed["1"] = "Edit not found."
+    play.fail(call, error)
+    engine = Engine(play, journal)
+    with pytest.raises(type(error)) as caught:
+        engine.run(job)
+    assert engine.outputs["committed"] == ""
+    assert f"Perhaps committed, by an earlier run: {PACKAGE}. The next run checks." in caught.value.hint
+    again = Engine(play, journal)
+    again.run(job)
+    assert (again.outputs["committed"], play.count("commit")) == ("true", 1)
+
+
+def test_a_run_that_has_compared_nothing_does_not_say_that_nothing_is_committed() -> None:
+    """Another machine may have released it: the tracks and the artifacts tell, and here they can't be read."""
+    play, job = Play(), release_job(artifact(2))
+    Engine(play).run(job)
+    play.fail("GET bundles", TemporaryError("Play is down."))
+    engine = Engine(play)
+    with pytest.raises(TemporaryError):
+        engine.run(job)
+    assert engine.outputs.get("committed", "") == ""
+
+
+def test_what_was_seen_to_be_missing_is_not_committed() -> None:
+    """A version that Google Play does not have, and an upload that is refused."""
+    play = Play()
+    play.fail("upload bundles", refused(400, "Invalid request"))
+    engine = Engine(play)
+    with pytest.raises(ApiError):
+        engine.run(release_job(artifact(2)))
+    assert engine.outputs["committed"] == "false"
+
+
+def test_a_commit_that_may_still_arrive_is_not_called_one_that_did_not_happen() -> None:
+    """Its answer was lost and the edit still open; then the second one is refused."""
+    play = Play()
+    play.fail("commit", LOST)
+    play.fail("commit", refused(400, "Invalid request"))
+    engine = Engine(play)
+    with pytest.raises(ApiError):
+        engine.run(release_job(artifact(2)))
+    assert engine.outputs["committed"] == ""
+    assert f"{PACKAGE} is perhaps committed: the next run checks." in engine.warnings
+
+
+@pytest.mark.parametrize("status", [404, 410])
+@pytest.mark.parametrize("killed", [True, False])
+@pytest.mark.parametrize("forgetful", [True, False])
+def test_404_to_a_second_commit_is_no_refusal(status: int, killed: bool, forgetful: bool) -> None:
+    """The first one arrived after the look at the edit, and what Google says then is not in words about an edit."""
+    play, journal, job = Play(), dict[str, str](), release_job(artifact(2))
+    play.forgetful = forgetful
+    play.fail("commit", Killed() if killed else LOST)
+    if killed:
+        with pytest.raises(Killed):
+            Engine(play, journal).run(job)
+    play.fail("commit", refused(status, "Not found."), after=True)
+    engine = Engine(play, journal)
+    engine.run(job)
+    assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
+    assert play.edits == {}
+
+
+def test_404_to_the_commit_of_an_edit_that_is_open_is_a_refusal_in_the_end() -> None:
+    """It is asked, committed once more, and kept with everything in it."""
+    play = Play()
+    for _ in range(2):
+        play.fail("commit", refused(404, "Not found."))
+    engine = Engine(play)
+    with pytest.raises(ApiError, match="Not found"):
+        engine.run(release_job(artifact(2)))
+    assert (play.count("commit"), list(play.edits)) == (2, ["1"])
+    assert "Edit 1 is kept with everything in it" in engine.log
+
+
+HALTED = release(2, status="halted", userFraction=0.1)
+
+
+@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (release(2, status="inProgress", userFraction=0.5), "on production has gone on since: 50 % of users"),
+        (release(2), "on production"),
+        (HALTED, "is halted at 10 % on production"),
+    ],
+    ids=["widened", "completed", "halted"],
+)
+def test_a_lost_commit_is_found_in_what_has_become_of_its_release(files: bool, now: dict[str, Any], words: str) -> None:
+    """A person widened, completed or halted it before the next run, which says what it is now and changes nothing."""
+    play, options = Play(production=[release(1)]), ReleaseOptions("", 0.1)
+    job = release_job(artifact(2), tracks=("production",), options=options)
+    if not files:
+        play.live.bundles[2] = "digest of 2"
+        play.live.tracks["production"] = [release(2, status="inProgress", userFraction=0.05), release(1)]
+        job = release_job(tracks=("production",), options=options)
+    journal = cut_off(play, job)
+    play.live.tracks["production"] = [now, *([] if now["status"] == "completed" else [release(1)])]
+    engine = Engine(play, journal)
+    outcome = engine.run(job)
+    assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
+    assert words in outcome.headline
+
+
+def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for_its_effect() -> None:
+    """It is halted at the share that it had: the run refuses to go on with it, as it would have without the loss."""
+    play = Play(production=[release(2, status="inProgress", userFraction=0.1), release(1)])
+    job, journal = release_job(tracks=("production",), options=ReleaseOptions("", 0.5)), dict[str, str]()
+    play.fail("commit", Killed())
+    with pytest.raises(Killed):
+        Engine(play, journal).run(job)
+    play.live.tracks["production"] = [HALTED, release(1)]
+    play.close_edits("Edit not found.")
+    with pytest.raises(ReleaseRefused, match="is halted, and stays so"):
+        Engine(play, journal).run(job)
+    assert play.commits == []
+
+
+def test_another_wish_is_not_done_by_what_the_lost_commit_brought() -> None:
+    """The release is live at 10 %; the next run asks for 50 %, and commits that."""
+    play = Play(production=[release(1)])
+    job = release_job(artifact(2), tracks=("production",), options=ReleaseOptions("", 0.1))
+    journal = cut_off(play, job)
+    Engine(play, journal).run(replace(job, options=ReleaseOptions("", 0.5)))
+    assert play.live.tracks["production"] == [release(2, status="inProgress", userFraction=0.5), release(1)]
 
 
 def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:

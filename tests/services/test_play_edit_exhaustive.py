@@ -15,7 +15,7 @@ from uploader.services.play import edit_requests
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
-ICON, PHONE = ("en-US", "icon"), ("en-US", "phoneScreenshots")
+ICON = ("en-US", "icon")
 LISTING = StoreFiles({"en-US": {"title": "App"}}, {ICON: (plain("icon.png", b"\x89PNG"),)})
 RENAMED = StoreFiles({"de-DE": {"title": "App"}}, {ICON: (plain("icon.png", b"\x89PNG"),)})
 STAGED = ReleaseOptions("inProgress", 0.1)
@@ -32,14 +32,6 @@ def reviewed(review: str) -> FaultyPlay:
     """Refuses every commit that does not go about the review as it demands."""
     play = FaultyPlay()
     play.review = review
-    return play
-
-
-def illustrated() -> FaultyPlay:
-    """Has screenshots that only a pruning job removes; says nothing of a committed edit."""
-    play = forgetful()
-    play.live.listings["en-US"] = {"language": "en-US", "title": "Old"}
-    play.live.images[PHONE] = [{"id": "old", "sha256": "digest of a screenshot"}]
     return play
 
 
@@ -68,9 +60,7 @@ SHAPES = {
     ),
     "review by hand": Shape(release_job(artifact(2)), lambda: reviewed("by hand")),
     "listing": Shape(
-        release_job(tracks=(), listing=LISTING, prune_images="everywhere"),
-        illustrated,
-        others=(release_job(tracks=(), listing=RENAMED),),
+        release_job(tracks=(), listing=LISTING), forgetful, others=(release_job(tracks=(), listing=RENAMED),)
     ),
     "staged": Shape(
         release_job(artifact(2), options=replace(STAGED, countries=("DE",)), tracks=("production",)),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_play import refused, release
+from tests.support.play_driver import Killed
 from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
 from uploader.errors import ApiError, InputError, OutcomeUnknown, ReleaseRefused, ReleaseTrouble, UploaderError
 from uploader.inputs import Inputs
@@ -230,6 +231,36 @@ def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderEr
     assert "3 %" in caught.value.what
     assert error.what in str(caught.value)
     assert "halt it in the Play Console" in caught.value.hint
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_halt_whose_answer_was_lost_is_told_with_its_numbers(killed: bool) -> None:
+    """It is done, by this job, and the reason is the gate's, in the same run or in the one after a kill."""
+    play, journal = rolling(0.05), dict[str, str]()
+    play.rates, play.forgetful = {"42": 0.03}, True
+    if killed:
+        play.fail("commit", Killed(), after=True)
+        with pytest.raises(Killed):
+            look(play, journal, above=CRASHES)
+    else:
+        play.fail("commit", OutcomeUnknown("Lost."), after=True)
+    engine = RolloutEngine(play, journal)
+    with pytest.raises(ReleaseTrouble) as caught:
+        engine.look(rollout_job(above=CRASHES))
+    assert (engine.outputs["decision"], engine.outputs["committed"]) == ("halted", "true")
+    assert (play.rollout, len(play.commits), engine.outputs["version-code"]) == ("42 halted 0.05, 41", 1, "42")
+    assert "3 %" in caught.value.what
+    assert "the answer to this job's commit was lost, and it is committed" in caught.value.what
+    assert caught.value.cause == "Its rates are above what `halt-above` allows."
+
+
+def test_a_halt_that_was_lost_is_made_again() -> None:
+    """The edit is gone, and the release still in progress."""
+    play = rolling(0.05)
+    play.rates = {"42": 0.03}
+    play.fail("commit", OutcomeUnknown("Lost."), effect=lambda: play.close_edits("Edit not found."))
+    engine, _ = trouble(play, above=CRASHES)
+    assert (engine.outputs["committed"], play.rollout) == ("true", "42 halted 0.05, 41")
 
 
 def test_a_step_that_fails_says_nothing_of_a_halt() -> None:

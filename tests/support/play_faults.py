@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, call_name, edit_of, refused
@@ -35,15 +37,31 @@ class FaultyPlay(Play):
         self.deleted: set[str] = set()  # by the program, in this run
         self.named: set[str] = set()  # in any output or log
         self.unanswered: set[str] = set()  # edits with a commit of which the program does not know what became
+        self.late: tuple[int, Call] | None = None  # a commit that takes its time: before which call it arrives
         self.demanded = False  # Google said that changesNotSentForReview has to be set
         self.announced = False  # the validation of this run said so
 
     def begin(self) -> None:
         """A run begins."""
+        self._arrive()
         self.calls, self.deleted, self.demanded, self.announced = [], set(), False, False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a commit may still arrive."""
+        return self.late is not None and edit_of(self.late[1])[0] in self.edits
+
+    def _arrive(self) -> None:
+        """The commit that took its time takes effect, if its edit is still open."""
+        if self.late and self.under_way:
+            with suppress(ApiError):
+                self.do(self.late[1])
+        self.late = None
 
     def response(self, step: Step) -> Any:
         """The answer to a step, or what was planned for it."""
+        if self.late and len(self.calls) >= self.late[0]:
+            self._arrive()
         name, edit = call_name(step), edit_of(step)[0]
         fault = self.plan.pop(len(self.calls), None)
         self.calls.append(name)
@@ -88,7 +106,7 @@ class FaultyPlay(Play):
         """All that its future depends on."""
         edits = {edit: state.content for edit, state in self.edits.items()}
         facts = (sorted(self.closed.items()), sorted(self.opened), sorted(self.unanswered), sorted(self.deleted))
-        return f"{self.live.content} {edits} {facts} {self.review} {len(self.commits)}"
+        return f"{self.live.content} {edits} {facts} {self.review} {self.under_way} {len(self.commits)}"
 
 
 # --- what can go wrong ------------------------------------------------------------------------------------------------
@@ -143,6 +161,17 @@ def twice(play: FaultyPlay, step: Step) -> Any:
     return play.do(step)
 
 
+def slow(calls: int) -> Callable[[FaultyPlay, Step], Any]:
+    """The commit takes effect only before one of the calls after it, or when the run has ended."""
+
+    def happen(play: FaultyPlay, step: Step) -> Any:
+        assert isinstance(step, Call)
+        play.late = (len(play.calls) + calls, step)
+        raise OutcomeUnknown("Lost.")
+
+    return happen
+
+
 def _lossy(call: str) -> bool:
     return call == "commit" or call.startswith("upload")
 
@@ -158,6 +187,12 @@ OTHERS = [
         error("the answer is lost", lambda: OutcomeUnknown("Lost."), effect=effect, fits=_lossy)
         for effect in (True, False)
     ),
+    *(
+        error(f"refused as {number}", partial(refused, number, "No."), effect=True, fits=lambda call: call == "commit")
+        for number in (404, 410)
+    ),
+    Fault("the answer is lost, and the commit arrives late", slow(1), lambda call: call == "commit"),
+    Fault("the answer is lost, and the commit arrives after the run", slow(1000), lambda call: call == "commit"),
     Fault("the answer to the commit is {}", lambda play, step: play.do(step) and {}, lambda call: call == "commit"),
     Fault("the commit is answered {} by another", lambda *_: {}, lambda call: call == "commit"),
     error("the answer is in another form", lambda: ProtocolError("Not as documented."), effect=True),

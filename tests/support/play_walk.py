@@ -165,6 +165,8 @@ class Walk:
         if play.commits[commits:] and shape.job.tracks:  # what else was committed is not seen to be
             self._check_claimed(f"{engine.log}\n{headline}")
         self._check_edits(play, engine, failure)
+        if not isinstance(failure, Killed):
+            self._check_committed(shape, play, engine)
         if failure is None:
             self._check_success(shape, play, engine, journal)
         return failure
@@ -226,6 +228,15 @@ class Walk:
             )
         if again and told and not isinstance(failure, Killed):
             assert told not in play.deleted, "a run that can be continued deleted its edit"
+
+    def _check_committed(self, shape: Shape, play: FaultyPlay, engine: Engine) -> None:
+        """`committed` is never false while what is asked for is live, or may still come to be."""
+        job = shape.job
+        if engine.outputs.get("committed") == "false" and job.commit and not job.dry_run and not job.existing_edit:
+            assert not play.under_way, "what may still arrive is said not to be committed"
+            assert self._undisturbed(shape, play.live).live.content != play.live.content, (
+                "what is live is said not to be committed"
+            )
 
     def _check_success(self, shape: Shape, play: FaultyPlay, engine: Engine, journal: dict[str, str]) -> None:
         """Success is said only if everything is where it should be."""

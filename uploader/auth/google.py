@@ -320,6 +320,11 @@ def _without_output(said: str, caught: BaseException) -> str:
     return said
 
 
+def account_of(inputs: LoginInputs, source: configuration.CredentialSource) -> str:
+    """Who acts, for people."""
+    return (f"{inputs.impersonate_user} through " if inputs.impersonate_user else "") + source.account
+
+
 class Login:
     """One account's tokens for one set of scopes. May be used from several threads; one fetch runs at a time.
 
@@ -338,7 +343,7 @@ class Login:
         report: Report = lambda _: None,
         on_secret: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self.account = (f"{inputs.impersonate_user} through " if inputs.impersonate_user else "") + source.account
+        self.account = account_of(inputs, source)
         project = str(source.info.get("quota_project_id") or "")
         self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
         self._scopes, self._policy, self._report = scopes, policy, report

@@ -292,7 +292,8 @@ Flow: TypeAlias = Steps[Outcome]
 class Prepared:
     """A target whose checks have passed: its plan, a step a line, and its flow.
 
-    `apps` are those that it is about on Google Play, each with the version codes of its artifacts.
+    `apps` are those that it is about on Google Play, each with the version codes of its artifacts. `unsettled` is for a
+    run that can't log in and look: given what recalls the journal's values, it says what an earlier run may have done.
     """
 
     lines: tuple[str, ...]
@@ -300,3 +301,4 @@ class Prepared:
     flow: Callable[[Context], Flow]
     warnings: tuple[str, ...] = ()
     apps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    unsettled: Callable[[Callable[[str], str | None]], str] = lambda _: ""

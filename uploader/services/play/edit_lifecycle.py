@@ -7,8 +7,10 @@ happens once; a refused one leaves the edit open. Nothing says which edit made a
 A commit whose response is lost is looked up, not repeated. An edit that is open is committed again, which can't have
 two effects; one that says that it was committed is done. If it is merely gone, the question stays open (GONE, UNKNOWN),
 and a fresh edit takes its place (CLEAN, UNKNOWN): if the artifacts and tracks that the lost edit changed are live, the
-commit happened. This knowledge is about every commit of the job and survives the replacement, its deletion, and the
-process. DID_NOT is weaker than NONE: an edit that was open after a lost response and is gone later is in doubt again.
+commit happened, also where a person has widened, completed or halted the release since. This knowledge is about every
+commit of the job and survives the replacement, its deletion, and the process. DID_NOT is weaker than NONE: a commit may
+still arrive when its edit was found open, so an edit that is gone later is in doubt again, and nobody says until then
+that it is not committed. 404 and 410 to a commit are no refusals before the edit was asked.
 
 The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, and the tracks as they were
 before and as they were written. Changes and commits are written down before they are sent, so a killed run leaves a
@@ -29,7 +31,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -49,11 +51,12 @@ from uploader.services.base import Context, Sleep, Steps
 from uploader.services.play import edit_requests
 from uploader.services.play.edit_requests import Edit, Releases, entries, releases
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
-from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
 
 COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
 MAX_TURNS = 2  # commits the other way about the review, after the first
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ProtocolError)  # raised on what is no record
 ListedArtifacts = Mapping[int, Mapping[str, Any]]  # version code to what Play says of the artifact, its SHA-256 too
 T = TypeVar("T")
 
@@ -169,8 +172,8 @@ class EditState:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a commit of the job may have happened without this program knowing it."""
-        return self.commit is CommitKnowledge.UNKNOWN or self.stage is Stage.COMMITTING
+        """Whether a commit of the job may have happened without this program knowing it, or may still happen."""
+        return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT) or self.stage is Stage.COMMITTING
 
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
@@ -189,11 +192,12 @@ class ReleaseEdit:
 
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
     of what Google Play accepted, empty while that is not known. `before` are the tracks that were changed, as they were
-    before, and `wrote` what was sent to them. While a commit is in doubt these three are about the edit that this one
-    replaced. `seen` are the tracks as they were last read or written; `language` is the app's default one. `replaces`
-    is the id of the shared edit in whose place this one was opened to see whether its commit happened. One to `keep`
-    stays open after every failure, since other apps of the run are committed. `overtaken` says that others closed the
-    edit before this one, with changes of the job in it that were certainly not committed.
+    before, `wrote` what was sent to them, and `wish` the digest of what was wished there (`ReleaseJob.wish`). While a
+    commit is in doubt these four are about the edit that this one replaced. `seen` are the tracks as they were last
+    read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
+    one was opened to see whether its commit happened. One to `keep` stays open after every failure, since other apps of
+    the run are committed. `overtaken` says that others closed the edit before this one, with changes of the job in it
+    that were certainly not committed.
     """
 
     job: ReleaseJob
@@ -203,6 +207,7 @@ class ReleaseEdit:
     changes: dict[str, str] = field(default_factory=dict)
     before: dict[str, Releases] = field(default_factory=dict)
     wrote: dict[str, Releases] = field(default_factory=dict)
+    wish: str = ""
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
@@ -238,14 +243,15 @@ class ReleaseEdit:
     def found_live(self, settled: bool) -> None:
         """Takes down whether what the edit before this one changed is live; what is not was lost with it.
 
-        Only artifacts and tracks show it, by being `settled`. Raises ReleaseRefused where a shared edit may be lost,
+        All but supplementary files shows it, by being `settled`. Raises ReleaseRefused where a shared edit may be lost,
         since other jobs would have to make their part of it again.
         """
-        shows = any(purpose.startswith(("artifact:", "track:")) for purpose in self.changes)
+        shows = any(map(is_shown, self.changes))
         if self.replaces and not shows:
             raise gone(self.replaces)
         self.apply(Event.SEEN_LIVE if settled and shows else Event.NOT_SEEN)
         if self.state.commit is CommitKnowledge.NONE:
+            self._tell_missing(self.changes)
             if self.replaces:
                 raise gone(self.replaces, "what this run put into it is not live")
             self._begin_anew()
@@ -258,7 +264,7 @@ class ReleaseEdit:
     def writing(self, track: str, before: Releases, after: Releases) -> None:
         """Writes down what a track held and is to hold, before it is written."""
         self._takes_down(f"track:{track}")
-        self.before[track], self.wrote[track] = before, after
+        self.before[track], self.wrote[track], self.wish = before, after, self.job.wish
         self.remember()
 
     def _takes_down(self, purpose: str) -> bool:
@@ -269,7 +275,26 @@ class ReleaseEdit:
             self._begin_anew()
         new = before != self.state or purpose not in self.changes
         self.changes.setdefault(purpose, "")
+        if new:
+            self._tell_missing((purpose,))
         return new
+
+    def tell_uncommitted(self) -> None:
+        """Sets the output `committed`, as far as it follows from what this edit holds."""
+        self._tell_missing(self.uncommitted)
+
+    def _tell_missing(self, purposes: Iterable[str]) -> None:
+        """Sets the output `committed` where something was seen not to be live, for each of these purposes.
+
+        A commit that may still arrive leaves it open, and of supplementary files Google Play tells nothing.
+        """
+        if any(map(is_shown, purposes)):
+            self.tell_committed(None if self.state.in_doubt else False)
+
+    def tell_committed(self, committed: bool | None) -> None:
+        """Sets the output `committed`, None where nobody knows; of a run that publishes nothing it is always false."""
+        words = {True: "true", False: "false", None: ""}
+        self.context.publish({"committed": words[committed if self.job.commits else False]})
 
     def changed(self, purpose: str, digest: str) -> None:
         """Writes down what Google Play accepted."""
@@ -280,12 +305,14 @@ class ReleaseEdit:
         """Forgets what the edit before this one changed."""
         for about in (self.changes, self.before, self.wrote):
             about.clear()
+        self.wish = ""
 
     def remember(self) -> None:
         """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
         if self.state.own and not self.replaces:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
-            record = {"edit": self.id, **state, "changes": self.changes, "before": self.before, "wrote": self.wrote}
+            tracks = {"before": self.before, "wrote": self.wrote, "wish": self.wish}
+            record = {"edit": self.id, **state, "changes": self.changes, **tracks}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
@@ -296,22 +323,44 @@ class ReleaseEdit:
             self.context.forget_uploads(edit_requests.uploads(self.job.package))
 
 
+def is_shown(purpose: str) -> bool:
+    """Whether Google Play lists what is changed for it, as it does all but the files that go with an artifact."""
+    return purpose.partition(":")[0] not in WHAT
+
+
 def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
     """The edit that the journal holds, if any. Whatever can't be read is no record."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
-        state = EditState(True, Stage(record["stage"]), CommitKnowledge(record["commit"]))
         return ReleaseEdit(
             job,
             context,
             Edit(job.package, str(record["edit"])),
-            state.after(Event.RECALL),
+            _recalled_state(record),
             changes={str(purpose): str(digest) for purpose, digest in record["changes"].items()},
             before=_tracks(record["before"]),
             wrote=_tracks(record.get("wrote", {})),
+            wish=str(record.get("wish", "")),
         )
-    except (ValueError, LookupError, TypeError, AttributeError, ProtocolError):
+    except _UNREADABLE:
         return None
+
+
+def _recalled_state(record: Mapping[str, Any]) -> EditState:
+    return EditState(True, Stage(record["stage"]), CommitKnowledge(record["commit"])).after(Event.RECALL)
+
+
+def perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]) -> str:
+    """Says of which of the apps a commit of an earlier run may have happened; empty where there is none.
+
+    It is for a run that can't log in, and so can't look.
+    """
+    packages = []
+    for job in (one for one in jobs if one.commits):
+        with suppress(*_UNREADABLE):
+            if _recalled_state(json.loads(recall(job.memory) or "{}")).in_doubt:
+                packages.append(job.package)
+    return f"Perhaps committed, by an earlier run: {', '.join(packages)}. The next run checks." if packages else ""
 
 
 def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
@@ -331,16 +380,32 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
         context.info(f"Working in edit {edit.id}.")
         context.publish({"edit-id": edit.id, "committed": "false"})
         return edit
+    if not job.commits:
+        context.publish({"committed": "false"})
     kept = recalled(job, context)
     if kept is None:
         return (yield from inserted(job, context))
+    try:
+        return (yield from _taken_up(kept))
+    except UploaderError as error:
+        if kept.state.in_doubt:
+            error.hint = f"{error.hint} {perhaps_committed((job,), context.recall)}".strip()
+        raise
+
+
+def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
+    """The edit of an earlier run where it is open and asked for, else a fresh one, perhaps in its place."""
+    job, context = kept.job, kept.context
+    # Before anything can go wrong: it is ours, and it may be open; its commit may have happened.
+    context.publish({"edit-id": kept.id} if kept.state.open else {})
+    if kept.state.in_doubt:
+        kept.tell_committed(None)
     if kept.state.open:
-        # Before anything can go wrong: it is ours, and it may be open.
-        context.publish({"edit-id": kept.id, "committed": "false"})
         yield from look(kept)
     serves = kept.changes.keys() <= job.purposes(context.sha256)
     if kept.state.open and serves:
         context.info(f"Continuing in edit {kept.id} of an earlier run.")
+        kept.tell_uncommitted()
         return kept
     if kept.state.open:
         context.info(f"Edit {kept.id} of an earlier run contains changes that this run does not make.")
@@ -364,12 +429,15 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
         edit.state = lost.state.after(Event.REPLACE)
         if edit.state.in_doubt:
             edit.changes, edit.before, edit.wrote = dict(lost.changes), dict(lost.before), dict(lost.wrote)
+            edit.wish = lost.wish
         edit.replaces = lost.replaces if lost.state.own else lost.id
         edit.keep = lost.keep
     edit.remember()
     context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
     context.info(f"Opened edit {edit.id} for {job.package}.")
-    context.publish({"edit-id": edit.id, "committed": "false"})
+    context.publish({"edit-id": edit.id})
+    if edit.state.in_doubt:
+        edit.tell_committed(None)
     return edit
 
 
@@ -402,54 +470,72 @@ def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
 
 def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
     """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
-    context, state = edit.context, edit.state
+    job, context, state = edit.job, edit.context, edit.state
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
     passes = isinstance(error, (TemporaryError, Interrupted)) and state.stage is not Stage.GONE
     if passes or (edit.keep and state.stage is Stage.CHANGED):
         context.info(_why_kept(edit))
-    elif not state.open:
-        if state.stage is Stage.GONE and not state.in_doubt:
-            _lost(edit, "Uploaded, then lost with the edit, which is gone", error)
-        if not state.own and isinstance(error, ApiError):
-            blame_the_input(error)
-        elif state.stage is Stage.GONE:
-            context.publish({"edit-id": ""})
-            edit.forget()
-        else:
-            edit.forget()
-    elif not state.own:
+    elif state.open:
+        yield from _settle_open(edit, error)
+    else:
+        _settle_closed(edit, error)
+    if not edit.state.open and edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
+        edit.remember()  # that there was a commit, so that the next run does not send it again
+    if edit.state.in_doubt and job.commits:
+        edit.tell_committed(None)
+        if state.stage is not Stage.COMMITTING:  # of which it was said
+            context.warning(f"{job.package} is perhaps committed: {_who_checks(edit)}.")
+
+
+def _settle_open(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
+    state, context = edit.state, edit.context
+    if not state.own:
         context.info(f"Edit {edit.id} was not opened by this run and stays open.")
     elif state.stage is Stage.REFUSED:
         context.info(f"Edit {edit.id} is kept with everything in it.")
     elif state.stage is Stage.COMMITTING:
         context.warning(_why_kept(edit))
     else:
-        _lost(edit, "Uploaded, then discarded with the edit", error)
+        if state.commit is not CommitKnowledge.UNKNOWN:
+            _discarded(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
             yield from discard(edit)
-    if not edit.state.open and edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
-        edit.remember()  # that there was a commit, so that the next run does not send it again
-    context.publish({"committed": ""} if edit.state.in_doubt else {})
 
 
-def _lost(edit: ReleaseEdit, what: str, error: BaseException) -> None:
+def _settle_closed(edit: ReleaseEdit, error: BaseException) -> None:
+    state = edit.state
+    if not state.in_doubt:
+        lost(edit, error)
+    if not state.own and isinstance(error, ApiError):
+        blame_the_input(error)
+    else:
+        edit.context.publish({"edit-id": ""} if state.stage is Stage.GONE else {})
+        edit.forget()
+
+
+def lost(edit: ReleaseEdit, error: BaseException) -> None:
+    """Takes back what this run brought into an edit that is gone. Whoever closed it may have released the same."""
+    if edit.state.stage is Stage.GONE:
+        outputs = ("committed",) if edit.job.commits else ()
+        _discarded(edit, "Uploaded, then lost with the edit, which is gone", error, *outputs)
+
+
+def _discarded(edit: ReleaseEdit, what: str, error: BaseException, *outputs: str) -> None:
     """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim otherwise."""
     why = error.what if isinstance(error, UploaderError) else "the program itself failed."
     artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
     ours = frozenset(artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted)
-    edit.context.discarded(f"{what}: {why}", ours, ("version-code", "version-codes"))
+    edit.context.discarded(f"{what}: {why}", ours, ("version-code", "version-codes", *outputs))
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
     """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
-    # The record under the job's name is that of an edit of its own, never that of a shared one.
-    resumes = edit.state.own and edit.context.recall(edit.job.memory) is not None
+    resumes = _is_remembered(edit)
     if edit.replaces:
         return f"Edit {edit.id} holds no changes."
     if edit.state.stage is Stage.COMMITTING:
-        how = "the next run checks" if resumes else "check in the Play Console"
-        return f"The commit of edit {edit.id} may have happened: {how}."
+        return f"The commit of edit {edit.id} may have happened: {_who_checks(edit)}."
     if edit.job.rollout and not resumes:
         return f"Edit {edit.id} is left behind: the next run opens a fresh one."
     with_id = (
@@ -458,94 +544,145 @@ def _why_kept(edit: ReleaseEdit) -> str:
     return f"Edit {edit.id} is kept: {'the next run continues in it' if resumes else with_id}."
 
 
+def _is_remembered(edit: ReleaseEdit) -> bool:
+    """Whether the next run finds the edit. Under the job's name there is one of its own, never a shared one."""
+    return edit.state.own and not edit.replaces and edit.context.recall(edit.job.memory) is not None
+
+
+def _who_checks(edit: ReleaseEdit) -> str:
+    return "the next run checks" if _is_remembered(edit) else "check in the Play Console"
+
+
 def discard(edit: ReleaseEdit) -> Steps[None]:
     """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits changes nothing.
 
     Raises Interrupted, which ends the run here as anywhere.
     """
+    before = edit.state
     edit.apply(Event.DELETE)
     edit.context.publish({"edit-id": ""})  # a run that is stopped now leaves its record: the next one finds out
-    yield from _delete(edit.api, edit.context)
+    failure = yield from _delete(edit.api, edit.context)
+    if before.stage is Stage.CHANGED:
+        closed = isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER)  # by a commit, for all we know
+        unknown = closed or (failure is not None and before.in_doubt)
+        edit.tell_committed(None if unknown else False)
     edit.forget()
 
 
-def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[None]:
+def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[UploaderError | None]:
+    """What the deletion failed with."""
     try:
         yield replace(edit.delete(), closing=closing)
     except ApiError as refused:
-        if COMMITTED.search(refused.message):
-            context.warning(f"Edit {edit.id} is not deleted: it is committed, by another job.")
-        elif find(refused) is EDIT_GONE:
-            context.info(f"Edit {edit.id} is gone.")
-        elif refused.status in (404, 410):  # in words that are not about an edit: it need not be Google Play's answer
-            context.info(
-                f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it expires by itself."
-            )
-        else:
-            context.warning(f"Edit {edit.id} could not be deleted ({refused.what}); it expires by itself.")
+        _tell_undeleted(edit, refused, context)
+        return refused
     except UploaderError as error:
         context.warning(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.")
         if isinstance(error, Interrupted) and not closing:
             raise
+        return error
+    context.info(f"Edit {edit.id} is deleted.")
+    return None
+
+
+def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
+    """Says what became of an edit whose deletion was refused."""
+    if COMMITTED.search(refused.message):
+        context.warning(f"Edit {edit.id} is not deleted: it is committed, by another job.")
+    elif find(refused) is EDIT_GONE:
+        context.info(f"Edit {edit.id} is gone.")
+    elif refused.status in (404, 410):  # in words that are not about an edit: it need not be Google Play's answer
+        context.info(f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it expires by itself.")
     else:
-        context.info(f"Edit {edit.id} is deleted.")
+        context.warning(f"Edit {edit.id} could not be deleted ({refused.what}); it expires by itself.")
 
 
 def commit(edit: ReleaseEdit) -> Steps[bool]:
     """Commits the edit; the result is whether the changes still have to be sent for review by hand.
 
     Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
-    response is lost is looked up before it is repeated. Raises with the edit gone, or refused with all in it.
+    response is lost is looked up before it is repeated, and so is one that is answered as if there were nothing to
+    commit (404, 410). Raises with the edit gone, or refused with all in it.
     """
-    job, by_hand, turns, losses = edit.job, edit.job.not_sent_for_review == "true", 0, 0
-    in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if job.cancel_review else "ERROR_IF_IN_REVIEW"
+    job, by_hand, turns, losses, denied = edit.job, edit.job.not_sent_for_review == "true", 0, 0, False
     while True:
-        # Left out rather than false: Google's refusal says that it "must not be set".
-        flag = (("changesNotSentForReview", "true"),) if by_hand else ()
-        edit.apply(Event.SEND_COMMIT)
-        edit.remember()
-        try:
-            edit.api.confirm((yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))))
-        except (OutcomeUnknown, ProtocolError) as lost:
-            losses += 1
-            edit.apply(Event.RESPONSE_LOST)
-            edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
-            yield Sleep(losses, f"the commit of edit {edit.id} was not answered")
-            yield from look(edit)
-            if edit.state.stage is Stage.COMMITTED:
-                return by_hand
-            if edit.state.stage is Stage.GONE:
-                raise gone(edit.id) from lost
-        except (ApiError, CredentialsError) as refused:
-            turns += 1
-            known = find(refused) if isinstance(refused, ApiError) else None
-            if isinstance(refused, ApiError) and losses and known is EDIT_GONE:
-                # Perhaps by the commit before, which took its time.
-                edit.apply(Event.RESPONSE_LOST)
-                _closed(edit, refused)
-                if edit.state.stage is Stage.COMMITTED:
-                    return by_hand
-                raise gone(edit.id) from None
-            if known is EDIT_GONE:
-                if edit.state.own:
-                    # Nobody but this program works in it, so it may be gone because of this commit.
-                    edit.apply(Event.RESPONSE_LOST)
-                edit.apply(Event.CLOSED)
-                raise
-            edit.apply(Event.COMMIT_REFUSED)
-            edit.remember()
-            turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
-            if turns > MAX_TURNS or job.not_sent_for_review != "auto" or not turned:
-                error = explained(refused) if isinstance(refused, ApiError) else refused
-                named = "" if job.rollout or job.among > 1 else f"set `existing-edit-id: {edit.id}`, or "
-                error.hint = f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
-                raise error from None
-            by_hand = not by_hand
-            what = refused.what.rstrip(".")
-            edit.context.info(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
-        else:
+        error = yield from _send_commit(edit, by_hand=by_hand)
+        if error is None:
             edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
+        if not isinstance(error, (ApiError, CredentialsError)) or (_denies(error) and not denied):
+            losses, denied = losses + 1, denied or _denies(error)
+            if (yield from _has_happened(edit, error, losses)):
+                return by_hand
+            continue
+        turns += 1
+        known = find(error) if isinstance(error, ApiError) else None
+        if isinstance(error, ApiError) and known is EDIT_GONE:
+            _gone_at_commit(edit, error)
+            return by_hand
+        edit.apply(Event.COMMIT_REFUSED)
+        edit.remember()
+        turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
+        if turns > MAX_TURNS or job.not_sent_for_review != "auto" or not turned:
+            raise _with_edit(edit, error)
+        by_hand = not by_hand
+        what = error.what.rstrip(".")
+        edit.context.info(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
+
+
+def _send_commit(
+    edit: ReleaseEdit, *, by_hand: bool
+) -> Steps[OutcomeUnknown | ProtocolError | ApiError | CredentialsError | None]:
+    """Sends one commit, once it is written down: what went wrong with it. What is no answer is a ProtocolError."""
+    in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if edit.job.cancel_review else "ERROR_IF_IN_REVIEW"
+    # Left out rather than false: Google's refusal says that it "must not be set".
+    flag = (("changesNotSentForReview", "true"),) if by_hand else ()
+    edit.apply(Event.SEND_COMMIT)
+    edit.remember()
+    try:
+        edit.api.confirm((yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))))
+    except (OutcomeUnknown, ProtocolError, ApiError, CredentialsError) as error:
+        return error
+    return None
+
+
+def _denies(error: UploaderError) -> bool:
+    """Whether it says that there is nothing to commit, in words that are not about an edit."""
+    return isinstance(error, ApiError) and error.status in (404, 410) and find(error) is OTHER
+
+
+def _has_happened(edit: ReleaseEdit, lost: UploaderError, number: int) -> Steps[bool]:
+    """Asks the edit whether it is committed, for the `number`-th time. Raises ReleaseRefused where it is gone."""
+    edit.apply(Event.RESPONSE_LOST)
+    edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
+    yield Sleep(number, f"the commit of edit {edit.id} was not answered")
+    yield from look(edit)
+    if edit.state.stage is Stage.GONE:
+        raise gone(edit.id) from lost
+    return edit.state.stage is Stage.COMMITTED
+
+
+def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
+    """Takes down what a refusal says that has no edit to commit any more. Raises unless it says: committed before."""
+    if edit.state.commit is CommitKnowledge.DID_NOT:  # perhaps by the commit before, which took its time
+        edit.apply(Event.RESPONSE_LOST)
+        _closed(edit, refused)
+        if edit.state.stage is Stage.COMMITTED:
+            return
+        raise gone(edit.id) from None
+    if edit.state.own:
+        # Nobody but this program works in it, so it may be gone because of this commit.
+        edit.apply(Event.RESPONSE_LOST)
+    edit.apply(Event.CLOSED)
+    raise refused
+
+
+def _with_edit(edit: ReleaseEdit, refused: ApiError | CredentialsError) -> UploaderError:
+    """The refusal of a commit, explained, with what becomes of the edit."""
+    error = explained(refused) if isinstance(refused, ApiError) else refused
+    named = "" if edit.job.rollout or edit.job.among > 1 else f"set `existing-edit-id: {edit.id}`, or "
+    error.hint = f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
+    return error
 
 
 def gone(name: str, known: str = "it is not known whether it was committed") -> ReleaseRefused:

@@ -89,6 +89,11 @@ class ListingDifference:
     text_changes: tuple[TextChange, ...]
     places: tuple[Place, ...]
 
+    @property
+    def changes_anything(self) -> bool:
+        """Whether something has to be done at all."""
+        return bool(self.texts) or any(place.change for place in self.places)
+
 
 def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
     """What differs between the directory and the edit. Changes nothing."""

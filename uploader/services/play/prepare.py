@@ -20,6 +20,7 @@ from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, Fil
 from uploader.inputs.table import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
+from uploader.services.play.edit_lifecycle import perhaps_committed
 from uploader.services.play.release import flow, flow_of_several
 from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions, version_code
 from uploader.services.play.several_apps import ABOUT_ONE, check_several
@@ -61,6 +62,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
         warnings=tuple(dict.fromkeys((*told, *problems.warnings))),
         apps={job.package: tuple(map(int, job.codes)) for job in jobs},
+        unsettled=partial(perhaps_committed, jobs),
     )
 
 

@@ -156,6 +156,8 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
                 raise
             what = error.what if isinstance(error, UploaderError) else str(error)
             edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
+            if not edit.state.in_doubt:
+                edit_lifecycle.lost(edit, error)
         try:
             edit = yield from edit_lifecycle.inserted(edit.job, edit.context, edit)
             edit.overtaken = overtaken
@@ -203,16 +205,19 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         edit.seen = yield from tracks.all_tracks(edit.api)
     has_list = bool(edit.seen)
     known = (yield from listed_artifacts(edit)) if job.artifacts or job.retained else {}
-    updates = yield from track_merge.plan_updates(edit, known)
-    for update in updates:
-        reach.check_upgrade(update)
     by_code = {version_code(artifact): artifact for artifact in job.artifacts}
     there = {code: _same(edit, artifact, known[code]) for code, artifact in by_code.items() if code in known}
-    if edit.state.commit is CommitKnowledge.UNKNOWN:  # this edit took the place of one whose commit may have happened
-        edit.found_live(there.keys() == by_code.keys() and all(one.settled for one in updates))
+    # This edit may have taken the place of one whose commit may have happened.
+    in_doubt, all_there = edit.state.commit is CommitKnowledge.UNKNOWN, there.keys() == by_code.keys()
+    live = (yield from track_merge.found_as_written(edit)) if in_doubt and all_there else ()
+    updates = live or (yield from _planned(edit, known))
     listing = ListingDifference({}, frozenset(), (), ())
     if job.listing:
         listing = yield from store_listing.compare(edit, job.listing)
+    groups = (yield from testers.compare(edit)) if job.testers else ()
+    if in_doubt:
+        released = all_there and (bool(live) or all(one.settled for one in updates))
+        edit.found_live(released and not (listing.changes_anything or any(map(str, groups))))
     # What an earlier run put into the same edit is not on Google Play yet.
     kept = {code for code in there if f"artifact:{code}" not in edit.uncommitted}
     published = companions.published(job, context, kept) if edit.state.own else ()
@@ -222,7 +227,7 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         files=tuple(plan.files_of(job, kept, published, "" if edit.state.own else edit.id)),
         texts=listing.text_changes,
         images=tuple(place.change for place in listing.places if place.change),
-        testers=(yield from testers.compare(edit)) if job.testers else (),
+        testers=groups,
         reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, context)),
         others=(yield from _others(edit)),
         not_shown=_not_shown(edit, listed=has_list),
@@ -236,16 +241,29 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         context.publish({"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes)
     if job.listing:
         yield from store_listing.synchronise(edit, listing)
-    if job.tracks and not edit.state.own:  # other jobs may have written to its tracks meanwhile
-        edit.seen = yield from tracks.all_tracks(edit.api)
-    updates = ()
-    for track in job.tracks:
-        updates = (*updates, (yield from track_merge.update_track(edit, track)))
+    updates = live or (yield from _put_tracks(edit))
     if changes.testers:
         yield from testers.replace(edit, changes.testers)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         context.publish({"user-fraction": share})
     return replace(changes, tracks=updates)
+
+
+def _planned(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
+    """What becomes of each track; `known` are the version codes of all artifacts that Play has."""
+    updates = yield from track_merge.plan_updates(edit, known)
+    for update in updates:
+        reach.check_upgrade(update)
+    return updates
+
+
+def _put_tracks(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
+    if edit.job.tracks and not edit.state.own:  # other jobs may have written to its tracks meanwhile
+        edit.seen = yield from tracks.all_tracks(edit.api)
+    updates: tuple[TrackChange, ...] = ()
+    for track in edit.job.tracks:
+        updates = (*updates, (yield from track_merge.update_track(edit, track)))
+    return updates
 
 
 def _show(context: Context, changes: Changes) -> None:
@@ -394,14 +412,11 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
         edit.forget()
         headline = f"{what} is in edit {edit.id}, which is left open.{_remarks(job, changes.tracks)}"
         return _outcome(job, headline, "Changes in the edit", changes)
-    if edit.state.stage is Stage.CLEAN:
+    if edit.state.stage is Stage.CLEAN and not changes.happened:
         context.info(f"{_why_unneeded(edit)}, so edit {edit.id} is not needed and `edit-id` stays empty.")
-        if changes.happened:
-            reach.remember_levels(job, context)
-            companions.remember(edit)
+        edit.tell_committed(True)
         yield from edit_lifecycle.discard(edit)
-        context.publish({"committed": "true"})
-        headline = f"{_headline_without_commit(edit, what, changes)}{_remarks(job, changes.tracks)}"
+        headline = f"{_headline_without_commit(edit, what)}{_remarks(job, changes.tracks)}"
         return _outcome(job, headline, "Changes", changes)
     if not edit.state.own:
         edit.seen = (yield from tracks.all_tracks(edit.api)) or edit.seen
@@ -409,7 +424,7 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
         published = [f"{one.track} {tracks.describe_all(one.after)}" for one in changes.tracks]
         published += [f"{other.track} {other} (not from this run)" for other in changes.others]
         context.info(f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}.")
-    left = yield from committed(edit)
+    left = yield from (found_committed(edit) if changes.happened else committed(edit))
     reach.remember_levels(job, context)
     companions.remember(edit)
     review = "saved as a draft; roll it out in the Play Console" if job.options.status == "draft" else "sent for review"
@@ -418,7 +433,11 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     elif left:
         review = "must still be sent for review in the Play Console, under Publishing overview"
     told = [review] if left or changes.reviewed else []
-    headline = f"{_headline(edit, what, changes.tracks, left)}{_remarks(job, changes.tracks)}"
+    if changes.happened and changes.tracks and all(update.gone_on for update in changes.tracks):
+        headline = f"{what} is {left or 'committed, by a commit whose answer was lost'}."
+    else:
+        headline = _headline(edit, what, changes.tracks, left)
+    headline += _remarks(job, changes.tracks)
     return _outcome(job, headline, "Changes", changes, told)
 
 
@@ -426,7 +445,7 @@ def committed(edit: ReleaseEdit) -> Steps[str]:
     """Commits the edit and tells so. The result says that a person has to send the changes for review, if so."""
     by_hand, job, context = (yield from edit_lifecycle.commit(edit)), edit.job, edit.context
     edit.forget()
-    context.publish({"committed": "true"})
+    edit.tell_committed(True)
     context.info(f"Committed edit {edit.id}{' in the emulator' if job.rehearsal else ''}.")
     if job.rehearsal:
         return "committed; Google Play would leave it to you to send it to the review" if by_hand else ""
@@ -435,6 +454,14 @@ def committed(edit: ReleaseEdit) -> Steps[str]:
     if by_hand:
         context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
     return TO_SEND if by_hand else ""
+
+
+def found_committed(edit: ReleaseEdit) -> Steps[str]:
+    """Tells of a commit whose response was lost, and deletes the edit that showed that it happened. As `committed`."""
+    edit.tell_committed(True)
+    edit.context.info("A commit of this job whose answer was lost has happened: what it changed is live.")
+    yield from edit_lifecycle.discard(edit)
+    return ""
 
 
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
@@ -448,17 +475,13 @@ def _why_unneeded(edit: ReleaseEdit) -> str:
     """Why an edit in which nothing had to be changed is clean."""
     if edit.overtaken:
         return "Another job, or someone in the Play Console, has published the same meanwhile"
-    if edit.state.commit is CommitKnowledge.HAPPENED:
-        return "The commit that was not answered has happened"
     return "Nothing had to be changed"
 
 
-def _headline_without_commit(edit: ReleaseEdit, what: str, changes: Changes) -> str:
-    """What is on Google Play though this edit is not committed, in one sentence."""
+def _headline_without_commit(edit: ReleaseEdit, what: str) -> str:
+    """What is on Google Play though this run did not commit it, in one sentence."""
     if edit.overtaken:
         return f"{what} is on Google Play: another job, or someone in the Play Console, has published it meanwhile."
-    if changes.happened and not (changes.tracks and all(one.gone_on for one in changes.tracks)):
-        return _headline(edit, what, changes.tracks, "")
     return f"{what} is on Google Play already."
 
 

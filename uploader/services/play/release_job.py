@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeAlias
 
 from uploader.files.android.listing import StoreFiles
@@ -100,6 +100,11 @@ class ReleaseJob:
         return tuple(str(version_code(artifact)) for artifact in self.artifacts)
 
     @property
+    def commits(self) -> bool:
+        """Whether the run publishes anything."""
+        return self.commit and not self.dry_run
+
+    @property
     def version_name(self) -> str:
         """The version name of the artifacts; Google Play gives it to a release that has no other name."""
         manifests = (artifact.manifest for artifact in self.artifacts)
@@ -128,6 +133,14 @@ class ReleaseJob:
     def testers_purpose(self, track: str) -> str:
         """The purpose of the change to a track's testers."""
         return f"testers:{track}:{_digest(sorted(self.testers))}"
+
+    @property
+    def wish(self) -> str:
+        """A digest of what is wished for the tracks: two jobs with the same one ask for the same releases."""
+        notes = [[str(track), list(texts)] for track, texts in self.notes.items()]
+        names = [[str(track), name] for track, name in self.names.items()]
+        source = [self.codes, self.promote_from, self.promoted, self.retained, self.retain_last, self.copy_notes]
+        return _digest([asdict(self.options), source, self.default_name, sorted(notes), sorted(names)])
 
     @property
     def memory(self) -> str:

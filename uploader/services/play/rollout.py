@@ -3,13 +3,15 @@
 A run looks once and makes one step at most. What the step is, is decided (`decide`) inside the edit, from what the
 track holds there, and again in every edit that replaces one. A share never falls, and what was halted, by whomever, is
 never resumed. That a step was made since the first look, by this job or by another, shows in the release itself: then
-this run makes none. The journal has the first look of a run that was killed, so the run after it knows as well.
+this run makes none. The journal has the first look of a run that was killed, and why it halted, so the run after it
+knows as well.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
@@ -28,7 +30,14 @@ from uploader.inputs.table import RolloutInputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
 from uploader.services.play import edit_requests, gate, review, status, track_merge, tracks
-from uploader.services.play.edit_lifecycle import CommitKnowledge, Event, ReleaseEdit, discard, opened
+from uploader.services.play.edit_lifecycle import (
+    CommitKnowledge,
+    Event,
+    ReleaseEdit,
+    discard,
+    opened,
+    perhaps_committed,
+)
 from uploader.services.play.edit_requests import CONSOLE, Release, Releases
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, section
@@ -40,7 +49,6 @@ from uploader.text import capitalised
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 # The version codes and the share of the release in progress, as the first edit had it: what a step shows against.
 FirstLook: TypeAlias = tuple[tuple[str, ...], float]
-NO_STEP = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
 
 
 @dataclass(frozen=True)
@@ -54,27 +62,49 @@ class RolloutJob:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a run makes of its look. `release` is what the release becomes, None where it stays as it is."""
+    """What a run makes of its look. `release` is what the release becomes, None where it stays as it is.
+
+    `made` is the release that is live by a commit of this job whose response was lost.
+    """
 
     kind: Kind
     why: str
     release: Release | None = None
     trouble: str = ""
+    made: Release | None = None
 
 
 def recalled_look(text: str) -> FirstLook | None:
     """The first look of a killed run that `text` holds; what can't be read is none."""
     try:
-        codes, share = json.loads(text)
+        codes, share, *_ = json.loads(text)
         return tuple(map(str, codes)), float(share)
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
 
 
+def recalled_halt(text: str) -> str:
+    """Why the killed run, whose first look `text` holds, was about to halt the release; empty where it was not."""
+    with suppress(ValueError, TypeError, RecursionError):
+        _, _, why = json.loads(text)
+        return str(why)
+    return ""
+
+
+def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | None:
+    """The release that the edit before this one was to halt, if it is halted."""
+    before, wrote = edit.before.get(track, ()), edit.wrote.get(track, ())
+    for halted in (one for one in wrote if one.get("status") == "halted" and one not in before):
+        for one in releases:
+            if one.get("status") == "halted" and tracks.codes(one) == tracks.codes(halted):
+                return one
+    return None
+
+
 def step_since(first: FirstLook, releases: Releases) -> Release | None:
     """The release of the first look, if it has reached more users since."""
     for one in releases:
-        wider = one.get("status") == "inProgress" and one.get("userFraction", 0) > first[1] + NO_STEP
+        wider = one.get("status") == "inProgress" and one.get("userFraction", 0) > first[1] + track_merge.SAME_SHARE
         if tracks.codes(one) == first[0] and (wider or one.get("status") == "completed"):
             return one
     return None
@@ -119,7 +149,8 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
     dry_run = f"decide the next of {shares}, and change nothing"
     steps.append(dry_run if inputs.dry_run else f"take it to the next of {shares}")
-    return Prepared(tuple(steps), scopes, partial(flow, job), apps={package: ()})
+    unsettled = partial(perhaps_committed, (release,))
+    return Prepared(tuple(steps), scopes, partial(flow, job), apps={package: ()}, unsettled=unsettled)
 
 
 def in_progress(releases: Iterable[Release]) -> Release | None:
@@ -161,7 +192,7 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
         return Decision("held", f"{name} stays: {why}")
     if share is None:
         return Decision("held", f"Google Play does not say how many users {name} is for")
-    following = next((one for one in job.shares if one > share + NO_STEP), None)
+    following = next((one for one in job.shares if one > share + track_merge.SAME_SHARE), None)
     if following is None:
         return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
     if following < 1:
@@ -213,20 +244,27 @@ class Rollout:
         found = yield from current_releases(edit, track)
         live = edit.base(track, found)
         require_one(track, live)
-        first = self._first or recalled_look(edit.changes.get(f"track:{track}", ""))
+        note = edit.changes.get(f"track:{track}", "")
+        first, halting = self._first or recalled_look(note), self._halting or recalled_halt(note)
         made = step_since(first, live) if first else None
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
         ours = in_doubt and made is not None and self._is_ours(edit, made)
+        halt = halt_made(edit, track, live) if in_doubt else None
         if in_doubt:
-            edit.apply(Event.SEEN_LIVE if ours else Event.NOT_SEEN)
+            edit.apply(Event.SEEN_LIVE if ours or halt else Event.NOT_SEEN)
         state, judgement = yield from self._look(live)
         decision, self._halting = decide(self._rollout, live, state, judgement), ""
-        if made and decision.kind != "halted":  # the step is made; a halt is never put off
+        if halt:
+            why = f"{halting or _version(halt)}; the answer to this job's commit was lost, and it is committed"
+            decision = Decision("halted", why, trouble="halted", made=halt)
+        elif made and decision.kind != "halted":  # the step is made; a halt is never put off
             kind: Kind = "completed" if made.get("status") == "completed" else "stepped"
-            why = "the step that was under way is live"
-            if not ours:
-                kind, why = "held", "another run, or someone in the Play Console, changed it"
-            decision = Decision(kind, f"{why}: {tracks.in_words(made)}")
+            if ours:
+                why = f"the step that was under way is live: {tracks.in_words(made)}"
+                decision = Decision(kind, why, made=made)
+            else:
+                why = f"another run, or someone in the Play Console, changed it: {tracks.in_words(made)}"
+                decision = Decision("held", why)
         after = live
         if decision.release is not None:
             after = track_merge.merged(track, live, decision.release, replace_rollout=False)
@@ -273,7 +311,7 @@ class Rollout:
     def _put(self, edit: ReleaseEdit, changes: Changes) -> Steps[str]:
         """Writes the release to the track and commits; says what is left to be done by hand."""
         self._context.show(f"Changes: {self._job.package}", lines(changes))
-        first = json.dumps(self._first) if self._first else ""
+        first = json.dumps([*self._first, *([self._halting] if self._halting else [])]) if self._first else ""
         self._sent = changes.tracks[0].after[0]
         yield from track_merge.put(edit, changes.tracks[0], first)
         left = yield from committed(edit)
@@ -285,8 +323,8 @@ class Rollout:
         if self._job.dry_run:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
             self._context.publish({"plan": plan_output(changes)})
-        elif decision.kind in ("stepped", "completed"):
-            self._context.publish({"committed": "true"})  # by an earlier edit of this job
+        else:
+            self._context.publish({"committed": "true" if decision.made else "false"})
         if not decision.trouble:  # which the error tells
             tell = self._context.warning if decision.kind == "held" else self._context.info
             tell(f"{capitalised(decision.why)}.")
@@ -295,7 +333,7 @@ class Rollout:
         """What is live, also in a dry run."""
         (change,) = changes.tracks
         live = change.before if self._job.dry_run else change.after
-        rollout = in_progress(change.before)
+        rollout = decision.made or in_progress(change.before)
         codes = tracks.codes(rollout) if rollout else ()
         ours = [one for one in live if codes and tracks.codes(one) == codes]
         states = tuple((one, state if one in ours else "") for one in live)
@@ -319,7 +357,7 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
     if decision.trouble == "rejected":
         what = f"The rollout of {where}: {decision.why}."
         return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
-    ours = decision.release is not None
+    ours = bool(decision.release or decision.made)
     return ReleaseTrouble(
         f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why}.",
         cause="Its rates are above what `halt-above` allows." if ours else "An earlier run halted it, or someone did.",

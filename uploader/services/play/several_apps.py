@@ -204,7 +204,7 @@ class SeveralApps:
         codes += chain.from_iterable(left.values())
         outputs = {"version-code": max(codes, key=int, default=""), "version-codes": ",".join(codes)}
         for name in dict.fromkeys(chain(["committed"] * self._commits, *(app.outputs for app in self.apps))):
-            values = [app.outputs.get(name, "false" if name == "committed" else "") for app in self.apps]
+            values = [app.outputs.get(name, "") for app in self.apps]
             if name in _JSON:
                 known = (f"{json.dumps(app.package)}: {app.outputs[name]}" for app in self.apps if name in app.outputs)
                 outputs[name] = f"{{{', '.join(known)}}}"
@@ -237,7 +237,7 @@ class SeveralApps:
         return Outcome(headline, links[:_LINKS], sections, min(troubles, key=_rank, default=None))
 
     def _as_json(self, app: App) -> dict[str, Any]:
-        known = {"true": self._commits, "false": False}.get(app.outputs.get("committed", "false" * self._commits))
+        known = {"true": self._commits, "false": False}.get(app.outputs.get("committed", ""))
         failure = getattr(app.error, "code", UploaderError.code) if app.error else ""  # a defect has none
         edit = app.outputs.get("edit-id", "")
         return {"committed": known, "version-codes": app.codes, "edit-id": edit, "failure": failure}

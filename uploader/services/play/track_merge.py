@@ -40,6 +40,7 @@ STAGED = frozenset({"inProgress", "halted"})
 SERVED = frozenset({"inProgress", "completed"})
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
 """The statuses of a release that its users do not get, in words."""
+SAME_SHARE = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
 
 
 @dataclass(frozen=True)
@@ -391,6 +392,62 @@ def _plain(release: Release) -> dict[str, Any]:
     notes = {(language, normalised(text)) for language, text in notes_of(release)}
     same = {"versionCodes": set(codes(release)), "releaseNotes": notes}
     return {field: same.get(field, value) for field, value in release.items() if value is not None}
+
+
+def found_as_written(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
+    """The tracks as they are, if each holds what the edit before this one wrote there, or that has gone on since.
+
+    None otherwise, and none where that edit wrote for another wish: then it is planned what becomes of the tracks.
+    """
+    changes = []
+    for track in edit.job.tracks if edit.wish == edit.job.wish else ():
+        if track not in edit.wrote:  # it held everything already
+            change = yield from plan_update(edit, track)
+            if not change.settled:
+                return ()
+        else:
+            found = yield from current_releases(edit, track)
+            release = whats_become(edit.before.get(track, ()), edit.wrote[track], found)
+            if release is None:
+                return ()
+            change = TrackChange(track, found, found, release, found, gone_on=not settled(found, edit.wrote[track]))
+        changes.append(change)
+    return tuple(changes)
+
+
+def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release | None:
+    """The release that was written, as the track holds it now: as it was written, or wider, completed or halted since.
+
+    None where it is not there like that: `wrote` has the release first and behind it what it left on the track.
+    """
+    release = wrote[0] if wrote else {}
+    now = next((one for one in found if _covers(one, release) and _covers(release, one)), None)
+    if now is None or settled(found, wrote):
+        return now
+    was = next((one for one in before if _covers(one, release) and _covers(release, one)), None)
+    if was is not None:
+        # It was there before, so what was to change at it besides has to have changed.
+        moved = _status_and_share(now) != _status_and_share(was)
+        if not (moved and settled((now,), ({**release, **_status_and_share(now)},))):
+            return None
+    return now if _goes_as_far(now, release) else None
+
+
+def _status_and_share(release: Release) -> dict[str, Any]:
+    return {"status": release.get("status"), "userFraction": release.get("userFraction")}
+
+
+def _goes_as_far(now: Release, release: Release) -> bool:
+    """Whether a release has reached as many users as it was to, or was halted after that, or is no draft any more."""
+    status, wanted = now.get("status"), release.get("status")
+    everybody = status == "completed" or (status == "halted" and now.get("userFraction") is None)
+    if wanted == "draft":
+        return status != "draft"
+    if wanted == "halted" or status == "draft":
+        return False
+    if wanted == "completed":
+        return everybody
+    return everybody or now.get("userFraction", 0.0) >= release.get("userFraction", 0.0) - SAME_SHARE
 
 
 def _with_kept_notes(release: Release, live: Releases) -> Release:
