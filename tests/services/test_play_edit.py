@@ -517,6 +517,35 @@ def test_a_review_in_flight_is_not_pulled_unasked() -> None:
     assert commits(engine)[0]["changesInReviewBehavior"] == "CANCEL_IN_REVIEW_AND_SUBMIT"
 
 
+@pytest.mark.parametrize("forgetful", [True, False])
+@pytest.mark.parametrize("killed", [True, False])
+def test_who_has_to_send_a_lost_commit_for_review_is_remembered(killed: bool, forgetful: bool) -> None:
+    """Its answer is lost with the process or without it, and the next look finds that it happened."""
+    play, journal, job = Play(), dict[str, str](), release_job(artifact(2), tracks=("beta",))
+    play.review, play.forgetful = "by hand", forgetful
+    play.fail("commit", Killed() if killed else LOST, after=True, skip=1)
+    if killed:
+        with pytest.raises(Killed):
+            Engine(play, journal).run(job)
+    engine = Engine(play, journal)
+    outcome = engine.run(job)
+    assert (engine.outputs["committed"], engine.outputs["sent-for-review"], len(play.commits)) == ("true", "false", 1)
+    assert any("send it for review in the Play Console, under Publishing overview" in one for one in engine.warnings)
+    assert outcome.headline.endswith("is committed; send it for review in the Play Console.")
+    assert "must still be sent for review" in outcome.sections[0].rows[-1][0]
+
+
+def test_a_lost_commit_that_sends_for_review_says_so() -> None:
+    """And one of which a record of the version before says nothing leaves it open."""
+    play, job = Play(), release_job(artifact(2))
+    journal = cut_off(play, job)
+    record = json.loads(journal[f"edit:{PACKAGE}"])
+    for by_hand, sent in ((False, "true"), (None, "")):
+        engine = Engine(play, {f"edit:{PACKAGE}": json.dumps({**record, "by_hand": by_hand})})
+        engine.run(job)
+        assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == ("true", sent)
+
+
 # --- conflicts and lost answers -------------------------------------------------------------------------------------
 
 

@@ -29,8 +29,8 @@ def forgetful() -> FaultyPlay:
 
 
 def reviewed(review: str) -> FaultyPlay:
-    """Refuses every commit that does not go about the review as it demands."""
-    play = FaultyPlay()
+    """Refuses every commit that does not go about the review as it demands; says nothing of a committed edit."""
+    play = forgetful()
     play.review = review
     return play
 

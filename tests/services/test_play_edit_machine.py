@@ -42,12 +42,13 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
     job = release_job(artifact(2))
     context = RecordingContext()
     edit = ReleaseEdit(job, context, Edit(PACKAGE, "7"), state, {"artifact:2": "digest"}, {"internal": (release(1),)})
+    edit.wrote, edit.wish, edit.by_hand = {"internal": (release(2),)}, "digest", True
     edit.remember()
     found = recalled(job, context)
     assert found is not None
-    assert (found.id, found.state, found.changes, found.before) == (
-        "7", state.after(Event.RECALL), edit.changes, edit.before,
-    )  # fmt: skip
+    assert (found.id, found.state) == ("7", state.after(Event.RECALL))
+    assert (found.changes, found.before) == (edit.changes, edit.before)
+    assert (found.wrote, found.wish, found.by_hand) == (edit.wrote, "digest", True)
 
 
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:

@@ -254,6 +254,17 @@ def test_a_halt_whose_answer_was_lost_is_told_with_its_numbers(killed: bool) -> 
     assert caught.value.cause == "Its rates are above what `halt-above` allows."
 
 
+def test_who_has_to_send_a_lost_step_for_review_is_remembered() -> None:
+    """The edit is merely gone, and the step live: what it asked for about the review is known."""
+    play = rolling()
+    play.review, play.forgetful = "by hand", True
+    play.fail("commit", OutcomeUnknown("Lost."), after=True, skip=1)
+    engine = look(play)
+    assert (engine.outputs["decision"], engine.outputs["committed"]) == ("stepped", "true")
+    assert engine.outputs["sent-for-review"] == "false"
+    assert any("send it for review in the Play Console" in one for one in engine.warnings)
+
+
 def test_a_halt_that_was_lost_is_made_again() -> None:
     """The edit is gone, and the release still in progress."""
     play = rolling(0.05)

@@ -169,6 +169,8 @@ class Walk:
             self._check_committed(shape, play, engine)
         if failure is None:
             self._check_success(shape, play, engine, journal)
+            if knows and shape is self.shape:
+                self._check_review(play, engine)
         return failure
 
     def _check_commits(self, shape: Shape, play: FaultyPlay, before: int) -> None:
@@ -252,6 +254,13 @@ class Walk:
             )
         if not job.existing_edit:
             assert job.memory not in journal, "a job that is done is still in the journal"
+
+    def _check_review(self, play: FaultyPlay, engine: Engine) -> None:
+        """Who has to send for review what this run or an earlier one committed is told, however that became known."""
+        for commit in play.commits[-1:]:
+            if commit.query.get("changesNotSentForReview") and self.shape.job.commits:
+                assert engine.outputs["sent-for-review"] == "false", "nobody is told to send it for review"
+                assert "send it for review in the Play Console" in engine.log
 
     def _check_shared_success(self, shape: Shape, play: FaultyPlay, edit: str) -> None:
         start = shape.play()

@@ -12,19 +12,20 @@ commit of the job and survives the replacement, its deletion, and the process. D
 still arrive when its edit was found open, so an edit that is gone later is in doubt again, and nobody says until then
 that it is not committed. 404 and 410 to a commit are no refusals before the edit was asked.
 
-The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, and the tracks as they were
-before and as they were written. Changes and commits are written down before they are sent, so a killed run leaves a
-record that may claim too much, never too little. A later run continues in a recorded edit only if it asks for all that
-was changed there. What it would not replace for certain, it has to wish in the same words: the purpose of the store
-listing and of testers has a digest of them. A track is written again unless it was written just so.
+The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, the tracks as they were
+before and as they were written, and who has to send its commit for review. Changes and commits are written down before
+they are sent, so a killed run leaves a record that may claim too much, never too little. A later run continues in a
+recorded edit only if it asks for all that was changed there. What it would not replace for certain, it has to wish in
+the same words: the purpose of the store listing and of testers has a digest of them. A track is written again unless it
+was written just so.
 
 Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one closes it. Where a
 lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit
 happened: they are sent and committed once more, with the same content. If somebody else puts another release on the
 track between a commit whose edit is gone and the look at its effect, the job's release comes to the track again. A
 shared edit is in no journal: if its run is killed during the commit, the next can only say that the edit is closed. A
-fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the commit happened,
-and to open it closes an edit that another job of the account has opened for the app meanwhile.
+fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the commit happened, and to
+open it closes an edit that another job of the account has opened for the app meanwhile.
 """
 
 from __future__ import annotations
@@ -192,8 +193,9 @@ class ReleaseEdit:
 
     `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
     of what Google Play accepted, empty while that is not known. `before` are the tracks that were changed, as they were
-    before, `wrote` what was sent to them, and `wish` the digest of what was wished there (`ReleaseJob.wish`). While a
-    commit is in doubt these four are about the edit that this one replaced. `seen` are the tracks as they were last
+    before, `wrote` what was sent to them, and `wish` the digest of what was wished there (`ReleaseJob.wish`). `by_hand`
+    says whether the last commit leaves it to people to send the changes for review, None where that is not known. While
+    a commit is in doubt these five are about the edit that this one replaced. `seen` are the tracks as they were last
     read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
     one was opened to see whether its commit happened. One to `keep` stays open after every failure, since other apps of
     the run are committed. `overtaken` says that others closed the edit before this one, with changes of the job in it
@@ -208,6 +210,7 @@ class ReleaseEdit:
     before: dict[str, Releases] = field(default_factory=dict)
     wrote: dict[str, Releases] = field(default_factory=dict)
     wish: str = ""
+    by_hand: bool | None = None
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
@@ -305,14 +308,14 @@ class ReleaseEdit:
         """Forgets what the edit before this one changed."""
         for about in (self.changes, self.before, self.wrote):
             about.clear()
-        self.wish = ""
+        self.wish, self.by_hand = "", None
 
     def remember(self) -> None:
         """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
         if self.state.own and not self.replaces:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
             tracks = {"before": self.before, "wrote": self.wrote, "wish": self.wish}
-            record = {"edit": self.id, **state, "changes": self.changes, **tracks}
+            record = {"edit": self.id, **state, "changes": self.changes, **tracks, "by_hand": self.by_hand}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
@@ -341,6 +344,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             before=_tracks(record["before"]),
             wrote=_tracks(record.get("wrote", {})),
             wish=str(record.get("wish", "")),
+            by_hand={True: True, False: False}.get(record.get("by_hand")),
         )
     except _UNREADABLE:
         return None
@@ -429,7 +433,7 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
         edit.state = lost.state.after(Event.REPLACE)
         if edit.state.in_doubt:
             edit.changes, edit.before, edit.wrote = dict(lost.changes), dict(lost.before), dict(lost.wrote)
-            edit.wish = lost.wish
+            edit.wish, edit.by_hand = lost.wish, lost.by_hand
         edit.replaces = lost.replaces if lost.state.own else lost.id
         edit.keep = lost.keep
     edit.remember()
@@ -613,13 +617,13 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
         if not isinstance(error, (ApiError, CredentialsError)) or (_denies(error) and not denied):
             losses, denied = losses + 1, denied or _denies(error)
             if (yield from _has_happened(edit, error, losses)):
-                return by_hand
+                return bool(edit.by_hand)
             continue
         turns += 1
         known = find(error) if isinstance(error, ApiError) else None
         if isinstance(error, ApiError) and known is EDIT_GONE:
             _gone_at_commit(edit, error)
-            return by_hand
+            return bool(edit.by_hand)
         edit.apply(Event.COMMIT_REFUSED)
         edit.remember()
         turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
@@ -637,6 +641,8 @@ def _send_commit(
     in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if edit.job.cancel_review else "ERROR_IF_IN_REVIEW"
     # Left out rather than false: Google's refusal says that it "must not be set".
     flag = (("changesNotSentForReview", "true"),) if by_hand else ()
+    # One that was sent the other way before, and may still arrive, leaves it to people as well.
+    edit.by_hand = by_hand or (edit.state.commit is CommitKnowledge.DID_NOT and bool(edit.by_hand))
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
     try:

@@ -432,6 +432,8 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
         review = "committed in the emulator, where nobody reviews it"
     elif left:
         review = "must still be sent for review in the Play Console, under Publishing overview"
+    elif edit.by_hand is None:
+        review = "committed by an earlier run; whether it was sent for review, the Play Console tells"
     told = [review] if left or changes.reviewed else []
     if changes.happened and changes.tracks and all(update.gone_on for update in changes.tracks):
         headline = f"{what} is {left or 'committed, by a commit whose answer was lost'}."
@@ -443,25 +445,35 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
 
 def committed(edit: ReleaseEdit) -> Steps[str]:
     """Commits the edit and tells so. The result says that a person has to send the changes for review, if so."""
-    by_hand, job, context = (yield from edit_lifecycle.commit(edit)), edit.job, edit.context
+    by_hand = yield from edit_lifecycle.commit(edit)
     edit.forget()
     edit.tell_committed(True)
-    context.info(f"Committed edit {edit.id}{' in the emulator' if job.rehearsal else ''}.")
-    if job.rehearsal:
-        return "committed; Google Play would leave it to you to send it to the review" if by_hand else ""
-    # A draft waits for a person as well, who rolls it out.
-    context.publish({"sent-for-review": "false" if by_hand or job.options.status == "draft" else "true"})
-    if by_hand:
-        context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
-    return TO_SEND if by_hand else ""
+    edit.context.info(f"Committed edit {edit.id}{' in the emulator' if edit.job.rehearsal else ''}.")
+    return told_review(edit, by_hand)
 
 
 def found_committed(edit: ReleaseEdit) -> Steps[str]:
     """Tells of a commit whose response was lost, and deletes the edit that showed that it happened. As `committed`."""
     edit.tell_committed(True)
     edit.context.info("A commit of this job whose answer was lost has happened: what it changed is live.")
+    left = told_review(edit, edit.by_hand)
     yield from edit_lifecycle.discard(edit)
-    return ""
+    return left
+
+
+def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
+    """Tells who sends the changes of a commit for review, None where nobody knows: what is left to do, if anything."""
+    job, context = edit.job, edit.context
+    if job.rehearsal:
+        return "committed; Google Play would leave it to you to send it to the review" if by_hand else ""
+    if by_hand is None:
+        context.publish({"sent-for-review": ""})
+        return ""
+    # A draft waits for a person as well, who rolls it out.
+    context.publish({"sent-for-review": "false" if by_hand or job.options.status == "draft" else "true"})
+    if by_hand:
+        context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
+    return TO_SEND if by_hand else ""
 
 
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:

@@ -41,7 +41,7 @@ from uploader.services.play.edit_lifecycle import (
 from uploader.services.play.edit_requests import CONSOLE, Release, Releases
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, section
-from uploader.services.play.release import committed, in_an_edit
+from uploader.services.play.release import committed, in_an_edit, told_review
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
@@ -270,8 +270,8 @@ class Rollout:
             after = track_merge.merged(track, live, decision.release, replace_rollout=False)
         changes = Changes(job, (track_merge.TrackChange(track, live, after, now=found),))
         if decision.release is None or job.dry_run:
+            self._tell(edit, decision, changes)
             yield from discard(edit)
-            self._tell(decision, changes)
         else:
             self._halting = decision.why if decision.kind == "halted" else ""
             if left := (yield from self._put(edit, changes)):
@@ -318,13 +318,15 @@ class Rollout:
         self._halting = ""
         return left
 
-    def _tell(self, decision: Decision, changes: Changes) -> None:
+    def _tell(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> None:
         """What a run says that changes nothing."""
         if self._job.dry_run:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
             self._context.publish({"plan": plan_output(changes)})
         else:
             self._context.publish({"committed": "true" if decision.made else "false"})
+            if decision.made:
+                told_review(edit, edit.by_hand)
         if not decision.trouble:  # which the error tells
             tell = self._context.warning if decision.kind == "held" else self._context.info
             tell(f"{capitalised(decision.why)}.")
