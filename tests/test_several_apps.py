@@ -154,6 +154,16 @@ def test_apps_that_can_t_be_looked_at_are_not_said_to_be_uncommitted(job: Job) -
     assert (commits(job), again.outputs["committed"]) == (list(APPS), "true")
 
 
+def test_an_app_that_was_built_again_begins_anew_alone(job: Job) -> None:
+    """After a stopped run its edit is replaced; those of the others are continued, and their files not sent again."""
+    job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
+    kept = apps(job.fail(75, {**RELEASE, "max-retries": "0"}))
+    specimens.make_bundle(job.workspace / "3-watch.aab", APPS[1], 43, "1.0", size_bytes=310_000)
+    again = apps(job.succeed(RELEASE))
+    same = [again[name]["edit-id"] == kept[name]["edit-id"] for name in APPS]
+    assert (same, commits(job), len(uploads(job))) == ([True, False, True], list(APPS), 4)
+
+
 def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     """After 75 nothing is published, and the next run goes on in all of the edits without sending a file again."""
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)

@@ -273,6 +273,47 @@ def test_a_record_without_a_digest_of_the_listing_leads_to_a_fresh_edit() -> Non
     assert (play.count("insert"), play.live.listings["en-US"]["title"]) == (2, "New")
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_bundle_that_was_built_again_begins_in_a_fresh_edit(answered: bool) -> None:
+    """Its version code is used in our own open edit alone, whether or not the upload there was answered."""
+    play, journal = Play(internal=[release(1)]), dict[str, str]()
+    play.fail("PUT tracks" if answered else "upload bundles", Killed(), after=True)
+    with pytest.raises(Killed):
+        Engine(play, journal).run(release_job(artifact(2)))
+    engine = Engine(play, journal)
+    engine.run(release_job(artifact(2, b"built again")))
+    assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
+    assert (play.live.tracks["internal"], play.count("insert"), play.edits) == ([release(2)], 2, {})
+    assert "app-2.aab was built again: edit 1 of an earlier run has other bytes as version code 2." in engine.log
+    assert "Edit 1 is deleted." in engine.log
+
+
+def test_a_bundle_that_was_built_again_after_its_release_is_refused() -> None:
+    """The version code is used outside of our edit, too: whose commit was lost, or that others opened."""
+    play, job = Play(), release_job(artifact(2))
+    journal = cut_off(play, job)
+    for kept in (journal, {}):
+        with pytest.raises(ReleaseRefused) as caught:
+            Engine(play, kept).run(release_job(artifact(2, b"built again")))
+        assert caught.value.code == "version-code-conflict"
+        assert play.live.bundles[2] == sha256(artifact(2))
+
+
+def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_build() -> None:
+    """The list was asked before the upload of the killed run had come to its end, and ours is refused."""
+    play, journal = Play(), dict[str, str]()
+    play.fail("upload bundles", Killed())
+    with pytest.raises(Killed):
+        Engine(play, journal).run(release_job(artifact(2)))
+
+    def arrive() -> None:
+        play.edits["1"].bundles[2] = sha256(artifact(2))
+
+    play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=arrive)
+    Engine(play, journal).run(release_job(artifact(2, b"built again")))
+    assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
+
+
 def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
     """A dry run deletes its edit at the end: it must not be the one that a release left for its next run."""
     play, journal = Play(), dict[str, str]()

@@ -46,7 +46,11 @@ def shared() -> FaultyPlay:
 
 
 SHAPES = {
-    "own edit": Shape(release_job(artifact(2), supplementary=MAPPING), forgetful),
+    "own edit": Shape(
+        release_job(artifact(2), supplementary=MAPPING),
+        forgetful,
+        others=(release_job(artifact(2, b"built again"), supplementary=MAPPING),),
+    ),
     "own edit that tells its commit": Shape(
         release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)]), (HALTED,)
     ),

@@ -140,7 +140,10 @@ class Walk:
             if key not in self.positions:
                 self.positions.add(key)
                 others, kept = play.copy(), dict(journal)
-                assert self._run(Shape(job), others, kept) is None
+                failure = self._run(Shape(job), others, kept)
+                assert failure is None or self._is_refused(Shape(job), others.live), (
+                    f"another job ends with {failure!r}"
+                )
                 if job is not NEXT_JOB:
                     others.commits = []  # it may have to be done again
                 self._run(self.shape, others, kept, knows=False)
@@ -236,9 +239,9 @@ class Walk:
         job = shape.job
         if engine.outputs.get("committed") == "false" and job.commit and not job.dry_run and not job.existing_edit:
             assert not play.under_way, "what may still arrive is said not to be committed"
-            assert self._undisturbed(shape, play.live).live.content != play.live.content, (
-                "what is live is said not to be committed"
-            )
+            assert self._is_refused(shape, play.live) or (
+                self._undisturbed(shape, play.live).live.content != play.live.content
+            ), "what is live is said not to be committed"
 
     def _check_success(self, shape: Shape, play: FaultyPlay, engine: Engine, journal: dict[str, str]) -> None:
         """Success is said only if everything is where it should be."""
@@ -271,6 +274,14 @@ class Walk:
         else:
             clean = self._undisturbed(shape, play.live)
             assert [state.content for state in clean.edits.values()] == [play.edits[edit].content]
+
+    def _is_refused(self, shape: Shape, live: State) -> bool:
+        """Whether the job can't be done where this is live, even if nothing goes wrong."""
+        try:
+            self._undisturbed(shape, live)
+        except UploaderError:
+            return True
+        return False
 
     def _undisturbed(self, shape: Shape, live: State) -> Play:
         key = f"{shape.job} {live.content}"

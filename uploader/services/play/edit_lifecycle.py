@@ -17,7 +17,7 @@ before and as they were written, and who has to send its commit for review. Chan
 they are sent, so a killed run leaves a record that may claim too much, never too little. A later run continues in a
 recorded edit only if it asks for all that was changed there. What it would not replace for certain, it has to wish in
 the same words: the purpose of the store listing and of testers has a digest of them. A track is written again unless it
-was written just so.
+was written just so. Other bytes under a version code that only our own edit has can't be replaced there: it is deleted.
 
 Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one closes it. Where a
 lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit

@@ -50,6 +50,10 @@ STORE = "https://play.google.com/store/apps/details?id="
 TO_SEND = "committed; send it for review in the Play Console"
 
 
+class BuiltAgain(Exception):
+    """The edit has other bytes of an artifact that only an earlier run of the job brought there."""
+
+
 def flow(job: ReleaseJob, context: Context) -> Flow:
     """Carries the job out, with what follows its commit."""
     outcome = yield from released(job, context)
@@ -140,8 +144,13 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
     """
     for replay in count():
         began = edit.state
+        outdated = False
+        overtaken = False
         try:
             return (yield from work(edit))
+        except BuiltAgain as why:
+            edit.context.info(f"{why} Starting over in a fresh edit.")
+            outdated = True
         except Exception as error:
             overtaken = _is_overtaken(edit, began, error)
             if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
@@ -159,7 +168,9 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
             if not edit.state.in_doubt:
                 edit_lifecycle.lost(edit, error)
         try:
-            edit = yield from edit_lifecycle.inserted(edit.job, edit.context, edit)
+            if outdated:
+                yield from edit_lifecycle.discard(edit)
+            edit = yield from edit_lifecycle.inserted(edit.job, edit.context, None if outdated else edit)
             edit.overtaken = overtaken
         except Exception as error:
             yield from edit_lifecycle.settle(edit, error)
@@ -206,7 +217,11 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     has_list = bool(edit.seen)
     known = (yield from listed_artifacts(edit)) if job.artifacts or job.retained else {}
     by_code = {version_code(artifact): artifact for artifact in job.artifacts}
-    there = {code: _same(edit, artifact, known[code]) for code, artifact in by_code.items() if code in known}
+    there = {
+        code: _same(edit, artifact, known[code], by_earlier_run=_by_earlier_run(edit, artifact))
+        for code, artifact in by_code.items()
+        if code in known
+    }
     # This edit may have taken the place of one whose commit may have happened.
     in_doubt, all_there = edit.state.commit is CommitKnowledge.UNKNOWN, there.keys() == by_code.keys()
     live = (yield from track_merge.found_as_written(edit)) if in_doubt and all_there else ()
@@ -296,6 +311,7 @@ def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
 
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
     code = version_code(artifact)
+    by_earlier_run = _by_earlier_run(edit, artifact)
     if there is None:
         edit.changing(f"artifact:{code}")
         try:
@@ -313,7 +329,7 @@ def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | Non
                 ) from None
             if entry is None:
                 raise
-            there = _same(edit, artifact, entry)
+            there = _same(edit, artifact, entry, by_earlier_run=by_earlier_run)
         else:
             reported = result.resource.get("versionCode")
             if str(reported) != str(code):  # the documents call it an integer, and JSON may carry it as text
@@ -330,9 +346,20 @@ def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | Non
         edit.context.reused(there)
 
 
-def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any]) -> FileResult:
-    """The record of an artifact that Play has. Raises ReleaseRefused where it may not stand for the file."""
+def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
+    """Whether an earlier run of the job may have brought an artifact with this version code into its own edit."""
+    return edit.state.own and f"artifact:{version_code(artifact)}" in edit.uncommitted
+
+
+def _same(edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any], *, by_earlier_run: bool) -> FileResult:
+    """The record of an artifact that Play has. Raises ReleaseRefused where it may not stand for the file.
+
+    Raises BuiltAgain where it may not, and is in no other edit than this one, where an earlier run brought it.
+    """
     code, ours, theirs = version_code(artifact), edit.context.sha256(artifact), _sha256(entry)
+    if ours != theirs and by_earlier_run:
+        what = f"edit {edit.id} of an earlier run has other bytes as version code {code}"
+        raise BuiltAgain(f"{artifact.name} was built again: {what}.")
     if ours != theirs:
         raise ReleaseRefused(
             f"Google Play already has version code {code} with different contents than {artifact.name}: "
