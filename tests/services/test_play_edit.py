@@ -821,6 +821,85 @@ def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for
     assert play.commits == []
 
 
+STAYS = "The promotion from beta was begun with 2 and stays so, whatever is on beta by now."
+PROMOTION = release_job(promote_from="beta", tracks=("production",), options=ReleaseOptions("", 0.1))
+PROMOTED = release(2, status="inProgress", userFraction=0.1)
+
+
+def moved(play: Play, *source: dict[str, Any]) -> None:
+    """Somebody releases the next version on the track that the promotion takes from, which closes every edit."""
+    play.live.bundles[3] = "digest of 3"
+    play.live.tracks["beta"] = list(source or (release(3),))
+    play.close_edits("Edit not found.")
+
+
+@pytest.mark.parametrize("happened", [True, False])
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_promotion_is_repeated_for_the_version_that_it_was_begun_with(killed: bool, happened: bool) -> None:
+    """Its commit is in doubt, and the other track has the next version by now, which nobody promotes unasked."""
+    play, journal = Play(beta=[release(2)], production=[release(1)]), dict[str, str]()
+
+    def commit() -> None:
+        play.live = play.edits["1"] if happened else play.live
+        moved(play)
+
+    play.fail("commit", Killed() if killed else LOST, effect=commit)
+    if killed:
+        with pytest.raises(Killed):
+            Engine(play, journal).run(PROMOTION)
+    engine = Engine(play, journal)
+    engine.run(PROMOTION)
+    assert play.live.tracks["production"] == [PROMOTED, release(1)]
+    assert (engine.outputs["committed"], len(play.commits), STAYS in engine.log) == ("true", 0 if happened else 1, True)
+
+
+def test_a_promotion_that_loses_its_edit_goes_on_with_its_version() -> None:
+    """Somebody released the next version between the plan and the commit of one run."""
+    play = Play(beta=[release(2)], production=[release(1)])
+    play.fail("commit", refused(404, "Edit not found."), effect=lambda: moved(play))
+    engine = Engine(play)
+    engine.run(PROMOTION)
+    assert (play.live.tracks["production"], STAYS in engine.log) == ([PROMOTED, release(1)], True)
+
+
+@pytest.mark.parametrize("wish", [{"promoted": ("3",)}, {"promote_from": "alpha"}], ids=["other codes", "other track"])
+def test_a_promotion_of_something_else_begins_anew(wish: dict[str, Any]) -> None:
+    """What was begun before is not what is asked for now."""
+    play = Play(beta=[release(2)], alpha=[release(4)], production=[release(1)])
+    journal = dict[str, str]()
+    play.fail("commit", Killed(), effect=lambda: moved(play))
+    with pytest.raises(Killed):
+        Engine(play, journal).run(PROMOTION)
+    engine = Engine(play, journal)
+    engine.run(replace(PROMOTION, **wish))
+    assert play.live.tracks["production"][0]["versionCodes"] == (["4"] if "promote_from" in wish else ["3"])
+    assert "was begun with" not in engine.log
+
+
+def test_a_promotion_without_any_commit_begins_anew_once_its_edit_is_gone() -> None:
+    """Nothing of it came to users, so that it takes what is there when it is made."""
+    play = Play(beta=[release(2)], production=[release(1)])
+    journal = dict[str, str]()
+    play.fail("PUT tracks", TemporaryError("Play is down."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(PROMOTION)
+    moved(play)
+    Engine(play, journal).run(PROMOTION)
+    assert play.live.tracks["production"][0]["versionCodes"] == ["3"]
+
+
+def test_a_version_that_was_halted_since_the_promotion_began_is_not_promoted() -> None:
+    """Who halted it on the other track has seen something; without a written status it stays there."""
+    play, journal = Play(beta=[release(2)], production=[release(1)]), dict[str, str]()
+    play.fail("commit", Killed(), effect=lambda: moved(play, release(2, status="halted"), release(1)))
+    with pytest.raises(Killed):
+        Engine(play, journal).run(PROMOTION)
+    engine = Engine(play, journal)
+    with pytest.raises(ReleaseRefused, match="is halted, and is not promoted"):
+        engine.run(PROMOTION)
+    assert (play.commits, engine.outputs["committed"]) == ([], "")
+
+
 def test_another_wish_is_not_done_by_what_the_lost_commit_brought() -> None:
     """The release is live at 10 %; the next run asks for 50 %, and commits that."""
     play = Play(production=[release(1)])

@@ -35,6 +35,22 @@ def reviewed(review: str) -> FaultyPlay:
     return play
 
 
+def promoting() -> FaultyPlay:
+    """Has a release to promote; says nothing of a committed edit."""
+    play = forgetful()
+    play.live.bundles = {2: "digest of 2", 3: "digest of 3"}
+    play.live.tracks["beta"] = [release(2)]
+    return play
+
+
+def next_on_beta(play: FaultyPlay) -> bool:
+    """Somebody releases the next version on the track from which the job promotes."""
+    play.live = play.live.copy()
+    play.live.tracks["beta"] = [release(3)]
+    play.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+    return True
+
+
 def shared() -> FaultyPlay:
     """Has an edit into which another job uploaded its part."""
     play = FaultyPlay()
@@ -76,7 +92,7 @@ SHAPES = {
         forgetful,
         others=(release_job(artifact(2), tracks=("alpha",), testers=("b@example.com",), tester_tracks=("alpha",)),),
     ),
-    "promotion": Shape(release_job(promote_from="beta"), lambda: FaultyPlay(beta=[release(2)]), (HALTED,)),
+    "promotion": Shape(release_job(promote_from="beta"), promoting, (HALTED,), people=(next_on_beta,)),
     "staged rollout that people take further or halt": Shape(
         release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1)),
         forgetful,

@@ -42,13 +42,13 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
     job = release_job(artifact(2))
     context = RecordingContext()
     edit = ReleaseEdit(job, context, Edit(PACKAGE, "7"), state, {"artifact:2": "digest"}, {"internal": (release(1),)})
-    edit.wrote, edit.wish, edit.by_hand = {"internal": (release(2),)}, "digest", True
+    edit.wrote, edit.wish, edit.by_hand, edit.promoted = {"internal": (release(2),)}, "digest", True, release(2)
     edit.remember()
     found = recalled(job, context)
     assert found is not None
     assert (found.id, found.state) == ("7", state.after(Event.RECALL))
     assert (found.changes, found.before) == (edit.changes, edit.before)
-    assert (found.wrote, found.wish, found.by_hand) == (edit.wrote, "digest", True)
+    assert (found.wrote, found.wish, found.by_hand, found.promoted) == (edit.wrote, "digest", True, release(2))
 
 
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
@@ -69,6 +69,9 @@ def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
         {"stage": "left open"},
         {"changes": []},
         {"before": {"internal": 5}},
+        {"wrote": {"internal": 5}},
+        {"promotion": []},
+        {"promotion": {"wish": "", "release": {"versionCodes": "2"}}},
     ],
 )
 def test_a_record_that_can_t_be_is_no_record(wrong: dict[str, object]) -> None:

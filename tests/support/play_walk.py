@@ -8,6 +8,7 @@ Once its release is live, a person may take it further or halt it between two ru
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,13 +32,15 @@ COMPLETED: Mapping[str, Any] = {"status": "completed"}
 class Shape:
     """A kind of job, the Play that it meets, and what people make of its release afterwards.
 
-    `others` are jobs of other wishes that somebody may run after it has failed, before it is run again.
+    `others` are jobs of other wishes that somebody may run after it has failed, before it is run again; `people` do
+    something in the Play Console then, and say whether there was anything to do.
     """
 
     job: ReleaseJob
     play: Callable[[], FaultyPlay] = FaultyPlay
     acts: tuple[Mapping[str, Any], ...] = ()
     others: tuple[ReleaseJob, ...] = ()
+    people: tuple[Callable[[FaultyPlay], bool], ...] = ()
 
 
 NEXT_JOB = release_job(artifact(9), tracks=("alpha",))
@@ -115,6 +118,7 @@ class Walk:
                 assert failure is None, f"a run without faults ends with {failure!r}"
             if failure is not None:
                 self._interrupted_by_other_jobs(play, journal)
+                self._interrupted_by_people(play, journal)
         except Exception as error:
             raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
         refusals = start.refusals + (not isinstance(failure, (Killed, TemporaryError, Interrupted)))
@@ -147,6 +151,20 @@ class Walk:
                 if job is not NEXT_JOB:
                     others.commits = []  # it may have to be done again
                 self._run(self.shape, others, kept, knows=False)
+
+    def _interrupted_by_people(self, play: FaultyPlay, journal: dict[str, str]) -> None:
+        """Somebody changes what is live, and the job is run again: what it committed before is its part, and done."""
+        for number, act in enumerate(self.shape.people):
+            changed, kept = play.copy(), dict(journal)
+            changed.begin()
+            if act(changed):
+                self.runs += 1
+                engine, found = Engine(changed, kept), len(changed.commits)
+                engine.run(self.shape.job)
+                assert engine.outputs["committed"] == "true"
+                assert len(changed.commits) <= 1, f"committed again after person {number}"
+                assert found == len(changed.commits) or self.shape.job.promote_from, "what has gone on was committed"
+                self._check_promoted(changed, journal)
 
     def _run(
         self, shape: Shape, play: FaultyPlay, journal: dict[str, str], *, knows: bool = True
@@ -214,6 +232,13 @@ class Walk:
         """A run whose commit had its effect does not speak as if it had changed nothing, or others had."""
         for words in ("Nothing had to be changed", "nothing is committed\n", "on Google Play already.", "published it"):
             assert words not in told, "what the run committed is told as if it had not"
+
+    def _check_promoted(self, play: FaultyPlay, journal: dict[str, str]) -> None:
+        """A promotion whose commit is in doubt stays with the versions that it was begun with."""
+        job, record = self.shape.job, json.loads(journal.get(self.shape.job.memory, "{}"))
+        if job.promote_from and (record.get("stage") == "committing" or record.get("commit") == "unknown"):
+            begun = self.shape.play().live.tracks[job.promote_from][0]["versionCodes"]
+            assert play.live.tracks[job.tracks[0]][0]["versionCodes"] == begun, "another version was promoted"
 
     def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
         """An edit of our own that is left open is told, and there is a reason for it."""

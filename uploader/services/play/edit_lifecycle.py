@@ -18,6 +18,8 @@ they are sent, so a killed run leaves a record that may claim too much, never to
 recorded edit only if it asks for all that was changed there. What it would not replace for certain, it has to wish in
 the same words: the purpose of the store listing and of testers has a digest of them. A track is written again unless it
 was written just so. Other bytes under a version code that only our own edit has can't be replaced there: it is deleted.
+A promotion stays with the versions that it was begun with, in the same run, the same edit, and while a commit of it is
+in doubt.
 
 Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one closes it. Where a
 lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit
@@ -50,7 +52,7 @@ from uploader.errors import (
 )
 from uploader.services.base import Context, Sleep, Steps
 from uploader.services.play import edit_requests
-from uploader.services.play.edit_requests import Edit, Releases, entries, releases
+from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
@@ -195,11 +197,11 @@ class ReleaseEdit:
     of what Google Play accepted, empty while that is not known. `before` are the tracks that were changed, as they were
     before, `wrote` what was sent to them, and `wish` the digest of what was wished there (`ReleaseJob.wish`). `by_hand`
     says whether the last commit leaves it to people to send the changes for review, None where that is not known. While
-    a commit is in doubt these five are about the edit that this one replaced. `seen` are the tracks as they were last
-    read or written; `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
-    one was opened to see whether its commit happened. One to `keep` stays open after every failure, since other apps of
-    the run are committed. `overtaken` says that others closed the edit before this one, with changes of the job in it
-    that were certainly not committed.
+    a commit is in doubt these five are about the edit that this one replaced. `promoted` is the release that the job's
+    promotion was begun with. `seen` are the tracks as they were last read or written; `language` is the app's default
+    one. `replaces` is the id of the shared edit in whose place this one was opened to see whether its commit happened.
+    One to `keep` stays open after every failure, since other apps of the run are committed. `overtaken` says that
+    others closed the edit before this one, with changes of the job in it that were certainly not committed.
     """
 
     job: ReleaseJob
@@ -211,6 +213,7 @@ class ReleaseEdit:
     wrote: dict[str, Releases] = field(default_factory=dict)
     wish: str = ""
     by_hand: bool | None = None
+    promoted: Release = field(default_factory=dict)
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
@@ -316,6 +319,8 @@ class ReleaseEdit:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
             tracks = {"before": self.before, "wrote": self.wrote, "wish": self.wish}
             record = {"edit": self.id, **state, "changes": self.changes, **tracks, "by_hand": self.by_hand}
+            if self.promoted:
+                record["promotion"] = {"wish": self.job.promotion, "release": self.promoted}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
@@ -345,9 +350,17 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             wrote=_tracks(record.get("wrote", {})),
             wish=str(record.get("wish", "")),
             by_hand={True: True, False: False}.get(record.get("by_hand")),
+            promoted=_promoted(job, record),
         )
     except _UNREADABLE:
         return None
+
+
+def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release:
+    """The release that the promotion was begun with, if it is the same promotion; else none."""
+    begun = record.get("promotion", {})
+    found = [begun["release"]] if begun.get("wish") == job.promotion else []
+    return next(iter(releases({"releases": found})), {})
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:
@@ -410,6 +423,7 @@ def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
     if kept.state.open and serves:
         context.info(f"Continuing in edit {kept.id} of an earlier run.")
         kept.tell_uncommitted()
+        _tell_promotion(kept)
         return kept
     if kept.state.open:
         context.info(f"Edit {kept.id} of an earlier run contains changes that this run does not make.")
@@ -417,6 +431,8 @@ def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
     else:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
         context.publish({"edit-id": ""})
+    if kept.state.commit is CommitKnowledge.NONE:  # nothing of it can have come to users
+        kept.promoted = {}
     return (yield from inserted(job, context, kept if serves else None))
 
 
@@ -435,14 +451,24 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
             edit.changes, edit.before, edit.wrote = dict(lost.changes), dict(lost.before), dict(lost.wrote)
             edit.wish, edit.by_hand = lost.wish, lost.by_hand
         edit.replaces = lost.replaces if lost.state.own else lost.id
-        edit.keep = lost.keep
+        edit.keep, edit.promoted = lost.keep, lost.promoted
     edit.remember()
     context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
     context.info(f"Opened edit {edit.id} for {job.package}.")
     context.publish({"edit-id": edit.id})
+    _tell_promotion(edit)
     if edit.state.in_doubt:
         edit.tell_committed(None)
     return edit
+
+
+def _tell_promotion(edit: ReleaseEdit) -> None:
+    """Says which versions a promotion takes that was begun before, in another edit or by another run."""
+    if edit.promoted:
+        source, version_codes = edit.job.promote_from, "+".join(map(str, edit.promoted.get("versionCodes") or ()))
+        edit.context.info(
+            f"The promotion from {source} was begun with {version_codes} and stays so, whatever is on {source} by now."
+        )
 
 
 def look(edit: ReleaseEdit) -> Steps[None]:

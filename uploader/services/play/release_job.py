@@ -143,6 +143,11 @@ class ReleaseJob:
         return _digest([asdict(self.options), source, self.default_name, sorted(notes), sorted(names)])
 
     @property
+    def promotion(self) -> str:
+        """Which versions a promotion is to take, in words of its own; empty where it is none."""
+        return " ".join((self.promote_from, *self.promoted))
+
+    @property
     def memory(self) -> str:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
         rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")

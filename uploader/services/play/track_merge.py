@@ -170,14 +170,20 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[bool]:
 
 
 def _promoted(edit: ReleaseEdit) -> Steps[Release]:
-    """The release of another track that the job promotes; empty where it promotes none."""
-    job = edit.job
+    """The release of another track that the job promotes; empty where it promotes none.
+
+    A promotion stays with the release that it was begun with, which may have been halted since.
+    """
+    job, begun = edit.job, edit.promoted
     if not job.promote_from:
         return {}
     offered = yield from current_releases(edit, job.promote_from)
-    if job.promoted:
-        return chosen(job.promote_from, offered, job.promoted)
-    return to_promote(job.promote_from, offered)
+    if begun:
+        now = next((one for one in offered if _covers(one, begun)), begun)
+        return {**begun, "status": now.get("status")}
+    by_codes = chosen(job.promote_from, offered, job.promoted) if job.promoted else {}
+    edit.promoted = by_codes or to_promote(job.promote_from, offered)
+    return edit.promoted
 
 
 def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Steps[Release]:
