@@ -239,11 +239,29 @@ def test_a_state_key_that_looks_like_one_is_not_shown(job: Job) -> None:
 def key_as(form: str, job: Job) -> str:
     """The key of the emulator's account, in one of the forms in which people have it."""
     text = json.dumps(job.emulator.key)
-    return {"JSON": text, "base64": base64.b64encode(text.encode()).decode()}[form]
+    return {
+        "JSON": text,
+        "base64": base64.b64encode(text.encode()).decode(),
+        "PEM": str(job.emulator.key["private_key"]),
+        "PEM behind the parameters of its curve": OF_A_CURVE,
+        "refresh token": "1//0g" + "Ab3_" * 24,
+    }[form]
 
 
-@pytest.mark.parametrize("form", ["JSON", "base64"])
-@pytest.mark.parametrize("name", ["release-name", "mail-body", "params", "whats-new-directory"])
+# What `openssl ecparam -genkey` writes.
+OF_A_CURVE = """-----BEGIN EC PARAMETERS-----
+BggqhkjOPQMBBw==
+-----END EC PARAMETERS-----
+-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAoAoGCCqGSM49
+AwEHoUQDQgAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==
+-----END EC PRIVATE KEY-----
+"""
+
+
+@pytest.mark.parametrize("form", ["JSON", "base64", "PEM", "PEM behind the parameters of its curve", "refresh token"])
+@pytest.mark.parametrize("name", ["release-name", "mail-body", "params", "whats-new", "whats-new-directory"])
 def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, name: str) -> None:
     """It would be the release's name for everybody to read."""
     given = key_as(form, job)

@@ -25,6 +25,19 @@ _NAMES: Final = (
     "(?:upload_?id|upload_?token|(?:access|id|refresh|oauth|subject)_?token|assertion|client_secret|private_key"
     "|x-goog-signature)"
 )
+# Google's own secrets, by how they begin: what each is, its alphabet, and how many characters the real ones have at
+# least. Shorter ones are masked all the same, and stand in documents as examples.
+_ACCESS_TOKEN, _REFRESH_TOKEN, _CLIENT_SECRET = r"ya29\.", "1//", "GOCSPX-"
+_GOOGLE: Final = {
+    "a Google access token": re.compile(rf"{_ACCESS_TOKEN}[\w.-]{{60}}", re.ASCII),
+    "a Google refresh token": re.compile(rf"(?<![\w/+]){_REFRESH_TOKEN}0[\w-]{{38}}", re.ASCII),
+    "the secret of a Google OAuth client": re.compile(rf"{_CLIENT_SECRET}[\w-]{{24}}", re.ASCII),
+}
+_KEY_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
+_KEY_BEGINS: Final = re.compile(rf"-{{4,5}} ?BEGIN {_KEY_LABEL} ?-{{4,5}}")
+_KEY_HEADERS: Final = 400  # characters between the first line of a key and its body, and a line of that
+_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")  # the shortest private key: 64 characters
+
 # Credentials that give themselves away by their shape. Each pattern either starts where a token can only begin once, or
 # consumes what it has looked at, so that the search is linear in the text. Group `secret` is what is masked.
 _SHAPES: Final = tuple(
@@ -36,9 +49,9 @@ _SHAPES: Final = tuple(
         r"(?i)x-guploader-uploadid[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[\w-]+)",
         r"(?i)\bbearer\s{1,4}(?P<secret>[\w.~+/=-]{8,})",
         # access tokens, refresh tokens, client secrets, signed JSON web tokens
-        r"(?P<secret>ya29\.[\w.-]+)",
-        r"\b(?P<secret>1//[\w-]{20,})",
-        r"(?P<secret>GOCSPX-[\w-]{8,})",
+        rf"(?P<secret>{_ACCESS_TOKEN}[\w.-]+)",
+        rf"\b(?P<secret>{_REFRESH_TOKEN}[\w-]{{20,}})",
+        rf"(?P<secret>{_CLIENT_SECRET}[\w-]{{8,}})",
         r"(?:(?<![\w-])|(?<=%3D)|(?<=%3d))(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)",
         # a private key, also one whose line breaks are written as \n, also one without an end
         r"(?P<secret>-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))",
@@ -48,7 +61,7 @@ _SHAPES: Final = tuple(
 SHORTEST_CREDENTIAL: Final = 16  # characters; a shorter one that is given may be an ordinary word after `token=`
 SHORTEST_KEY: Final = 256  # characters of base64
 _BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
-_CREDENTIAL: Final = re.compile(r'PRIVATE KEY|"(?:private_key|refresh_token|client_secret)"\s{0,4}:')
+_SECRET_FIELD: Final = re.compile(r'"(?:private_key|refresh_token|client_secret)"\s{0,4}:')
 # A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64 (X.690, 8.1.3).
 _DER: Final = re.compile(r"(?<![\w+/])(?P<secret>MI[IJ](?:[\w+/=-]|\s+(?=[\w+/=-]{20}))*)", re.ASCII)
 
@@ -82,9 +95,27 @@ def credentials_in(text: str) -> Iterator[str]:
 
 
 def holds_credential(text: str) -> bool:
-    """Whether a private key, or a credential configuration with a secret in it, stands in `text`, also in base64."""
-    encoded = len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text)
-    return _CREDENTIAL.search(_decoded(text) if encoded else text) is not None
+    """Whether a private key, a credential configuration or a secret of Google's stands in `text`, also in base64."""
+    texts = [text]
+    if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):  # as a PEM key does, which is no base64 as a whole
+        texts.append(_decoded(text))
+    return any(_SECRET_FIELD.search(each) or google_secret(each) or holds_private_key(each) for each in texts)
+
+
+def google_secret(text: str) -> str:
+    """Which secret of Google's stands in `text`, told by its shape alone; empty where none does."""
+    plain = text.replace(r"\/", "/")  # as some programs write JSON
+    return next((kind for kind, shape in _GOOGLE.items() if shape.search(plain)), "")
+
+
+def holds_private_key(text: str) -> bool:
+    """Whether a private key in PEM begins in `text`; it may be cut off."""
+    for begin in _KEY_BEGINS.finditer(text):
+        start = begin.end()
+        body, _, _ = text[start : start + _KEY_HEADERS].partition("----")
+        if _KEY_BODY.search(body):
+            return True
+    return False
 
 
 def _decoded(text: str) -> str:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile
-from uploader.redaction import LIMIT, Redactor, credentials_in, session_words, without_session
+from uploader.redaction import LIMIT, Redactor, credentials_in, holds_credential, session_words, without_session
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
@@ -212,3 +212,52 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
 def test_words_are_no_credentials(text: str, found: list[str]) -> None:
     """A mail may speak of a client's secret; what is short, or plain text, is not masked wherever it stands."""
     assert list(credentials_in(text)) == found
+
+
+PEM = (
+    "-----BEGIN PRIVATE KEY-----\n"
+    + "Ab3/" * 16
+    + "\n"
+    + "Cd4+" * 16
+    + "\n"
+    + "Ef5/" * 8
+    + "Ef5=\n-----END PRIVATE KEY-----\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use GOCSPX-" + "Ab3_" * 7,
+        "token: 1//0g" + "Ab3_" * 24,
+        '{"token": "1\\/\\/0g' + "Ab3_" * 24 + '"}',
+        "ya29." + "a0Ab_" * 30,
+        PEM,
+        "The key:\n\n" + PEM,
+        PEM[:200],
+        PEM.replace("\n", "\\n"),
+        "> " + PEM.replace("\n", "\n> "),
+        base64.b64encode(PEM.encode()).decode(),
+    ],
+    ids=range(10),
+)
+def test_a_credential_in_a_text_is_found(text: str) -> None:
+    """A PEM key as a whole is made of nothing but what base64 is made of, too."""
+    assert holds_credential(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Imports a PRIVATE KEY again. " * 10,
+        "A key begins with -----BEGIN PRIVATE KEY-----, then comes base64, then -----END PRIVATE KEY-----.",
+        "See https://example.com/1//0-is-not-one-but-a-very-long-path-of-somebody-else",
+        "#define ONE 1//" + "-" * 60,
+        "A client's secret begins with GOCSPX-, an access token with ya29.a0Ab, a refresh token with 1//0g.",
+        "A long text about nothing. " * 100,
+    ],
+    ids=range(6),
+)
+def test_a_text_about_credentials_holds_none(text: str) -> None:
+    """A note may say what was done with a key, and a page how one begins."""
+    assert not holds_credential(text)

@@ -97,14 +97,14 @@ def is_reference(value: str) -> bool:
 
 def quoted(value: str) -> str:
     """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is only described."""
-    if len(value) > MAX_SHOWN or "PRIVATE KEY" in value or "private_key" in value:
+    if len(value) > MAX_SHOWN or "PRIVATE KEY" in value or holds_credential(value):
         return f"A value of {len(value)} characters"
     return repr(value)
 
 
 def require_public(value: str) -> None:
     """Raises `InvalidValue` for a credential, in plain or in base64, in an input that is shown or sent to a service."""
-    if len(value) > MAX_SHOWN and holds_credential(value):  # only a long text can be one
+    if holds_credential(value):
         raise InvalidValue("holds a key or another credential.", "a key only in `credentials`")
 
 
