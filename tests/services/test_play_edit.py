@@ -895,7 +895,7 @@ def test_a_version_that_was_halted_since_the_promotion_began_is_not_promoted() -
     with pytest.raises(Killed):
         Engine(play, journal).run(PROMOTION)
     engine = Engine(play, journal)
-    with pytest.raises(ReleaseRefused, match="is halted, and is not promoted"):
+    with pytest.raises(ReleaseRefused, match="is halted, and is not released to users here"):
         engine.run(PROMOTION)
     assert (play.commits, engine.outputs["committed"]) == ([], "")
 

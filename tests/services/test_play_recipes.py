@@ -107,7 +107,8 @@ def test_every_use_is_accepted(number: int, tmp_path: Path) -> None:
     notes = [{"language": "en-US", "text": "Bugs fixed."}]
     play = Play(
         production=[ROLLOUT, release(2)],
-        internal=[release(4), release(1021, 1042, 1043, 1044, status="draft")],
+        internal=[release(4)],
+        alpha=[release(1021, 1042, 1043, 1044)],
         beta=[release(3, releaseNotes=notes)],
     )
     play.edits = {name: copy.deepcopy(play.live) for name in ("1", "01234567890123456789")}
