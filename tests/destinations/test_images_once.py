@@ -114,15 +114,36 @@ def test_an_image_of_a_kept_edit_is_found_by_the_next_run(job: Job) -> None:
     assert len(live(job)) == 2
 
 
-@pytest.mark.parametrize("protocol", ["simple", "multipart"])
-def test_a_bundle_by_one_request_that_is_not_in_the_edit_is_temporary(job: Job, protocol: str) -> None:
-    """The answer was lost, the edit does not show the version: it is kept, and the next run sends the bundle."""
+NOT_STORED: dict[str, Any] = {"do": "status", "after": "end", "status": 503}
+
+
+def next_bundle(job: Job) -> None:
     (job.workspace / "app-7.aab").unlink()
     bundle(job.workspace, code=8)
-    job.emulator.add_fault(f"play.bundles.upload+{protocol}", "status", after="end", status=503)
-    ended = job.fail(75, {**PLAY, "upload-protocol": protocol})
+
+
+def released(job: Job) -> list[str]:
+    [release] = job.emulator.state()["tracks"][PACKAGE]["internal"]
+    return list(release["versionCodes"])
+
+
+@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, NOT_STORED], ids=["stored", "not stored"])
+@pytest.mark.parametrize("protocol", ["simple", "multipart"])
+def test_a_bundle_by_one_request_is_looked_for(job: Job, protocol: str, trouble: dict[str, Any]) -> None:
+    """The edit lists the version code, or it is sent again: it can't be there twice."""
+    next_bundle(job)
+    job.emulator.faults.add([{"on": f"play.bundles.upload+{protocol}", **trouble}])
+    job.succeed({**PLAY, "upload-protocol": protocol})
+    assert released(job) == ["8"]
+
+
+def test_a_bundle_by_one_request_that_never_arrives_is_temporary(job: Job) -> None:
+    """The edit is kept, and the next run sends the bundle into it."""
+    next_bundle(job)
+    job.emulator.faults.add([{"on": "play.bundles.upload+simple", **NOT_STORED, "times": 2}])
+    given = {**PLAY, "upload-protocol": "simple"}
+    ended = job.fail(75, {**given, "max-retries": "1"})
     assert ended.outputs["failure"] == "temporary-failure"
     assert "Check whether the service has it" not in ended.log
-    job.succeed({**PLAY, "upload-protocol": protocol})
-    [release] = job.emulator.state()["tracks"][PACKAGE]["internal"]
-    assert release["versionCodes"] == ["8"]
+    job.succeed(given)
+    assert released(job) == ["8"]

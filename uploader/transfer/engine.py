@@ -279,7 +279,9 @@ class Engine:
             failure = result.failure
             if not result.error or isinstance(failure, OutcomeUnknown):  # the flow may settle the doubt
                 self._uploaded.append(job)
-            if isinstance(failure, OutcomeUnknown) and not failure.session_kept:
+            if isinstance(failure, OutcomeUnknown) and job.endpoint.looked_up:
+                self._journal.drop(job)  # where it is not found, it is sent again in this very run
+            elif isinstance(failure, OutcomeUnknown) and not failure.session_kept:
                 self._to_send_again.append(job)
             cause = _passing_cause(job, failure)
             if not isinstance(failure, UploaderError) or not cause:

@@ -8,10 +8,10 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
-from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, TemporaryError, UploaderError
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Barrier, Context, Flow, Outcome, Steps
+from uploader.services.base import Barrier, Context, Flow, Outcome, Sleep, Steps
 from uploader.services.play import (
     companions,
     edit_lifecycle,
@@ -311,25 +311,36 @@ def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
 
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
     code = version_code(artifact)
-    by_earlier_run = _by_earlier_run(edit, artifact)
     if there is None:
+        there = yield from _upload_artifact(edit, artifact)
+    if there:
+        what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
+        edit.context.info(f"{what} with the same bytes; not sent again.")
+        edit.context.reused(there)
+
+
+def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> Steps[FileResult | None]:
+    """Uploads an artifact. The result is the record of one that is found to be there instead.
+
+    Where the answer is lost and the edit does not list it, it is sent again: a version code is there once.
+    """
+    code = version_code(artifact)
+    kind = artifact.manifest.kind if artifact.manifest else "bundle"
+    by_earlier_run = _by_earlier_run(edit, artifact)
+    for attempt in count(1):
         edit.changing(f"artifact:{code}")
         try:
-            result = yield edit.api.upload_artifact(artifact, artifact.manifest.kind if artifact.manifest else "bundle")
+            result = yield edit.api.upload_artifact(artifact, kind)
         except (ApiError, OutcomeUnknown) as error:
             if isinstance(error, ApiError) and find(error) is not VERSION_TAKEN:
                 raise
             # It may be there by now: an upload of ours whose response was lost, or another job's in a shared edit.
             entry = (yield from listed_artifacts(edit)).get(code)
-            if entry is None and isinstance(error, OutcomeUnknown):
-                raise TemporaryError(
-                    f"{artifact.name} is not in edit {edit.id}: the answer to its upload was lost.",
-                    cause=error.what,
-                    hint="Run again: a version code is there once, so that it can't be added twice.",
-                ) from None
-            if entry is None:
+            if entry is not None:
+                return _same(edit, artifact, entry, by_earlier_run=by_earlier_run)
+            if isinstance(error, ApiError):
                 raise
-            there = _same(edit, artifact, entry, by_earlier_run=by_earlier_run)
+            yield Sleep(attempt, f"the answer to the upload of {artifact.name} was lost, and edit {edit.id} lacks it")
         else:
             reported = result.resource.get("versionCode")
             if str(reported) != str(code):  # the documents call it an integer, and JSON may carry it as text
@@ -340,10 +351,8 @@ def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | Non
                     code="version-code-differs",
                 )
             edit.changed(f"artifact:{code}", result.sha256)
-    if there:
-        what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
-        edit.context.info(f"{what} with the same bytes; not sent again.")
-        edit.context.reused(there)
+            return None
+    raise AssertionError  # the loop has no other end
 
 
 def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
