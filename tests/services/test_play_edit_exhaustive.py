@@ -15,9 +15,12 @@ from uploader.services.play import edit_requests
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
-ICON = ("en-US", "icon")
-LISTING = StoreFiles({"en-US": {"title": "App"}}, {ICON: (plain("icon.png", b"\x89PNG"),)})
-RENAMED = StoreFiles({"de-DE": {"title": "App"}}, {ICON: (plain("icon.png", b"\x89PNG"),)})
+IMAGES = {
+    ("en-US", "icon"): (plain("icon.png", b"\x89PNG"),),
+    ("en-US", "phoneScreenshots"): (plain("1.png", b"\x89PNG 1"),),  # of which a second one would be added
+}
+LISTING = StoreFiles({"en-US": {"title": "App"}}, IMAGES)
+RENAMED = StoreFiles({"de-DE": {"title": "App"}}, IMAGES)
 STAGED = ReleaseOptions("inProgress", 0.1)
 
 

@@ -147,10 +147,27 @@ class Engine(RecordingContext):
             return refused
 
     def _upload(self, step: Upload) -> FileResult:
-        resource = self._answer(step)
+        resource = self._uploaded(step)
         result = FileResult(step.artifact.name, step.artifact.size or 0, sha256(step.artifact), resource=resource)
         self.results.append(result)
         return result
+
+    def _uploaded(self, step: Upload) -> Any:
+        """The resource; as by the engine, the upload is repeated where its answer is lost and it is not found."""
+        for number in count(1):
+            resource = self._answer_or_find(step)
+            if resource is not None:
+                return resource
+            self._sleep(Sleep(number, f"the answer to the upload of {step.artifact.name} is lost"))
+        return None
+
+    def _answer_or_find(self, step: Upload) -> Any:
+        try:
+            return self._answer(step)
+        except OutcomeUnknown:
+            if step.search is None:
+                raise
+            return step.search.find(self._call(step.search.call))
 
     def _tried(self, step: Upload) -> FileResult:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, call_name, edit_of, refused
+from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, call_name, edit_of, refused, sha256
 from tests.support.play_driver import Killed
 from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, ProtocolError, TemporaryError
 from uploader.services.base import Call, Upload
@@ -72,6 +72,9 @@ class FaultyPlay(Play):
             self.unanswered.add(edit)
             assert dict(step.query).get("changesNotSentForReview", "") == ("true" if self.demanded else "")
             assert dict(step.query)["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW"
+        if name == "upload listings" and isinstance(step, Upload) and edit in self.edits:
+            shown = [image["sha256"] for found in self.edits[edit].images.values() for image in found]
+            assert sha256(step.artifact) not in shown, "an image that the edit has is sent again"
         try:
             response = fault.happen(self, step) if fault else self.do(step)
         except ApiError as error:
