@@ -50,7 +50,7 @@ OUTPUTS: Mapping[str, str] = {
     "message-id": "The Gmail message.",
     "thread-id": "The Gmail thread.",
     "draft-id": "The Gmail draft.",
-    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed.",
+    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed, also into an edit that was lost.",
     "bytes-resent": "Bytes that were sent more than once.",
     "attempts": "The number of requests that carried file data.",
     "resumed": "`true` when an upload of an earlier run was continued, else `false`.",

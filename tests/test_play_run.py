@@ -142,13 +142,14 @@ def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(job: Job, commi
 
 
 def test_a_login_that_fails_leaves_the_edit_of_the_run_before_told(job: Job) -> None:
-    """The edit is open still: its id and that nothing is committed are outputs of the second run, too."""
+    """The edit is open still, and its id an output of the second run, too, which has not seen what is committed."""
     job.emulator.add_fault("resumable.put", "status", status=503, times=2)
     first = job.fail(75, {**PLAY, "max-retries": "1"})
     job.emulator.add_fault("oauth.token", "status", status=401)
     second = job.fail(3, PLAY)
     assert first.outputs["edit-id"]
-    assert [second.outputs.get(name) for name in ("edit-id", "committed")] == [first.outputs["edit-id"], "false"]
+    assert first.outputs["committed"] == "false"
+    assert (second.outputs["edit-id"], second.outputs.get("committed", "")) == (first.outputs["edit-id"], "")
 
 
 def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
@@ -191,3 +192,64 @@ def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
     again = job.run(PLAY)
     assert (again.code, again.outputs["resumed"]) == (0, "true" if same else "false"), again.log
     assert stored(job) == [file(bundle)]
+
+
+@pytest.fixture
+def listed(job: Job) -> dict[str, str]:
+    """The inputs of a release with a mapping and two screenshots."""
+    (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
+    for number in "12":
+        image = job.workspace / "listing" / "en-US" / "images" / "phoneScreenshots" / f"{number}.png"
+        image.parent.mkdir(parents=True, exist_ok=True)
+        specimens.make_image(image, 1080, 1919 + int(number))
+    return {**PLAY, "mapping-file": "mapping.txt", "images-directory": "listing"}
+
+
+FILES = ["app.aab", "mapping.txt", *(f"listing/en-US/images/phoneScreenshots/{number}.png" for number in "12")]
+
+
+@pytest.mark.parametrize("request_name", ["play.edits.commit", "play.tracks.update"])
+def test_what_was_lost_with_an_edit_is_no_result(job: Job, listed: dict[str, str], request_name: str) -> None:
+    """Somebody closed it, and all was sent again into a fresh one: each file has one object, about that edit.
+
+    What was sent for nothing was sent all the same.
+    """
+    job.emulator.add_fault(request_name, "lose-edit")
+    ended = job.succeed(listed)
+    assert [one["path"] for one in ended.results] == FILES
+    assert [one["error"] for one in ended.results] == [""] * 4
+    sizes = sum((job.workspace / path).stat().st_size for path in FILES)
+    assert (ended.outputs["bytes-uploaded"], ended.outputs["attempts"]) == (str(2 * sizes), "8")
+    assert (ended.outputs["ids"], len(job.emulator.state()["edits"]["committed"])) == ("42", 1)
+
+
+def test_images_that_were_lost_with_an_edit_have_no_ids(job: Job, listed: dict[str, str]) -> None:
+    """A listing alone has the ids of its images, each once."""
+    job.emulator.add_fault("play.edits.commit", "lose-edit")
+    ended = job.succeed(
+        {**listed, "package-name": "com.example.app", "files": "none", "tracks": "none", "mapping-file": ""}
+    )
+    assert ended.outputs["ids"] == ",".join(one["id"] for one in ended.results)
+    assert [(one["path"], one["error"]) for one in ended.results] == [(path, "") for path in FILES[2:]]
+    live = job.emulator.state()["apps"]["com.example.app"]
+    assert all(one["id"] in json.dumps(live) for one in ended.results)
+
+
+def test_what_a_lost_commit_brought_keeps_its_results(job: Job, listed: dict[str, str]) -> None:
+    """The fresh edit has it already: the object of each file is that of its upload, and there is no second one."""
+    job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
+    job.emulator.add_fault("play.edits.get", "status", status=404, message="Edit not found.")
+    ended = job.succeed(listed)
+    assert [one["path"] for one in ended.results] == FILES
+    assert [(one["error"], one["attempts"]) for one in ended.results] == [("", 1)] * 4
+    assert (ended.outputs["ids"], ended.outputs["attempts"], ended.outputs["committed"]) == ("42", "4", "true")
+
+
+def test_a_run_that_ends_after_the_loss_of_its_edit_says_so_of_each_file(job: Job, listed: dict[str, str]) -> None:
+    """The fresh edit is refused, so that nothing of what was sent is anywhere."""
+    job.emulator.add_fault("play.tracks.update", "lose-edit")
+    job.emulator.add_fault("play.edits.insert", "status", status=400, nth=2)
+    ended = job.fail(4, listed)
+    assert [one["path"] for one in ended.results] == FILES
+    assert all(one["error"].startswith("Uploaded, then lost with the edit") for one in ended.results)
+    assert not {"id", "ids", "version-codes"} & ended.outputs.keys()

@@ -74,19 +74,37 @@ class RunRecord:
     """What a run has to show, filled while it goes: it is all there even when the run ends badly.
 
     `ids` are the resource ids where they are not those of the uploads: version codes, a draft sent without an upload.
+    `replaced` are the results of files that were tried again: what they sent was sent all the same.
     """
 
     results: list[FileResult] = field(default_factory=list)
+    replaced: list[FileResult] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
 
     def add(self, result: FileResult) -> None:
-        """One more result, or the better one of a file that was tried before and failed."""
-        for place, tried in enumerate(self.results):
-            if tried.error and tried.path == result.path:
-                self.results[place] = result
-                return
-        self.results.append(result)
+        """One more result, or the better one of a file that was tried before and failed, or whose upload was lost.
+
+        That the service has what this run brought there is no second result.
+        """
+        content = (result.path, result.sha256)
+        known = result.sha256 and any(content == (one.path, one.sha256) for one in self.results if not one.error)
+        if result.reused and known:
+            return
+        (place,) = self.reserve((result,))
+        self.results[place] = result
+
+    def reserve(self, results: Results) -> list[int]:
+        """Gives each file its place: that of a result with an error, which it takes the place of, or a new one."""
+        places = list[int]()
+        for result in results:
+            failed = [place for place, one in enumerate(self.results) if one.error and one.path == result.path]
+            place = next((one for one in failed if one not in places), len(self.results))
+            if place < len(self.results):
+                self.replaced.append(self.results[place])
+            self.results[place : place + 1] = [result]
+            places.append(place)
+        return places
 
     def discard(
         self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = (), among: Results | None = None
@@ -116,11 +134,12 @@ def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, st
     """
     ids = record.ids or tuple("" if result.error else result.id for result in results)
     named = ",".join(filter(None, ids))
+    sent = (*results, *record.replaced)
     return {
         **({"id": ids[0], "ids": named} if named else {}),
         **record.outputs,
-        "bytes-uploaded": str(sum(file.bytes_uploaded for file in results)),
-        "bytes-resent": str(sum(file.bytes_resent for file in results)),
-        "attempts": str(sum(file.attempts for file in results)),
-        "resumed": "true" if any(file.resumed_from is not None for file in results) else "false",
+        "bytes-uploaded": str(sum(file.bytes_uploaded for file in sent)),
+        "bytes-resent": str(sum(file.bytes_resent for file in sent)),
+        "attempts": str(sum(file.attempts for file in sent)),
+        "resumed": "true" if any(file.resumed_from is not None for file in sent) else "false",
     }

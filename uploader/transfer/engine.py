@@ -208,15 +208,14 @@ class Engine:
         """
         jobs, late = step.uploads, list[int]()
         with self._lock:  # each has its place in the record from the start: what is known is there however the run ends
-            first = len(self.record.results)
-            self.record.results += [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
+            places = self.record.reserve([not_reached(job.artifact.name, job.artifact.size) for job in jobs])
 
         def send(number: int) -> None:
             with self._place(jobs[number]):
                 if self._client.policy.out_of_time:
-                    late.append(first + number)
+                    late.append(places[number])
                     return
-                result = self.record.results[first + number] = self._upload_with_retries(jobs[number])
+                result = self.record.results[places[number]] = self._upload_with_retries(jobs[number])
             if isinstance(result.failure, Interrupted):
                 raise result.failure
 
@@ -231,7 +230,7 @@ class Engine:
             error = TemporaryError(what, cause=CAUSE, hint=HINT)
             for place in late:
                 self.record.results[place] = replace(self.record.results[place], failure=error)
-        results = tuple(self.record.results[first : first + len(jobs)])
+        results = tuple(self.record.results[place] for place in places)
         self._name_doubles(jobs, results)
         stopped = [result.failure for result in results if isinstance(result.failure, Interrupted)]
         if stopped:  # what may have arrived is worth more words than the signal

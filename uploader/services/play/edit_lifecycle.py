@@ -260,6 +260,7 @@ class ReleaseEdit:
             self._tell_missing(self.changes)
             if self.replaces:
                 raise gone(self.replaces, "what this run put into it is not live")
+            _take_back(self, "Uploaded, then lost with the edit, whose commit did not happen.")
             self._begin_anew()
 
     def changing(self, purpose: str) -> None:
@@ -554,9 +555,14 @@ def lost(edit: ReleaseEdit, error: BaseException) -> None:
 def _discarded(edit: ReleaseEdit, what: str, error: BaseException, *outputs: str) -> None:
     """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim otherwise."""
     why = error.what if isinstance(error, UploaderError) else "the program itself failed."
+    _take_back(edit, f"{what}: {why}", *outputs)
+
+
+def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
+    """Makes `why` the error of what was uploaded into the edit, and takes the outputs back that say otherwise."""
     artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
     ours = frozenset(artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted)
-    edit.context.discarded(f"{what}: {why}", ours, ("version-code", "version-codes", *outputs))
+    edit.context.discarded(why, ours, ("version-code", "version-codes", *outputs))
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
