@@ -62,6 +62,17 @@ def test_a_written_status_goes_on_with_a_halted_release_and_says_so(job: Job, wi
     assert live(job)[0]["status"] == now
 
 
+def test_two_tracks_with_a_release_each_are_told_apart(job: Job) -> None:
+    """The last line does not name the release of one track with the version code of the other."""
+    job.emulator.console.add_release(PACKAGE, "beta", release(30, name="3.0"))
+    ended = job.succeed({**NO_FILES, "tracks": "beta, production", "status": "completed"})
+    last = ended.log.rstrip().splitlines()[-1]
+    assert "3.0 (30) on beta is unchanged" in last
+    assert "4.2 (42) is rolled out to all users on production" in last
+    assert last.endswith("42 was halted on production.")
+    assert ended.outputs["version-codes"] == "30,42"
+
+
 @pytest.fixture
 def waiting(job: Job) -> Job:
     """The job with a draft on beta, which waits to be published."""

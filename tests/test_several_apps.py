@@ -164,6 +164,18 @@ def test_an_app_that_was_built_again_begins_anew_alone(job: Job) -> None:
     assert (same, commits(job), len(uploads(job))) == ([True, False, True], list(APPS), 4)
 
 
+def test_the_last_line_names_each_app_whose_release_was_kept_from_its_users(job: Job) -> None:
+    halted = {"versionCodes": ["6"], "status": "halted", "userFraction": 0.1}
+    for name in APPS:
+        job.emulator.console.add_release(name, "production", halted)
+    ended = job.succeed(
+        {"target": "play", "package-name": ",".join(APPS), "tracks": "production", "status": "completed"}
+    )
+    last = ended.log.rstrip().splitlines()[-1]
+    assert last.startswith("All 3 apps are committed.")
+    assert all(f"{name}: 6 was halted on production." in last for name in APPS)
+
+
 def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
     """After 75 nothing is published, and the next run goes on in all of the edits without sending a file again."""
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)

@@ -228,12 +228,16 @@ Step: TypeAlias = Call | Upload | Batch | Download | Sleep | Parallel | Barrier
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as an error does."""
+    """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as an error does.
+
+    `remarks` are the sentences of the headline that have to be told of each app where a run is about several.
+    """
 
     headline: str
     links: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
     trouble: UploaderError | None = None
+    remarks: str = ""
 
 
 class Context(Protocol):

@@ -171,8 +171,9 @@ class Changes:
 
     @property
     def version_codes(self) -> tuple[str, ...]:
-        """The version codes that the release is about: those of the files, else those that come to the first track."""
-        return self.job.codes or next((codes(one.release) for one in self.tracks), ())
+        """The version codes that the run is about: those of the files, else those of the releases on its tracks."""
+        on_tracks = dict.fromkeys(code for change in self.tracks for code in codes(change.release))
+        return self.job.codes or tuple(on_tracks)
 
     @property
     def nothing(self) -> bool:

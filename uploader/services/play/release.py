@@ -437,9 +437,8 @@ def _validate(edit: ReleaseEdit) -> Steps[None]:
 def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     """The last steps of a run in which everything is in place: the commit, or what is done instead of it."""
     job, context = edit.job, edit.context
-    codes, name = changes.version_codes, job.version_name
-    name = name or "".join(str(one.release.get("name") or "") for one in changes.tracks[-1:])
-    what = f"{job.package} {tracks.named({'versionCodes': [*codes]}, name) if codes else ''}".strip()
+    codes = changes.version_codes
+    what = f"{job.package} {tracks.named({'versionCodes': [*codes]}, _name(changes)) if codes else ''}".strip()
     if job.dry_run:
         yield from edit_lifecycle.discard(edit)
         passed = "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
@@ -512,6 +511,12 @@ def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
     return TO_SEND if by_hand else ""
 
 
+def _name(changes: Changes) -> str:
+    """The name of the release that the run is about; empty where its tracks have several releases."""
+    names = dict.fromkeys(str(change.release.get("name") or "") for change in changes.tracks)
+    return changes.job.version_name or ("".join(names) if len(names) == 1 else "")
+
+
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
     """The sentences behind the last line: what was kept from the users until now, and what has gone on since."""
     taken_up = [sentence for update in updates for sentence in update.taken_up]
@@ -547,11 +552,21 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
     if not updates:
         own = "The store listing" if edit.job.listing else "The list of testers"
         return f"{own if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
+    if len({tracks.codes(one.release) for one in written}) > 1:
+        return f"{edit.job.package}: {'; '.join(_fate_on_track(edit.job, one) for one in written)}."
     fates: dict[str, list[str]] = {}
     for one in written:
         fates.setdefault(_fate(edit.job, one.release), []).append(one.track)
     told = " and ".join(f"{fate} {', '.join(names)}" for fate, names in fates.items())
     return f"{what} {told}."
+
+
+def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:
+    """What became of the release of one track, where each track has another one."""
+    release = tracks.named(update.release)
+    if track_merge.settled(update.before, update.after):
+        return f"{release} on {update.track} is unchanged"
+    return f"{release} {_fate(job, update.release)} {update.track}"
 
 
 def _fate(job: ReleaseJob, release: Release) -> str:
@@ -571,4 +586,5 @@ def _outcome(
 ) -> Outcome:
     public = any(track.rpartition(":")[2] == "production" for track in job.tracks)
     links = (("Store page", STORE + job.package),) if public else ()
-    return Outcome(headline, links, (plan.section(title, changes, review),))
+    sections = (plan.section(title, changes, review),)
+    return Outcome(headline, links, sections, remarks=_remarks(job, changes.tracks))

@@ -234,6 +234,9 @@ class SeveralApps:
             raise self._explained(failed)
         troubles = [_named(package, one.trouble) for package, one in ended if one.trouble]
         links = tuple((f"{name} of {package}", link) for package, one in ended for name, link in one.links)
+        for package, outcome in ended:
+            if outcome.remarks:
+                headline += f" {package}:{outcome.remarks}"
         return Outcome(headline, links[:_LINKS], sections, min(troubles, key=_rank, default=None))
 
     def _as_json(self, app: App) -> dict[str, Any]:
