@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import sqlite3
 import subprocess
+import time
 import zipfile
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -71,6 +73,34 @@ def as_json(value: Any, **more: Any) -> bytes:
     return json.dumps(value, **more).encode()
 
 
+def longer_lengths(der: bytes) -> bytes:
+    """A DER value whose length is written with more bytes than it needs, as some programs do."""
+    assert der[1] == 0x82
+    return b"\x30\x84" + int.from_bytes(der[2:4], "big").to_bytes(4, "big") + der[4:]
+
+
+def in_lines(content: bytes, width: int, indent: str = "", end: str = "\n") -> bytes:
+    """Base64 in lines."""
+    plain = base64.b64encode(content).decode()
+    return "".join(indent + plain[at : at + width] + end for at in range(0, len(plain), width)).encode()
+
+
+def database_of_gcloud(folder: Path) -> bytes:
+    """`credentials.db`, in which gcloud keeps its logins."""
+    database = sqlite3.connect(folder / "credentials.db")
+    with database:
+        database.execute("CREATE TABLE credentials (account_id TEXT PRIMARY KEY, value BLOB)")
+        database.execute("INSERT INTO credentials VALUES (?, ?)", ("ann@example.com", json.dumps({**USER, **TOKENS})))
+    database.close()
+    return (folder / "credentials.db").read_bytes()
+
+
+PKCS12 = pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET)
+JKS = b"\xfe\xed\xfe\xed" + bytes([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 6]) + b"upload" + b"s" * 900
+REFRESH, ACCESS, CLIENT = "1//0g" + "Ab3_" * 24, "ya29.a0" + "Ab3_" * 40, "GOCSPX-" + "Ab3_" * 7
+TOKENS = {"client_secret": CLIENT, "refresh_token": REFRESH}
+SIGNING = "a properties file with the password of a signing key"
+
 CREDENTIALS: dict[str, tuple[bytes, str]] = {
     "service-account key": (as_json(KEY, indent=2), "a service-account key"),
     "key with a byte order mark": (b"\xef\xbb\xbf" + as_json(KEY), "a service-account key"),
@@ -110,6 +140,83 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         as_json({"web": {"client_id": "1.apps", "client_secret": "GOCSPX-s"}}),
         "an OAuth client with its secret",
     ),
+    "user without a type": (
+        as_json({**TOKENS, "token": ACCESS, "token_uri": "https://oauth2.googleapis.com/token", "scopes": []}),
+        "a Google user's credential",
+    ),
+    "user in YAML": (
+        f"type: authorized_user\nclient_secret: {CLIENT}\nrefresh_token: {REFRESH}\n".encode(),
+        "a file with a Google refresh token",
+    ),
+    "gsutil": (
+        f"[Credentials]\ngs_oauth2_refresh_token = {REFRESH}\n".encode(),
+        "a file with a Google refresh token",
+    ),
+    "refresh token": (REFRESH.encode(), "a file with a Google refresh token"),
+    "access token": (ACCESS.encode(), "a file with a Google access token"),
+    "access token in an answer": (
+        as_json({"access_token": ACCESS, "expires_in": 3600}),
+        "a file with a Google access token",
+    ),
+    "client's secret": (f"CLIENT_SECRET={CLIENT}\n".encode(), "a file with the secret of a Google OAuth client"),
+    "git's logins": (
+        b"https://ann:ghp_0123@github.com\nhttps://ann:hunter2@git.example\n",
+        "a list of URLs with passwords, as git keeps its logins",
+    ),
+    "Docker's older file": (
+        as_json({"https://index.docker.io/v1/": {"auth": "YW5uOmh1bnRlcjI=", "email": ""}}),
+        "a Docker configuration with a login",
+    ),
+    "key behind NULs": (b"\0\0" + as_json(KEY), "a service-account key"),
+    "key that is cut": (PEM[:400], "a private key"),
+    "key that the bound cuts": (b"#" * (HEAD - 100) + b"\n" + PEM, "a private key"),
+    "JSON that the bound cuts": (b" " * (HEAD - 100) + as_json(KEY), "a service-account key"),
+    "key attached to a mail": (
+        b"To: a@b.c\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+        + in_lines(as_json(KEY), 76, end="\r\n")
+        + b"--b--\r\n",
+        "a service-account key in base64",
+    ),
+    "key in a block of YAML": (b"key: |\n" + in_lines(as_json(KEY), 60, "  "), "a service-account key in base64"),
+    "PKCS #12 in armour": (
+        b"-----BEGIN PKCS12-----\n" + in_lines(PKCS12, 64) + b"-----END PKCS12-----\n",
+        "a PKCS #12 keystore in base64",
+    ),
+    "JKS in the armour of a certificate": (
+        b"-----BEGIN CERTIFICATE-----\r\n" + in_lines(JKS, 64, end="\r\n") + b"-----END CERTIFICATE-----\r\n",
+        "a Java keystore in base64",
+    ),
+    "JKS among other files in base64": (
+        in_lines(b"\x89PNG" * 99, 76) + b"\n" + in_lines(JKS, 76) + b"\n" + in_lines(b"\x89PNG" * 99, 76),
+        "a Java keystore in base64",
+    ),
+    "key behind many long words": (
+        b" ".join([b"A" * 300] * 40) + b" " + base64.b64encode(as_json(KEY)),
+        "a service-account key in base64",
+    ),
+    "elliptic key in base64": (
+        base64.b64encode(private(EC, PrivateFormat.TraditionalOpenSSL, Encoding.DER)),
+        "a private key in base64",
+    ),
+    "PKCS #8 in DER with longer lengths": (
+        longer_lengths(private(RSA, PrivateFormat.PKCS8, Encoding.DER)),
+        "a private key",
+    ),
+    "PKCS #1 in DER with longer lengths": (
+        longer_lengths(private(RSA, PrivateFormat.TraditionalOpenSSL, Encoding.DER)),
+        "a private key",
+    ),
+    "properties with blanks": (
+        b"storeFile upload.jks\nstorePassword hunter2\nkeyAlias upload\nkeyPassword hunter2\n",
+        SIGNING,
+    ),
+    "properties with an escape": (b"store\\u0050assword=hunter2\n", SIGNING),
+    "properties with a continued line": (b"keyAlias=upload\nkeyPass\\\n  word=hunter2\n", SIGNING),
+    "properties with shorter names": (b"storePass=hunter2\nkeyPass=hunter2\n", SIGNING),
+    "properties for PGP": (b"signing.keyId=24875D73\nsigning.password=hunter2\n", SIGNING),
+    "properties for PGP in memory": (b"signingInMemoryKey=ABC\nsigningInMemoryKeyPassword=hunter2\n", SIGNING),
+    "properties of Android Studio": (b"android.injected.signing.key.password=hunter2\n", SIGNING),
+    "variables of a shell": (b"export STORE_PASSWORD='hunter2'\n", SIGNING),
     "PKCS #8": (PEM, "a private key"),
     "PKCS #8, encrypted": (private(RSA, PrivateFormat.PKCS8, locked=True), "a private key"),
     "PKCS #1": (private(RSA, PrivateFormat.TraditionalOpenSSL), "a private key"),
@@ -188,7 +295,17 @@ HARMLESS: dict[str, bytes] = {
     "schema of clients": as_json({"web": {"client_id": {}, "client_secret": {"type": "string"}}}),
     "schema of keys": as_json({"type": "service_account", "private_key": ""}),
     "documentation of keys": b"It begins with -----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
-    "cut key": PEM[:400],
+    "key cut in its first line": PEM[:40],
+    "documentation of tokens": b"Tokens begin with ya29.a0AfH6SMB, 1//0g, GOCSPX-abc123.\n",
+    "long path with a double slash": b"https://example.com/1//0-is-a-very-long-path-of-somebody-elses-site\n",
+    "line of dashes": b"#define ONE 1//" + b"-" * 80 + b"\n",
+    "links": b"https://example.com/a:b@c\nhttps://ann@example.com\n",
+    "links to be filled in": b"https://ann:$TOKEN@github.com\nhttps://ann:<token>@github.com\n",
+    "settings with an auth": as_json({"server": {"auth": "basic"}, "client": {"auth": "YmFzaWM="}}),
+    "user to be filled in": as_json({"client_secret": "YOUR CLIENT SECRET", "refresh_token": "<token>"}),
+    "certificates": CERTIFICATE.public_bytes(Encoding.PEM) * 20,
+    "translation of a dialog": b"keystore.password=Password of the keystore:\nkeystore.title=Keystore\n",
+    "list of words": b"keyAlias upload\nstore of keys\nstorePassword hunter2\n",
     "key.properties to be filled in": b"storePassword=<your password>\nkeyPassword=$KEY_PASSWORD\n",
     "translation, properties": b"login.user=Benutzer\nlogin.keyPassword=Kennwort\n",
     "translation, INI": b"[ui]\nusername=Name\npassword=Kennwort\n",
@@ -247,8 +364,40 @@ def test_artifacts_and_images_are_no_credentials(kind: Callable[[Path], str], tm
 
 
 def test_a_key_far_into_a_file_is_beyond_what_is_read(kind: Callable[[bytes], str]) -> None:
-    """The first 64 KiB are looked at, and no more."""
-    assert kind(b" " * (HEAD + 1) + PEM) == ""
+    """What begins in the first 64 KiB is looked for, and a little further."""
+    assert kind(b" " * (HEAD + 9000) + PEM) == ""
+
+
+def test_the_database_of_gcloud_is_a_credential(kind: Callable[[bytes], str], tmp_path: Path) -> None:
+    """It has the refresh token in clear; another database is a file like any other."""
+    assert kind(database_of_gcloud(tmp_path)) == "a file with a Google refresh token"
+    other = sqlite3.connect(tmp_path / "other.db")
+    other.execute("CREATE TABLE notes (text TEXT)")
+    other.close()
+    assert kind(tmp_path / "other.db") == ""
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        " ",
+        "A" * 300 + "!",
+        "AB ",
+        "a\\\n",
+        "a b\n",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN A ",
+        "1//0",
+        "=",
+        "http://a:",
+    ],
+)
+@pytest.mark.parametrize("end", ["", "!"])
+def test_a_file_made_to_be_awkward_takes_linear_time(kind: Callable[[bytes], str], unit: str, end: str) -> None:
+    """64,000 blanks took minutes, and the key behind them went through."""
+    began = time.process_time()
+    assert kind((unit * ((HEAD - 100) // len(unit)) + end).encode()) == ""
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """Tells by its content whether a file is a key, a keystore or another credential; its name says nothing.
 
-Only the first `HEAD` bytes are read, and of a keystore as much as says whether a key is in it: one with certificates
-alone (a truststore) is none. Archives are not looked into. Sources: the Java keystore format (JDK,
+Whatever begins in the first `HEAD` bytes is found, and of a keystore as much is read as says whether a key is in it:
+one with certificates alone (a truststore) is none. Archives are not looked into. Every search is linear in what is
+read. Sources: the Java keystore format (JDK,
 `sun.security.provider.JavaKeyStore`), Bouncy Castle's `BcKeyStoreSpi` for BKS and UBER, RFC 7292 for PKCS #12, RFC 5958
-for PKCS #8, RFC 7468 for PEM, and the JSON files of google-auth.
+for PKCS #8, RFC 7468 for PEM, java.util.Properties for properties, and the JSON files of google-auth.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from uploader.redaction import google_secret, holds_private_key
+
 HEAD: Final = 64 * 1024  # bytes; every credential file of Google's has less than a tenth of it
+_MARGIN: Final = 8 * 1024  # bytes that are read beyond, so that what begins before ends within
 _MAX_KEYSTORE: Final = 1024 * 1024  # bytes of a keystore that are looked at; certificates may come before the key
 _MAX_NESTED: Final = 2  # base64 of base64, and no further
 
@@ -27,9 +31,6 @@ LFS_POINTER: Final = (
 
 # --- text -----------------------------------------------------------------------------------------------------------
 
-_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
-_PEM: Final = re.compile(rf"-{{4,5}} ?BEGIN {_LABEL} ?-{{4,5}}((?:[^-]|-(?!---))*)-{{4,5}} ?END {_LABEL}")
-_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")  # the shortest private key: 64 characters
 _PUTTY: Final = re.compile(r"PuTTY-User-Key-File-[0-9]{1,2}: ")
 _AWS: Final = re.compile(
     r"^[ \t]{0,20}(?:export[ \t]{1,9})?aws_secret_access_key[ \t]{0,9}=[ \t]{0,9}[\"']?"
@@ -46,12 +47,27 @@ _NPMRC: Final = re.compile(
 )
 _PYPIRC: Final = re.compile(r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE)
 _INDEX: Final = re.compile(r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])", re.MULTILINE)
-_SIGNING: Final = re.compile(r"(?i)(?:^|[_.-])(?:(?:key)?store|key)[_.-]?password$")
-_KEYSTORE: Final = re.compile(r"(?i)(?:^|[_.-])(?:(?:key)?store[_.-]?file|key[_.-]?(?:alias|store))$")
-_PROPERTY: Final = re.compile(r"([\w.-]{1,99})[ \t]{0,9}[=:][ \t]{0,9}(.*)")
+# The names that Gradle's and Android's own files and documents use for a password of a keystore, or of a key in it.
+_STORE_PASSWORD: Final = re.compile(r"(?i)(?:^|[_.-])(?:key)?store[_.-]?pass(?:word)?$")
+_KEY_PASSWORD: Final = re.compile(
+    r"(?i)(?:(?:^|[_.-])key[_.-]?pass(?:word)?|^signing\.password|^signingInMemoryKeyPassword)$"
+)
+_KEYSTORE: Final = re.compile(
+    r"(?i)(?:^|[_.-])(?:(?:key)?store[_.-]?file|key[_.-]?(?:alias|store)|signing\.keyId|signingInMemoryKey)$"
+    r"|^android\.injected\.signing\."
+)
+_PROPERTY: Final = re.compile(
+    r"(?:export[ \t]{1,9})?([\w.-]{1,99})(?:[ \t\f]{0,9}[=:][ \t\f]{0,9}(.*)|[ \t\f]{1,9}(\S+))"
+)
+_COMMENTS: Final = ("#", "!", ";")
+_ESCAPED: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _PLACEHOLDER: Final = re.compile(r"\$|<.*>$|\{\{|%\w+%$|@\w+@$|\*+$|(?i:x+|changeme|todo|your[\w -]*)$")
-_BASE64: Final = re.compile(r"[\w+/\s-]+=*\s*", re.ASCII)
-_BASE64_WORD: Final = re.compile(r"(?<![\w+/-])[\w+/-]{200,}={0,2}", re.ASCII)
+_LOGIN_URL: Final = re.compile(r"https?://[^\s/:@]{0,999}:(?![$<{%])[^\s/@]{1,999}@[^\s@]+")
+_SHORTEST_BASE64: Final = 160  # characters; an elliptic key has 164
+_BASE64: Final = re.compile(r"[\w+/-]+={0,2}", re.ASCII)
+_BASE64_WORD: Final = re.compile(rf"(?<![\w+/-])[\w+/-]{{{_SHORTEST_BASE64},}}={{0,2}}", re.ASCII)
+_BASE64_LINE: Final = re.compile(r"(?!--)[\w+/-]+={0,2}", re.ASCII)
+_SHORTEST_LINE: Final = 40  # characters; base64 is wrapped after 64 or 76
 
 _GOOGLE: Final = {  # by the value of `type`: what the file is, and the field that only a real one has
     "service_account": ("a service-account key", "private_key"),
@@ -64,6 +80,7 @@ _GOOGLE: Final = {  # by the value of `type`: what the file is, and the field th
 
 # --- keystores ------------------------------------------------------------------------------------------------------
 
+_SQLITE: Final = b"SQLite format 3\0"
 _JKS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _JKS_CERTIFICATE: Final = 2
 _BC_CERTIFICATE: Final = 1
@@ -74,14 +91,14 @@ _PKCS12: Final = re.compile(
 )
 # The object identifiers of a key, an encrypted key and a secret: 1.2.840.113549.1.12.10.1 with 1, 2 and 5.
 _PKCS12_KEYS: Final = tuple(b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind]) for kind in (1, 2, 5))
-_LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..)"
+_LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..|\x83...|\x84....)"  # some programs write more bytes than it needs
 _PKCS8: Final = re.compile(
     rb"\x30" + _LENGTH + rb"\x02\x01[\x00\x01]\x30" + _LENGTH + rb"\x06[\x03-\x09](?:\x2a|\x2b)", re.DOTALL
 )
 _PKCS8_ENCRYPTED: Final = re.compile(
     rb"\x30" + _LENGTH + rb"\x30" + _LENGTH + rb"\x06[\x09\x0a]\x2a\x86\x48\x86\xf7\x0d\x01(?:\x05|\x0c\x01)", re.DOTALL
 )
-_PKCS1: Final = re.compile(rb"\x30\x82..\x02\x01\x00\x02(?:\x81.|\x82..)\x00", re.DOTALL)
+_PKCS1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x00\x02" + _LENGTH + rb"\x00", re.DOTALL)
 _SEC1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", re.DOTALL)
 
 
@@ -94,7 +111,7 @@ def kind_of_file(descriptor: int) -> str:
 
     Reads without moving the descriptor's position. Raises OSError.
     """
-    data = os.pread(descriptor, HEAD, 0)
+    data = os.pread(descriptor, HEAD + _MARGIN, 0)
     if data.startswith(_JKS) or _PKCS12.match(data) or _is_bouncy_castle(data):
         data = os.pread(descriptor, _MAX_KEYSTORE, 0)
     return kind_of(data)
@@ -109,14 +126,17 @@ def kind_of(data: bytes, nested: int = 0) -> str:
     """The same for the first bytes of a file."""
     if kind := _keystore(data) or _binary_key(data):
         return kind
-    text = _text(data[:HEAD])
-    return _json_credential(text) or _key_in_text(text) or _settings(text) or _encoded(text, nested)
+    if data.startswith(_SQLITE):  # gcloud keeps its logins in such files
+        return _holding(google_secret(data.decode("latin-1")))
+    text = _text(data[: HEAD + _MARGIN])
+    return _json_credential(text) or _secret_in_text(text) or _settings(text) or _encoded(text, nested)
 
 
 def _text(data: bytes) -> str:
-    """The bytes as text, in whatever Unicode encoding, as far as they are text."""
-    encoding = json.detect_encoding(data)
-    return data.decode(encoding, "replace").removeprefix("\ufeff").partition("\0")[0]
+    """The bytes as text, in whatever Unicode encoding, as far as they are text; NULs before it do not count."""
+    start = data.lstrip(b"\0")
+    encoding = json.detect_encoding(start)
+    return start.decode(encoding, "replace").removeprefix("\ufeff").partition("\0")[0]
 
 
 def _json_credential(text: str) -> str:
@@ -168,31 +188,65 @@ def _credential_object(value: dict[str, Any]) -> str:
         secret = client.get("client_secret") if isinstance(client, dict) else None
         if secret and isinstance(secret, str):
             return "an OAuth client with its secret"
+    if all(_is_secret(value.get(name)) for name in ("client_secret", "refresh_token")):
+        return "a Google user's credential"  # as google-auth writes it, without a type
+    if _has_docker_login(value):
+        return "a Docker configuration with a login"
+    return ""
+
+
+def _is_secret(value: Any) -> bool:
+    """Whether it is a text that stands for itself, and not for what is still to be filled in."""
+    if not isinstance(value, str):
+        return False
+    plain = value.strip("\"' ")
+    return bool(plain) and not _PLACEHOLDER.match(plain)
+
+
+def _has_docker_login(value: dict[str, Any]) -> bool:
+    """Whether registries have a login: in `config.json` below `auths`, in the older `.dockercfg` at the top."""
     registries = value.get("auths")
     if isinstance(registries, dict):
         for registry in registries.values():
             if isinstance(registry, dict) and (registry.get("auth") or registry.get("identitytoken")):
-                return "a Docker configuration with a login"
-    return ""
+                return True
+    return any(
+        isinstance(registry, dict) and _is_user_and_password(registry.get("auth")) for registry in value.values()
+    )
 
 
-def _key_in_text(text: str) -> str:
-    for found in _PEM.finditer(text):
-        if _KEY_BODY.search(found[1]):
-            return "a private key"
-    return "a private key" if _PUTTY.match(text) else ""
+def _is_user_and_password(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        user, colon, password = base64.b64decode(value, validate=True).partition(b":")
+    except ValueError:
+        return False
+    return bool(user and colon and password)
+
+
+def _secret_in_text(text: str) -> str:
+    if holds_private_key(text) or _PUTTY.match(text):
+        return "a private key"
+    return _holding(google_secret(text))
+
+
+def _holding(secret: str) -> str:
+    return f"a file with {secret}" if secret else ""
 
 
 def _settings(text: str) -> str:
     """Settings files that are known to hold a password or a token, and do."""
-    lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith(("#", "!", ";"))]
+    lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith(_COMMENTS)]
     if not lines:
         return ""
+    if all(map(_LOGIN_URL.fullmatch, lines)):
+        return "a list of URLs with passwords, as git keeps its logins"
     if _AWS.search(text):
         return "an AWS credentials file"
     if _NETRC.match("\n".join(lines)):
         return "a .netrc file with a password"
-    if _has_signing_password(lines):
+    if _has_signing_password(text):
         return "a properties file with the password of a signing key"
     if _NPMRC.search(text) and all("=" in line for line in lines):
         return "an .npmrc file with a token"
@@ -201,32 +255,64 @@ def _settings(text: str) -> str:
     return ""
 
 
-def _has_signing_password(lines: list[str]) -> bool:
+def _has_signing_password(text: str) -> bool:
     """Whether these are properties with the password of a keystore or its key.
 
-    Translations have names such as `login.keyPassword`, too. So beside the password there must be the keystore or the
-    alias of the key, or the name is in capitals, as those of settings are.
+    Translations have names such as `login.keyPassword`, too. So beside the password of a key there must be the keystore
+    or the alias of the key, or the name is in capitals, as those of settings are; that of a keystore may stand alone
+    where it is one word.
+    """
+    properties = _properties(text)
+    if any(map(_KEYSTORE.search, properties)):
+        passwords = (*_secrets(properties, _STORE_PASSWORD), *_secrets(properties, _KEY_PASSWORD))
+        return bool(passwords)
+    if any(len(properties[name].split()) == 1 for name in _secrets(properties, _STORE_PASSWORD)):
+        return True
+    return any(map(str.isupper, _secrets(properties, _KEY_PASSWORD)))
+
+
+def _secrets(properties: dict[str, str], names: re.Pattern[str]) -> list[str]:
+    """Those of the properties with such names that have a value."""
+    return [name for name, value in properties.items() if names.search(name) and _is_secret(value)]
+
+
+def _properties(text: str) -> dict[str, str]:
+    """Java's properties, or a shell's variables; none where one line is something else.
+
+    Between name and value is `=`, `:` or white space, and a letter may be written as a backslash, `u` and its number.
     """
     properties = dict[str, str]()
-    for line in lines:
-        found = _PROPERTY.fullmatch(line)
+    for line in _logical_lines(text):
+        found = _PROPERTY.fullmatch(_ESCAPED.sub(_letter, line))
         if not found:
-            return False
-        properties[found[1]] = found[2]
-    secret = [
-        name for name, value in properties.items() if _SIGNING.search(name) and value and not _PLACEHOLDER.match(value)
-    ]
-    named = any(map(_KEYSTORE.search, properties))
-    return bool(secret) and (named or any(map(str.isupper, secret)))
+            return {}
+        properties[found[1]] = found[2] or found[3] or ""
+    return properties
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """The lines without comments and empty ones; a backslash at the end continues a line."""
+    begun: list[str] = []
+    for line in text.splitlines():
+        part = line.strip()
+        if not begun and (not part or part.startswith(_COMMENTS)):
+            continue
+        begun.append(part.removesuffix("\\"))
+        if not part.endswith("\\"):
+            yield "".join(begun)
+            begun = []
+
+
+def _letter(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16))
 
 
 def _encoded(text: str, nested: int) -> str:
-    """A credential in base64, alone in the file or as one word of it."""
+    """A credential in base64, alone in the file or as one part of it."""
     if nested == _MAX_NESTED:
         return ""
-    words = [text] if len(text) >= 200 and _BASE64.fullmatch(text) else _BASE64_WORD.findall(text)
-    for word in words[:16]:
-        plain = "".join(word.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    for part in _encoded_parts(text):
+        plain = part.translate(str.maketrans("-_", "+/")).rstrip("=")
         try:
             decoded = base64.b64decode(plain[: len(plain) // 4 * 4] + _last(plain))
         except binascii.Error:
@@ -234,6 +320,31 @@ def _encoded(text: str, nested: int) -> str:
         if kind := kind_of(decoded, nested + 1):
             return f"{kind} in base64"
     return ""
+
+
+def _encoded_parts(text: str) -> Iterator[str]:
+    """What may be base64: the whole text, each long word, and each block of lines."""
+    whole = "".join(text.split())
+    if len(whole) >= _SHORTEST_BASE64 and _BASE64.fullmatch(whole):
+        yield whole
+    yield from _BASE64_WORD.findall(text)
+    yield from (block for block in _wrapped(text) if len(block) >= _SHORTEST_BASE64)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Each block of lines of base64, joined: they have one length, and only the last may be shorter."""
+    block: list[str] = []
+    for line in (*text.splitlines(), ""):
+        word = line.strip(" \t>")  # a mail quotes with >
+        is_base64 = _BASE64_LINE.fullmatch(word) is not None
+        if block and is_base64 and len(word) == len(block[0]):
+            block.append(word)
+            continue
+        if block and is_base64 and len(word) < len(block[0]):
+            block.append(word)
+            is_base64 = False  # it ends this block, and begins no other
+        yield "".join(block)
+        block = [word] if is_base64 and len(word) >= _SHORTEST_LINE else []
 
 
 def _last(plain: str) -> str:
