@@ -368,7 +368,7 @@ def test_a_key_far_into_a_file_is_beyond_what_is_read(kind: Callable[[bytes], st
     assert kind(b" " * (HEAD + 9000) + PEM) == ""
 
 
-def test_the_database_of_gcloud_is_a_credential(kind: Callable[[bytes], str], tmp_path: Path) -> None:
+def test_the_database_of_gcloud_is_a_credential(kind: Callable[[bytes | Path], str], tmp_path: Path) -> None:
     """It has the refresh token in clear; another database is a file like any other."""
     assert kind(database_of_gcloud(tmp_path)) == "a file with a Google refresh token"
     other = sqlite3.connect(tmp_path / "other.db")
