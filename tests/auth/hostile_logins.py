@@ -6,12 +6,13 @@ talk to, as host and port on loopback.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.token_server import ACCOUNT, PROVIDER, service_account
+from tests.support.token_server import ACCOUNT, PROVIDER, pem, service_account
 from uploader.auth.token_source import AWS
 
 RECORDER = "127.0.0.1:1"
@@ -58,6 +59,26 @@ def external(**changes: Any) -> dict[str, Any]:
         "credential_source": {"file": "token.jwt"},
         **changes,
     }
+
+
+FILES_WITHOUT_TOKEN = {  # what an earlier job or the machine may have left beside the token
+    "key": json.dumps(service_account()),
+    "key-in-base64": base64.b64encode(json.dumps(service_account()).encode()).decode(),
+    "private-key": pem(),
+    "user": json.dumps(USER),
+    "client": json.dumps({"installed": {"client_id": "1.apps", "client_secret": "GOCSPX-secret"}}),
+    "netrc": "machine github.com login ann password hunter2\n",
+    "aws": "[default]\naws_access_key_id = AKIA\naws_secret_access_key = " + "a" * 40 + "\n",
+    "npmrc": "//registry.npmjs.org/:_authToken=npm_0123\n",
+    "pypirc": "[pypi]\nusername = __token__\npassword = pypi-0123\n",
+    "docker": json.dumps({"auths": {"ghcr.io": {"auth": "YW5uOmh1bnRlcjI="}}}),
+    "signing": "storePassword=hunter2\nkeyAlias=upload\n",
+    "git": "https://ann:hunter2@github.com\n",
+    "github": "github.com:\n  oauth_token: gho_0123\n",
+    "variables": "TOKEN=hunter2\n",
+    "one-word": "ghp_0123456789abcdef",
+    "three-words": "www.example.com",
+}
 
 
 TOKEN_URLS = {
@@ -239,6 +260,18 @@ def _others() -> Iterator[Hostile]:
     default = external(credential_source={"certificate": {"use_default_certificate_config": True}})
     certificates = "GOOGLE_API_CERTIFICATE_CONFIG"
     yield Hostile("variable-certificate", certificates, default, {certificates: "/proc/self/environ"})
+    pair = {"cert_path": ".ssh/cert.pem", "key_path": ".ssh/key.pem"}
+    files = {
+        "sdk/certificate_config.json": json.dumps({"cert_configs": {"workload": pair}}),
+        **dict.fromkeys(pair.values(), "of another"),
+    }
+    yield Hostile("gcloud-certificate", "`cert_path`", default, {"CLOUDSDK_CONFIG": "sdk"}, files=files)
+    for name, content in FILES_WITHOUT_TOKEN.items():
+        info = external(credential_source={"file": "token.txt"})
+        yield Hostile(f"{name}-as-token", "holds no token", info, files={"token.txt": content})
+    of_json = {"file": "key.json", "format": {"type": "json", "subject_token_field_name": "private_key"}}
+    key = {"key.json": json.dumps(service_account())}
+    yield Hostile("key-in-json-as-token", "holds no token", external(credential_source=of_json), files=key)
     for name, url in TOKEN_URIS.items():
         yield Hostile(f"key-{name}", "token_uri", service_account(url))
         yield Hostile(f"user-{name}", "token_uri", {**USER, "token_uri": url})

@@ -16,6 +16,7 @@ from google_emulator import Emulator, specimens
 from tests.auth import hostile_logins
 from tests.auth.hostile_logins import Hostile
 from tests.support.job import ENTRYPOINT, Ended, Job, Running
+from tests.support.token_server import signed
 
 RELEASE = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
 HOSTILE = tuple(hostile_logins.every())
@@ -92,7 +93,7 @@ def prepared(job: Job, hostile: Hostile) -> None:
         path = job.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (job.workspace / "token.jwt").write_text("a-token-of-the-job")  # what a right configuration names
+    (job.workspace / "token.jwt").write_text(signed({"sub": "job"}))  # what a right configuration names
     for name, target in hostile_logins.LINKS.items():
         (job.workspace / name).symlink_to(target)
 

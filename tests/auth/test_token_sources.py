@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.auth import hostile_logins
 from tests.auth.hostile_logins import AWS_SOURCE, external
 from tests.support.token_server import (
     ACCOUNT,
@@ -134,6 +136,31 @@ def test_the_files_of_a_certificate_are_held_to_the_rules(server: TokenServer, t
             login(server, info)
 
 
+def test_the_certificate_that_gcloud_names_is_held_to_the_rules(server: TokenServer, tmp_path: Path) -> None:
+    """A credential may leave it to google-auth to find the configuration, below the home or in CLOUDSDK_CONFIG."""
+    files = {"cert_path": str(tmp_path / ".ssh" / "cert.pem"), "key_path": str(tmp_path / ".ssh" / "key.pem")}
+    (tmp_path / ".ssh").mkdir()
+    for path in files.values():
+        Path(path).write_text("of another")
+    folder = tmp_path / ".config" / "gcloud"
+    folder.mkdir(parents=True)
+    (folder / "certificate_config.json").write_text(json.dumps({"cert_configs": {"workload": files}}))
+    info = external(credential_source={"certificate": {"use_default_certificate_config": True}})
+    with pytest.raises(InputError, match=r"`certificate_config\.json`, its `cert_path`.*is never opened"):
+        login(server, info, CLOUDSDK_CONFIG=str(folder))
+
+
+@pytest.mark.parametrize("variable", ["", "GOOGLE_API_CERTIFICATE_CONFIG"])
+def test_google_auth_looks_for_no_certificate_by_itself(server: TokenServer, variable: str) -> None:
+    """What was checked is what it is told to open: an empty CLOUDSDK_CONFIG would mean the working directory."""
+    info = external(credential_source={"certificate": {"use_default_certificate_config": True}})
+    given = {"UPLOADER_CREDENTIALS": json.dumps(info), "UPLOADER_API_ENDPOINT": server.url, "CLOUDSDK_CONFIG": ""}
+    read, _ = inputs.read({"UPLOADER_TARGET": "play", variable: "/run/config.json", **given}, [])
+    certificate = credential_source.parse(read).info["credential_source"]["certificate"]
+    wanted = "/run/config.json" if variable else "~/.config/gcloud/certificate_config.json"
+    assert certificate == {"certificate_config_location": wanted}
+
+
 def test_a_workforce_user_acts_as_a_service_account(server: TokenServer, tmp_path: Path) -> None:
     """The federated token is exchanged once more where the configuration impersonates."""
     (tmp_path / "token").write_text(token())
@@ -211,6 +238,35 @@ def test_a_token_file_that_is_replaced_is_checked_again(server: TokenServer, tmp
     file.symlink_to("/proc/self/environ")
     with pytest.raises(CredentialsError, match="is never opened"):
         made.token()
+    assert server.seen == []
+
+
+SAML = '<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol"/>'
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [SAML, base64.b64encode(SAML.encode()).decode(), base64.urlsafe_b64encode(SAML.encode()).decode().rstrip("=")],
+    ids=["XML", "base64", "base64 for URLs"],
+)
+def test_an_assertion_of_saml_is_a_token(server: TokenServer, tmp_path: Path, assertion: str) -> None:
+    """As Active Directory and others issue it. The server of these tests knows web tokens alone, and refuses it."""
+    (tmp_path / "token").write_text(assertion + "\n")
+    info = external(
+        subject_token_type="urn:ietf:params:oauth:token-type:saml2",
+        credential_source={"file": str(tmp_path / "token")},
+    )
+    with pytest.raises(CredentialsError, match="refused the login"):
+        login(server, info).token()
+    assert server.seen[-1].fields["subject_token"] == assertion
+
+
+@pytest.mark.parametrize("content", hostile_logins.FILES_WITHOUT_TOKEN.values(), ids=hostile_logins.FILES_WITHOUT_TOKEN)
+def test_what_is_no_token_is_not_sent(server: TokenServer, tmp_path: Path, content: str) -> None:
+    """A configuration in the checkout may name any file; what is in it goes to nobody."""
+    (tmp_path / "token").write_text(content)
+    with pytest.raises(CredentialsError, match="neither a JSON Web Token"):
+        login(server, external(credential_source={"file": str(tmp_path / "token")})).token()
     assert server.seen == []
 
 

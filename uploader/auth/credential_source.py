@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from uploader.auth.destinations import TOKEN_URIS, Rules, principal
-from uploader.auth.token_source import wrong_source
+from uploader.auth.token_source import with_named_certificate, wrong_source
 from uploader.errors import InputError, Problem
 from uploader.files.workspace import Access, Workspace, below, gcloud_login, path_hint, printable, reason
 from uploader.hosts import is_google_metadata, is_secure
@@ -247,6 +247,7 @@ def _checked(info: dict[str, Any], setting: Setting, *, nested: bool = False) ->
         problems.append(f"the field `{name}` must be an object that says where the token comes from.")
     elif kind == EXTERNAL:
         problems += wrong_source(info, setting.rules, setting.access, setting.platform, commands=setting.commands)
+        info = {**info, name: with_named_certificate(source, setting.platform)}
     elif kind == IMPERSONATED:
         source, complaints = _checked(source, setting, nested=True)
         info = {**info, name: source}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,14 +14,21 @@ from google.auth.identity_pool import SubjectTokenSupplier
 
 from uploader.auth.destinations import AWS_REGION, Rules, wrong_aws, wrong_headers
 from uploader.errors import CredentialsError
-from uploader.files.workspace import Access, Forbidden, NotOpened, printable
+from uploader.files.workspace import GCLOUD, Access, Forbidden, NotOpened, printable
 from uploader.inputs.platform import Platform
 
 AWS = "urn:ietf:params:aws:token-type:aws4_request"
 SOURCES = ("file", "url", "executable", "certificate")
 MAX_TOKEN = 1 << 20  # bytes; a real token has a few thousand
-NEVER = "is never opened: nothing in `.git`, `.ssh`, `/proc` or `/sys`, no `.env*` and no file with credentials is"
+NEVER = (
+    "is never opened: nothing in `.git`, `.ssh`, `/proc` or `/sys`, no `.env*` or `gha-creds-*.json`, and no "
+    "credential of this run is"
+)
+_WEB_TOKEN = re.compile(r"([\w-]+)\.[\w-]+\.[\w-]*", re.ASCII)
+_SAML = "urn:oasis:names:tc:SAML:"
 CERTIFICATES = ("GOOGLE_API_CERTIFICATE_CONFIG", "CLOUDSDK_CONTEXT_AWARE_CERTIFICATE_CONFIG_FILE_PATH")
+_CONFIGURATION = "certificate_config.json"
+GCLOUD_FOLDER = str(Path(GCLOUD).parent)
 COMMANDS = (
     "the `executable` of `credential_source` is only run where the configuration is given in `credentials`, or lies "
     "outside the workspace: a file in it could name any command."
@@ -111,16 +121,34 @@ def _wrong_certificate(certificate: object, access: Access, platform: Platform) 
         yield from _wrong_file("trust_chain_path", certificate["trust_chain_path"], access)
     name, path = "certificate_config_location", certificate.get("certificate_config_location")
     if path is None:
-        given = [variable for variable in CERTIFICATES if platform.google_auth.get(variable)]
-        if not given:
-            return
-        name, path = given[0], platform.google_auth[given[0]]
+        name, path = _default_configuration(platform)
+    if isinstance(path, str):
+        path = os.path.expanduser(path)  # noqa: PTH111  # as google-auth does, and without an error where there is no home
     complaints = list(_wrong_file(name, path, access))
     yield from complaints
     if complaints:
         return
-    for field_name, file in _certificate_files(Path(path).expanduser(), access):
+    for field_name, file in _certificate_files(Path(path), access):
         yield from _wrong_file(f"{name}`, its `{field_name}`, and so the `certificate", file, access)
+
+
+def _default_configuration(platform: Platform) -> tuple[str, str]:
+    """Which configuration of a certificate counts where a credential names none, and by which name people know it."""
+    for variable in CERTIFICATES:
+        if path := platform.google_auth.get(variable):
+            return variable, path
+    folder = platform.google_auth.get("CLOUDSDK_CONFIG")
+    return _CONFIGURATION, str(Path(folder or GCLOUD_FOLDER) / _CONFIGURATION)
+
+
+def with_named_certificate(source: Mapping[str, Any], platform: Platform) -> Mapping[str, Any]:
+    """The source with the configuration of its certificate named, so that google-auth looks for none by itself."""
+    certificate = source.get("certificate")
+    if not isinstance(certificate, Mapping) or not certificate.get("use_default_certificate_config"):
+        return source
+    named = {name: value for name, value in certificate.items() if name != "use_default_certificate_config"}
+    named.setdefault("certificate_config_location", _default_configuration(platform)[1])
+    return {**source, "certificate": named}
 
 
 def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object]]:
@@ -159,8 +187,11 @@ class TokenFile(SubjectTokenSupplier):
             token = json.loads(text)[self._field] if self._field else text
         except (ValueError, LookupError, TypeError, RecursionError):
             token = ""
-        if not isinstance(token, str) or not token:
-            raise self._failure("holds no token in the `format` that `credential_source` says")
+        if not isinstance(token, str) or not (_is_web_token(token) or _is_saml(token)):
+            raise self._failure(
+                "holds no token in the `format` that `credential_source` says: neither a JSON Web Token (three parts "
+                "with dots between them) nor a SAML assertion"
+            )
         return token
 
     def _failure(self, why: str) -> CredentialsError:
@@ -170,3 +201,30 @@ class TokenFile(SubjectTokenSupplier):
             hint="Check `credential_source`, and that its file is written before this step.",
             code="no-token-source",
         )
+
+
+def _is_web_token(text: str) -> bool:
+    """Whether it is a JSON Web Token (RFC 7519): its first part is an object that names the algorithm."""
+    found = _WEB_TOKEN.fullmatch(text)
+    if not found:
+        return False
+    try:
+        header = json.loads(_decoded(found[1]))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and "alg" in header
+
+
+def _is_saml(text: str) -> bool:
+    """Whether it is an assertion or a response of SAML 2.0, as XML or in base64."""
+    try:
+        xml = text if text.startswith("<") else _decoded(text).decode("utf-8")
+    except ValueError:
+        return False
+    return xml.lstrip().startswith("<") and _SAML in xml
+
+
+def _decoded(text: str) -> bytes:
+    """What is in base64, of either alphabet, padded or not. Raises ValueError."""
+    plain = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
