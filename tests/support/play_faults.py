@@ -180,10 +180,11 @@ def _lossy(call: str) -> bool:
 
 
 REFUSALS = [refusal(known) for known in KNOWN_ERRORS if known is not EDIT_GONE]
+NOT_PERMITTED = error("not permitted", lambda: CredentialsError("The token is not valid."), effect=False)
 OTHERS = [
     error("refused", lambda: refused(400, "Invalid request."), effect=False),
     error("refused as not found", lambda: refused(404, "Not found."), effect=False),
-    error("not permitted", lambda: CredentialsError("The token is not valid."), effect=False),
+    NOT_PERMITTED,
     error("concurrent update", lambda: refused(409, "The object is being updated concurrently."), effect=False),
     Fault("the answer is lost, and the call repeated", twice, lambda call: not _lossy(call)),
     *(

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.support.fake_play import Commit, Play, State, artifact
 from tests.support.play_driver import Engine, Killed, release_job
-from tests.support.play_faults import FIRST, SECOND, Fault, FaultyPlay
+from tests.support.play_faults import FIRST, NOT_PERMITTED, SECOND, Fault, FaultyPlay
 from uploader.errors import Interrupted, TemporaryError, UploaderError
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import in_words
@@ -119,6 +119,7 @@ class Walk:
             if failure is not None:
                 self._interrupted_by_other_jobs(play, journal)
                 self._interrupted_by_people(play, journal)
+                self._on_another_machine(play)
         except Exception as error:
             raise AssertionError(f"{error!r} after {trail}: {play.calls}") from error
         refusals = start.refusals + (not isinstance(failure, (Killed, TemporaryError, Interrupted)))
@@ -151,6 +152,17 @@ class Walk:
                 if job is not NEXT_JOB:
                     others.commits = []  # it may have to be done again
                 self._run(self.shape, others, kept, knows=False)
+
+    def _on_another_machine(self, play: FaultyPlay) -> None:
+        """The job is run again without its journal, and once with a login that fails before anything is compared."""
+        key = f"another machine {play.position}"
+        if key not in self.positions and not self.shape.job.existing_edit:
+            self.positions.add(key)
+            for plan in ({}, {1: NOT_PERMITTED}):
+                machine = play.copy()
+                machine.plan = dict(plan)
+                failure = self._run(self.shape, machine, {}, knows=False)
+                assert bool(failure) == bool(plan)
 
     def _interrupted_by_people(self, play: FaultyPlay, journal: dict[str, str]) -> None:
         """Somebody changes what is live, and the job is run again: what it committed before is its part, and done."""

@@ -1,0 +1,148 @@
+"""Every rule of an edit's record, planted backwards in a copy of the program: the exhaustive walk has to find it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAY = Path("uploader/services/play")
+WALK = """
+import sys
+from tests.services.test_play_edit_exhaustive import SHAPES
+from tests.support.play_walk import Walk
+Walk(SHAPES[sys.argv[1]]).explore()
+"""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One line of a module turned around, the shape of job that meets it, and what the walk says of it."""
+
+    module: str
+    line: str
+    backwards: str
+    shape: str
+    words: str
+
+
+LISTING = Planted(
+    "release_job",
+    'return f"listing:{_digest([texts, images, self.prune_images])}"',
+    'return "listing:"',
+    "listing",
+    "something else was committed than what the job asks for",
+)
+TRACK = Planted(
+    "edit_lifecycle",
+    'return f"track:{track}" in self.uncommitted and self.wrote.get(track) != after',
+    "return False",
+    "staged",
+    "something else was committed than what the job asks for",
+)
+RECALLED = Planted(
+    "edit_lifecycle",
+    "        kept.tell_committed(None)\n",
+    "        kept.tell_committed(False)\n",
+    "own edit that tells its commit",
+    "what is live is said not to be committed",
+)
+COMPARED = Planted(
+    "edit_lifecycle",
+    '    if not job.commits:\n        context.publish({"committed": "false"})',
+    '    if True:\n        context.publish({"committed": "false"})',
+    "own edit that tells its commit",
+    "what is live is said not to be committed",
+)
+LATE = Planted(
+    "edit_lifecycle",
+    "return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT) or",
+    "return self.commit in (CommitKnowledge.UNKNOWN,) or",
+    "own edit that tells its commit",
+    "is said not to be committed",
+)
+DENIED = Planted(
+    "edit_lifecycle",
+    "return isinstance(error, ApiError) and error.status in (404, 410) and find(error) is OTHER",
+    "return False",
+    "own edit that tells its commit",
+    "what is live is said not to be committed",
+)
+GONE_ON = Planted(
+    "release",
+    "live = (yield from track_merge.gone_on(edit)) if in_doubt and all_there else ()",
+    "live = ()",
+    "staged",
+    "ReleaseRefused('`user-fraction`: the release",
+)
+REVIEW = Planted(
+    "edit_lifecycle",
+    "edit.wish, edit.by_hand = lost.wish, lost.by_hand",
+    "edit.wish = lost.wish",
+    "review by hand",
+    "nobody is told to send it for review",
+)
+REVIEW_KEPT = Planted(
+    "edit_lifecycle",
+    'by_hand={True: True, False: False}.get(record.get("by_hand")),',
+    "by_hand=None,",
+    "review by hand",
+    "nobody is told to send it for review",
+)
+BUILT_AGAIN = Planted(
+    "release",
+    "if ours != theirs and by_earlier_run:",
+    "if False:",
+    "own edit",
+    "another job ends with ReleaseRefused('Google Play already has version code 2",
+)
+PROMOTION = Planted(
+    "edit_lifecycle",
+    "edit.keep, edit.promoted = lost.keep, lost.promoted",
+    "edit.keep = lost.keep",
+    "promotion",
+    "another version was promoted",
+)
+PROMOTION_KEPT = Planted(
+    "edit_lifecycle",
+    'found = [begun["release"]] if begun.get("wish") == job.promotion else []',
+    "found: list[Release] = []",
+    "promotion",
+    "another version was promoted",
+)
+RULES = {
+    "a kept listing is continued for the same wish": LISTING,
+    "a kept track loses what is not wished": TRACK,
+    "a recalled commit is in doubt": RECALLED,
+    "nothing is said before a comparison": COMPARED,
+    "a late commit is in doubt": LATE,
+    "404 to a commit is looked up": DENIED,
+    "a release that has gone on is done": GONE_ON,
+    "the next edit knows who sends for review": REVIEW,
+    "the next run knows who sends for review": REVIEW_KEPT,
+    "a bundle that was built again gets a fresh edit": BUILT_AGAIN,
+    "the next edit knows the promotion": PROMOTION,
+    "the next run knows the promotion": PROMOTION_KEPT,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_planted_backwards_is_found(rule: str, tmp_path: Path) -> None:
+    """The copy differs in one line, and the walk of the shape ends with the words for the rule that is broken."""
+    planted = RULES[rule]
+    shutil.copytree(ROOT / "uploader", tmp_path / "uploader", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    module = tmp_path / PLAY / f"{planted.module}.py"
+    source = module.read_text()
+    assert source.count(planted.line) == 1
+    module.write_text(source.replace(planted.line, planted.backwards))
+    command = [sys.executable, "-c", WALK, planted.shape]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert planted.words in ended.stderr.splitlines()[-1]
