@@ -303,8 +303,10 @@ def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
         folder = printable(pattern.rstrip("/"))
         kind = next((kind for kind in (".aab", ".apk") if any((root / pattern).glob(f"*{kind}"))), "")
         return f"`{folder}` is a folder. Name its files: `{folder}/*{kind}`."
+    if left_out := [name for name in names if not (root / name).is_dir()]:
+        return f"{what} that can be uploaded: {printable(left_out[0])} {LOGIN_FILE}."
     if names:
-        return f"{what} that can be uploaded: only folders or credentials. Name the files, for example with `/**`."
+        return f"{what} that can be uploaded: only folders. Name the files, for example with `/**`."
     if pattern.startswith("~"):
         return f"{what}: `~` is not expanded."
     meant = printable(path_hint(pattern, root))

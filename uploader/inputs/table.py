@@ -493,8 +493,8 @@ class Inputs(MailInputs, RolloutInputs, ReleaseInputs, TransferInputs, LoginInpu
         "within that folder are always followed; links to a credential, or into `.git`, `.ssh` or `.env*`, never are.")
     allow_credential_files: bool = _given(FILES, parsers.boolean, "false",
         "Take a key, a keystore or another file with a credential, where an input names that very file. One that a "
-        "pattern or a folder brings along is refused all the same. What this run logs in with, `gha-creds-*.json` and "
-        "whatever is in `.git`, `.ssh` or named `.env*` is never taken.")
+        "pattern or a folder brings along is refused all the same. The file that this run logs in with, "
+        "`gha-creds-*.json` and whatever is in `.git`, `.ssh` or named `.env*` are never taken.")
     media_type: str = _optional(METHOD_FILES, parsers.media_type, "",
         "Any method: the media type of the files, such as `text/html`. If it is not given, a type in `metadata` is "
         "used; if both are given, they must be the same.", otherwise="by `metadata`, else by the file")
