@@ -73,30 +73,19 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
 OPTIONS = ("api-endpoint", "workload-identity-provider", "service-account", "impersonate-user")
 WORD = r"^[\w$@+.:/\[\]-]*$"
 
-# What an earlier job's dotenv report could otherwise set for the program or the libraries below it, by what it does.
-# For the job's own shell BASH_ENV, ENV and LD_PRELOAD have acted by then. RUNNER_DEBUG stays: it shows no secret.
-UNSET = (
-    # other code in the process
-    "LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT LD_DEBUG LD_DEBUG_OUTPUT LD_PROFILE LD_PROFILE_OUTPUT",
-    "BASH_ENV ENV GCONV_PATH GLIBC_TUNABLES",
-    "PYTHONPATH PYTHONHOME PYTHONUSERBASE PYTHONSTARTUP PYTHONINSPECT PYTHONEXECUTABLE PYTHONPLATLIBDIR",
-    "PYTHONPYCACHEPREFIX PYTHONBREAKPOINT PYTHONWARNINGS PYTHONDUMPREFSFILE",
-    "OPENSSL_CONF OPENSSL_CONF_INCLUDE OPENSSL_MODULES OPENSSL_ENGINES",
-    # other ways for the traffic, and who may read it along
-    "http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY",
-    "REQUESTS_CA_BUNDLE CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR SSLKEYLOGFILE",
-    "HOSTALIASES LOCALDOMAIN RES_OPTIONS",
-    # another credential, or another server that gives one
-    "CLOUDSDK_CONFIG GOOGLE_APPLICATION_CREDENTIALS GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
-    "GOOGLE_API_CERTIFICATE_CONFIG GOOGLE_API_USE_CLIENT_CERTIFICATE GOOGLE_API_USE_MTLS_ENDPOINT",
-    "CLOUDSDK_CONTEXT_AWARE_USE_CLIENT_CERTIFICATE CLOUDSDK_CONTEXT_AWARE_CERTIFICATE_CONFIG_FILE_PATH",
-    "GCE_METADATA_HOST GCE_METADATA_IP GCE_METADATA_ROOT GCE_METADATA_MTLS_MODE NO_GCE_CHECK",
-    "APPENGINE_RUNTIME INPUT_CREDENTIALS INPUT_STATE_KEY",
-    # GitHub's marks and files, and another file for the outputs
-    "GITHUB_ACTIONS GITHUB_OUTPUT GITHUB_STEP_SUMMARY GITHUB_WORKSPACE GITHUB_REF_NAME GITHUB_REF_TYPE",
-    "GITHUB_RUN_ID GITHUB_RUN_ATTEMPT GITHUB_JOB RUNNER_TEMP RUNNER_OS",
-    "ACTIONS_ID_TOKEN_REQUEST_URL ACTIONS_ID_TOKEN_REQUEST_TOKEN UPLOADER_DOTENV",
+# What an earlier job's dotenv report sets may be any variable that the program, Python or a library below obeys. So the
+# component keeps only these, and its own inputs; everything else is taken away. For the job's own shell BASH_ENV, ENV
+# and LD_PRELOAD have acted by then.
+KEPT = (
+    "UPLOADER_*",
+    "CI|CI_COMMIT_TAG|CI_DEBUG_TRACE|CI_JOB_ID|CI_JOB_NAME|CI_NODE_INDEX|CI_NODE_TOTAL|CI_PIPELINE_ID",
+    "CI_PROJECT_DIR|GITLAB_CI",
+    "HOME|PATH|PWD|TMPDIR|LANG|LC_ALL|TERM|NO_COLOR",
+    "AWS_REGION|AWS_DEFAULT_REGION|AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN",
+    "BASHOPTS|BASH_VERSINFO|EUID|IFS|PPID|SHELLOPTS|UID",  # bash refuses to unset its own
 )
+# The program's own variables that are no inputs of the component, beside those of its secrets and of `id_tokens`.
+NO_INPUTS = ("DOTENV", "ENV_FILE", "STATE_KEY")
 PROGRAM = "/app/bin/uploader"  # in the image; where jobs run without one, it is found by PATH
 
 
@@ -192,37 +181,58 @@ def _action_outputs(value: str = "") -> Iterator[str]:
 
 def _component_script() -> Iterator[str]:
     """The line that starts the program, with the inputs that are options; their variables count for nothing."""
-    names = {name: name.replace("-", "_") for name in OPTIONS}
-    unset = ("ENV_FILE", *(attribute.upper() for attribute in names.values()))
+    options = {name: name.replace("-", "_") for name in OPTIONS}
+    given = {name: name.replace("-", "_") for name in ("proxy", "ca-file", "state-key", *OPTIONS)}
     yield "  script:\n"
     yield "    # Not as variables: a dotenv report of an earlier job could set those, and so say where secrets go.\n"
     yield "    - |\n"
-    yield from _component_network()
-    yield from (f"      unset UPLOADER_{name} INPUT_{name}\n" for name in unset)
-    yield from (f'      {attribute}="$[[ inputs.{name} ]]"\n' for name, attribute in names.items())
+    yield from (f'      {variable}="$[[ inputs.{name} ]]"\n' for name, variable in given.items())
+    yield from _component_notices()
+    yield from _component_cleaning(given.values())
+    yield '      if [ -n "$proxy" ]; then export HTTPS_PROXY="$proxy"; fi\n'
+    yield '      if [ -n "$ca_file" ]; then export REQUESTS_CA_BUNDLE="$ca_file"; fi\n'
+    yield '      if [ -n "$state_key" ]; then export UPLOADER_STATE_KEY="$state_key"; fi\n'
+    yield '      if [ -n "$workload_identity_provider" ]; then unset UPLOADER_CREDENTIALS; fi\n'
     emptied = {field.name for field in fields() if field.left_out}  # the program refuses an empty text itself
-    options = (
-        f'--{name} "${attribute}"' if name in emptied else f'${{{attribute}:+--{name} "${attribute}"}}'
-        for name, attribute in names.items()
+    words = (
+        f'--{name} "${variable}"' if name in emptied else f'${{{variable}:+--{name} "${variable}"}}'
+        for name, variable in options.items()
     )
     yield f"      uploader={PROGRAM}\n"
     yield '      [ -x "$uploader" ] || uploader=uploader\n'
-    yield " \\\n        ".join(('      "$uploader"', *options)) + "\n"
+    yield " \\\n        ".join(('      "$uploader"', *words)) + "\n"
 
 
-def _component_network() -> Iterator[str]:
-    """The lines that take away what others may have set, and put in the proxy and the certificates that are inputs.
-
-    These are read first, so that `proxy: $HTTPS_PROXY` says that the job's variable is meant.
-    """
-    yield '      proxy="$[[ inputs.proxy ]]"\n'
-    yield '      ca_file="$[[ inputs.ca-file ]]"\n'
+def _component_notices() -> Iterator[str]:
+    """The lines that tell who has set what the component does not use."""
     yield '      if [ -z "$proxy" ] && [ -n "${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ]; then\n'
     yield '        echo "The proxy in this job\'s variables is not used. Where one is needed, give the input proxy."\n'
     yield "      fi\n"
-    yield from (f"      unset {names}\n" for names in UNSET)
-    yield '      if [ -n "$proxy" ]; then export HTTPS_PROXY="$proxy"; fi\n'
-    yield '      if [ -n "$ca_file" ]; then export REQUESTS_CA_BUNDLE="$ca_file"; fi\n'
+    yield '      if [ -z "$state_key" ] && [ -n "${UPLOADER_STATE_KEY:-}" ]; then\n'
+    yield "        echo 'UPLOADER_STATE_KEY is not used. To resume with it, give state-key: $UPLOADER_STATE_KEY.'\n"
+    yield "      fi\n"
+
+
+def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
+    """The lines that take away every variable which others may have set. The shell lists them, not a program in PATH.
+
+    Its list is taken for words: what is no name is passed over, and a name in a value does no harm.
+    """
+    included = {field.attribute.upper() for field in fields() if field.name not in (*LEFT_OUT, *OPTIONS)}
+    others = {field.attribute.upper() for field in fields() if field.name != "credentials"} - included
+    unused = [f"UPLOADER_{name}" for name in sorted({*NO_INPUTS, *others})]
+    yield "      set -f\n"
+    yield "      for name in $(export -p); do\n"
+    yield '        name="${name%%=*}"\n'
+    yield '        case "$name" in\n'
+    yield "          ''|*[!A-Za-z0-9_]*|[0-9]*) ;;\n"
+    for start in range(0, len(unused), 3):
+        yield f'          {"|".join(unused[start : start + 3])}) unset "$name" ;;\n'
+    yield from (f"          {names}) ;;\n" for names in (*KEPT, "|".join((*own, "name"))))
+    yield '          *) unset "$name" ;;\n'
+    yield "        esac\n"
+    yield "      done\n"
+    yield "      set +f\n"
 
 
 def _component_input(field: Field) -> Iterator[str]:

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -143,7 +144,11 @@ LIBRARIES = (  # what the loader, Python, OpenSSL, requests and google-auth obey
     *("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"),
     *("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "RUNNER_TEMP"),
     *("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-    *("UPLOADER_DOTENV", "INPUT_CREDENTIALS", "INPUT_STATE_KEY"),
+    *("UPLOADER_DOTENV", "UPLOADER_STATE_KEY", "INPUT_CREDENTIALS", "INPUT_STATE_KEY", "INPUT_FILES"),
+    *("GITHUB_ENV", "GITHUB_STATE", "GITHUB_PATH", "GITHUB_SERVER_URL", "GITHUB_REF", "GITHUB_SHA", "RUNNER_DEBUG"),
+    *("ACT", "GITEA_ACTIONS", "FORGEJO_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "JENKINS_URL", "CI_SYSTEM_NAME"),
+    *("LD_SHOW_AUXV", "LD_BIND_NOT", "MALLOC_TRACE", "LOCPATH", "NETRC", "PYTHONMALLOC", "Https_Proxy", "name"),
+    *("PYTHON_GIL", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "AWS_CA_BUNDLE", "CDPATH", "uploader_state_key"),
 )
 HARMLESS = {  # values with which a shell still starts; most would end the program or send it elsewhere
     "PYTHONHOME": "/nowhere",
@@ -298,6 +303,66 @@ def test_the_proxy_and_the_certificates_are_inputs(tmp_path: Path) -> None:
     assert carried_out(tmp_path, lines, **variables)[1]["HTTPS_PROXY"] == "http://evil:1"
 
 
+def test_what_gitlab_says_of_the_job_reaches_the_program(tmp_path: Path) -> None:
+    """Its own variables and the program's, also after a message that names a variable, and in several lines."""
+    kept = {
+        "CI_COMMIT_TAG": "v1",
+        "CI_JOB_ID": "7",
+        "CI_NODE_INDEX": "1",
+        "CI_NODE_TOTAL": "2",
+        "CI_PIPELINE_ID": "9",
+        "CI_PROJECT_DIR": "/builds/app",
+        "GITLAB_CI": "true",
+        "HOME": "/root",
+        "AWS_REGION": "eu-central-1",
+        "UPLOADER_CREDENTIALS": '{"type": "service_account", "private_key": "a\'b\\"c"}',
+        "UPLOADER_ID_TOKEN": "eyJ",
+        "UPLOADER_FILES": "* HOME=/evil PPID UPLOADER_TARGET",
+        "UPLOADER_TARGET": "play",
+    }
+    _, lines = script()
+    message = "fix: * unset PPID IFS\nUPLOADER_TARGET=x HOME='y' SHELLOPTS=\n-x --"
+    _, told, _ = carried_out(tmp_path, lines, **kept, CI_COMMIT_MESSAGE=message)
+    assert {name: told.get(name) for name in kept} == kept
+    assert "CI_COMMIT_MESSAGE" not in told
+
+
+def test_the_key_that_seals_the_state_is_named_by_an_input(tmp_path: Path) -> None:
+    """Whoever could choose it could read and forge what the cache brings; a key for a keyless login is left out."""
+    keyless = {"workload_identity_provider": "projects/1/x"}
+    variables = {
+        "UPLOADER_STATE_KEY": "chosen by an earlier job",
+        "UPLOADER_CREDENTIALS": "another's",
+        "MY_KEY": "mine",
+    }
+    _, lines = script(**keyless)
+    _, told, log = carried_out(tmp_path, lines, **variables)
+    assert not {"UPLOADER_STATE_KEY", "UPLOADER_CREDENTIALS"} & told.keys()
+    assert log == "UPLOADER_STATE_KEY is not used. To resume with it, give state-key: $UPLOADER_STATE_KEY.\n"
+    _, lines = script(**keyless, state_key="$MY_KEY")
+    _, told, log = carried_out(tmp_path, lines, **variables)
+    assert (told["UPLOADER_STATE_KEY"], log) == ("mine", "")
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "dash", "bash --posix", "busybox sh"])
+def test_every_shell_understands_the_script(tmp_path: Path, shell: str) -> None:
+    """GitLab's runner starts bash where there is one, else sh; -u and pipefail are its own."""
+    program, *options = shell.split()
+    if not shutil.which(program):
+        pytest.skip(f"there is no {program}")
+    _, lines = script(proxy="http://proxy.example:3128")
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "TF_BUILD": "True",
+        "proxy": "evil",
+        "UPLOADER_FILES": "a",
+    }
+    (tmp_path / "uploader").write_text('#!/bin/sh\nprintf "%s " "$HTTPS_PROXY" "$UPLOADER_FILES" "${TF_BUILD:-none}"\n')
+    (tmp_path / "uploader").chmod(0o755)
+    told = subprocess.check_output([program, *options, "-euc", lines], env=environment, text=True)
+    assert told == "http://proxy.example:3128 a none "
+
+
 def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
     """Another one that comes first in PATH is not; without the image, as in a shell executor, PATH is what there is."""
     installed, planted = tmp_path / "installed", tmp_path / "planted"
@@ -320,5 +385,5 @@ def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
 def test_what_stands_in_the_script_is_one_word(value: str) -> None:
     """GitLab refuses an input that could be more than a word or a variable to the shell."""
     head, _ = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
-    for name in (*make_reference.OPTIONS, "proxy", "ca-file"):
+    for name in (*make_reference.OPTIONS, "proxy", "ca-file", "state-key"):
         assert not re.fullmatch(head["spec"]["inputs"][name]["regex"].strip("^$"), value)
