@@ -1,9 +1,10 @@
-"""Verifies who signed an APK: the schemes v2, v3 and v3.1 of its APK Signing Block, over every byte of the file.
+"""Verifies who signed an APK: the schemes v2, v3 and v3.1, over every byte but those of its APK Signing Block.
 
 A signature holds when the signer's key has signed the digests of the content, the key is that of the certificate, and
 the content has these digests. Every scheme in the file has to name the same signer, or one that the newest scheme's
-proof of rotation names. The scheme v1 (a JAR signature) is read for its signer alone: no device goes by it where a
-newer scheme is there, and an APK without a newer one is refused.
+proof of rotation names, and where one says that a newer one was there, it has to be. Of the signing block only the
+values of the schemes are signed: others in it are not looked at. The scheme v1 (a JAR signature) is read for its signer
+alone: no device goes by it where a newer scheme is there, and an APK without a newer one is refused.
 
 Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Sizes in the file are bounded, and the content
 is read in chunks.
