@@ -201,6 +201,23 @@ def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_w
     assert (engine.outputs["decision"], len(play.commits)) == (decision, 1 if after else 0)
 
 
+@pytest.mark.parametrize("after", [True, False], ids=["the-step-happened", "it-did-not"])
+@pytest.mark.parametrize(
+    "now", [release(42, status="inProgress", userFraction=0.5), release(42)], ids=["widened", "completed"]
+)
+def test_what_a_person_made_of_a_killed_step_is_not_told_as_the_step(after: bool, now: dict[str, Any]) -> None:
+    """Nobody can tell by then whether the commit happened: `committed` is empty, and no step is claimed."""
+    play, journal = rolling(), dict[str, str]()
+    play.forgetful = True
+    play.fail("commit", Killed(), after=after)
+    with pytest.raises(Killed):
+        look(play, journal=journal)
+    play.change("production", now, *([] if now["status"] == "completed" else [OLD]))
+    engine = look(play, journal=journal)
+    assert engine.outputs["decision"] in ("held", "nothing")
+    assert (engine.outputs["committed"], "sent-for-review" in engine.outputs) == ("", False)
+
+
 def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:
     """Who raises the share while the gate halts has not seen the numbers."""
     play = rolling(0.05)

@@ -64,7 +64,8 @@ class RolloutJob:
 class Decision:
     """What a run makes of its look. `release` is what the release becomes, None where it stays as it is.
 
-    `made` is the release that is live by a commit of this job whose response was lost.
+    `made` is the release that is live by a commit of this job whose response was lost. `in_doubt` says that it went
+    further since, so that nobody knows whether that commit happened.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Decision:
     release: Release | None = None
     trouble: str = ""
     made: Release | None = None
+    in_doubt: bool = False
 
 
 def recalled_look(text: str) -> FirstLook | None:
@@ -264,7 +266,7 @@ class Rollout:
                 decision = Decision(kind, why, made=made)
             else:
                 why = f"another run, or someone in the Play Console, changed it: {tracks.in_words(made)}"
-                decision = Decision("held", why)
+                decision = Decision("held", why, in_doubt=in_doubt and not edit.overtaken)
         after = live
         if decision.release is not None:
             after = track_merge.merged(track, live, decision.release, replace_rollout=False)
@@ -279,11 +281,17 @@ class Rollout:
         return self._outcome(state, judgement, decision, changes)
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
-        """Whether a step that is live can be the one that this job sent, and whose answer was lost."""
+        """Whether a step that is live can be the one that this job sent, and whose answer was lost.
+
+        What was sent is known from this run, or from the record of the one before.
+        """
         if edit.overtaken:
             return False
-        sent = self._sent
-        return sent is None or all(made.get(field) == sent.get(field) for field in ("status", "userFraction"))
+        sent = self._sent or next(iter(edit.wrote.get(self._track, ())), None)
+        if sent is None:
+            return False
+        same_share = abs(made.get("userFraction", 1.0) - sent.get("userFraction", 1.0)) < track_merge.SAME_SHARE
+        return made.get("status") == sent.get("status") and same_share
 
     def _look(self, live: Releases) -> Steps[tuple[str, gate.Judgement]]:
         """How far the review of the rollout is, and the gate's judgement."""
@@ -324,7 +332,8 @@ class Rollout:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
             self._context.publish({"plan": plan_output(changes)})
         else:
-            self._context.publish({"committed": "true" if decision.made else "false"})
+            without_step = "" if decision.in_doubt else "false"
+            self._context.publish({"committed": "true" if decision.made else without_step})
             if decision.made:
                 told_review(edit, edit.by_hand)
         if not decision.trouble:  # which the error tells
