@@ -16,7 +16,8 @@ from google_emulator import Emulator, specimens
 from tests.support.fake_play import BY_HAND
 from tests.support.job import Ended, Job
 from tests.support.recording_context import RecordingContext
-from uploader.services.base import Context, Flow, Outcome, Parallel, Sleep
+from uploader.services.base import Call, Context, Flow, Outcome, Parallel, Sleep
+from uploader.services.play.edit_requests import Edit
 from uploader.services.play.several_apps import SeveralApps
 
 APPS = ("com.example.phone", "com.example.watch", "com.example.tv")
@@ -414,6 +415,23 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
     nowhere = job.run({**RELEASE, "tracks": "production, wear:production, tv:production"})
     assert (nowhere.code, nowhere.outputs["failure"]) == (2, "form-factor-differs")
     assert "tracks: tv:production is a track for none of the apps" in nowhere.log
+
+
+@pytest.mark.parametrize(
+    ("request_of", "gives_up"),
+    [(Edit(APPS[0], "1").delete(), True), (Edit(APPS[0], "1").delete_image("en-US", "icon", "2"), False)],
+    ids=["edit", "image"],
+)
+def test_the_deletion_of_an_image_is_not_taken_for_that_of_its_edit(request_of: Call, gives_up: bool) -> None:
+    """An app that prunes its screenshots does not hold the others up, nor count as one that was refused."""
+
+    def deletes(_: Context) -> Flow:
+        yield request_of
+        return Outcome("Done.")
+
+    together = SeveralApps(APPS[:1], (), RecordingContext({}), commits=True)
+    together.apps[0].begin(deletes)
+    assert together.apps[0].deleting is gives_up
 
 
 def test_a_wait_is_as_long_as_that_of_the_app_that_began_it_last() -> None:

@@ -680,6 +680,17 @@ def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_looked_up(
 # --- committed, or perhaps ------------------------------------------------------------------------------------------
 
 
+def test_a_dry_run_says_that_it_closes_the_edit_of_an_unfinished_release() -> None:
+    play, journal = Play(), dict[str, str]()
+    play.fail("PUT tracks", Killed())
+    with pytest.raises(Killed):
+        Engine(play, journal).run(release_job(artifact(2)))
+    engine = Engine(play, journal)
+    engine.run(release_job(artifact(2), dry_run=True))
+    assert any("Edit 1 of an unfinished release of com.example.app is closed" in line for line in engine.warnings)
+    assert Engine(play, journal).run(release_job(artifact(2))).headline.endswith("is released on internal.")
+
+
 def cut_off(play: Play, job: ReleaseJob) -> dict[str, str]:
     """The journal of a run that was killed when its commit had taken effect."""
     journal = dict[str, str]()

@@ -445,6 +445,8 @@ def blame_the_input(refused: ApiError) -> None:
 
 def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> Steps[ReleaseEdit]:
     """A fresh edit, perhaps in place of a lost one, whose changes are remembered only while a commit is in doubt."""
+    if lost is None and (job.dry_run or job.rollout):
+        _warn_of_closing(job.package, context)
     edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)))
     if lost:
         edit.state = lost.state.after(Event.REPLACE)
@@ -461,6 +463,15 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
     if edit.state.in_doubt:
         edit.tell_committed(None)
     return edit
+
+
+def _warn_of_closing(package: str, context: Context) -> None:
+    """Says that the edit which is about to be opened closes that of a release which an earlier run did not finish."""
+    if kept := unfinished(package, context):
+        context.warning(
+            f"Edit {kept} of an unfinished release of {package} is closed by the edit of this run, because an account "
+            "has one open edit of an app. The next run of the release begins in a fresh one, and uploads again."
+        )
 
 
 def _tell_promotion(edit: ReleaseEdit) -> None:

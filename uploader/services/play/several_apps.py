@@ -12,6 +12,7 @@ in them. An app of which Google Play has everything already is done without a co
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -26,6 +27,7 @@ from uploader.text import sentence
 
 ABOUT_ONE = ("is about one app, but `package-name` has several.", "a run of one app, or a run without this input")
 _LINKS = 20  # of a summary
+_AN_EDIT = re.compile(r"/edits/[^/]+$")  # the end of the path of an edit itself
 _JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
 _ALL_OR_NONE = ("committed", "sent-for-review")
 
@@ -75,8 +77,8 @@ class App:
 
     @property
     def deleting(self) -> bool:
-        """Whether the flow waits for a deletion; most are of its edit, which it gives up."""
-        return isinstance(self.step, Call) and self.step.method == "DELETE"
+        """Whether the flow waits for the deletion of its edit, which it gives up; that of an image is a step."""
+        return isinstance(self.step, Call) and self.step.method == "DELETE" and bool(_AN_EDIT.search(self.step.path))
 
     def stop(self, why: UploaderError) -> None:
         """Ends the flow, if it has not ended, with a failure that is another app's; an edit is deleted first."""
