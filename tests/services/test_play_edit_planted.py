@@ -36,7 +36,7 @@ LISTING = Planted(
     'return f"listing:{_digest([texts, images, self.prune_images])}"',
     'return "listing:"',
     "listing",
-    "something else was committed than what the job asks for",
+    "an image that the edit has is sent again",
 )
 TRACK = Planted(
     "edit_lifecycle",
@@ -74,10 +74,10 @@ DENIED = Planted(
     "what is live is said not to be committed",
 )
 GONE_ON = Planted(
-    "release",
-    "live = (yield from track_merge.gone_on(edit)) if in_doubt and all_there else ()",
-    "live = ()",
-    "staged",
+    "track_merge",
+    "there = further(ours, before, asked) if ours else None",
+    "there = None",
+    "staged rollout that people take further or halt",
     "ReleaseRefused('`user-fraction`: the release",
 )
 REVIEW = Planted(
