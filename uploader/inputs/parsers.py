@@ -119,7 +119,7 @@ def text(value: str) -> str:
     if is_reference(value):
         raise InvalidValue(NOT_EXPANDED)
     if value in NO_VALUE:
-        raise InvalidValue(f"has `{value}`, which is what an expression without a value writes.")
+        raise InvalidValue("is what an expression without a value writes.")
     return value
 
 
@@ -360,8 +360,10 @@ def endpoint(value: str) -> str:
 def track(value: str) -> str:
     """A track's name. Custom tracks may have any name, so only what never is a track is refused."""
     if value in (*NO_VALUE, "none"):
-        no_track = f"has `{value}`, which is what an expression without a value writes."
-        raise InvalidValue(no_track, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
+        raise InvalidValue(
+            "is what an expression without a value writes.",
+            "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones",
+        )
     if reason := RENAMED_TRACKS.get(value.lower()):
         raise InvalidValue(reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
     return path_part(value)
