@@ -20,7 +20,7 @@ IMAGES = {
     ("en-US", "phoneScreenshots"): (plain("1.png", b"\x89PNG 1"),),  # of which a second one would be added
 }
 LISTING = StoreFiles({"en-US": {"title": "App"}}, IMAGES)
-RENAMED = StoreFiles({"de-DE": {"title": "App"}}, IMAGES)
+RENAMED = StoreFiles({"de-DE": {"title": "App"}})
 STAGED = ReleaseOptions("inProgress", 0.1)
 
 
@@ -95,7 +95,8 @@ SHAPES = {
         forgetful,
         others=(release_job(artifact(2), tracks=("alpha",), testers=("b@example.com",), tester_tracks=("alpha",)),),
     ),
-    "promotion": Shape(release_job(promote_from="beta"), promoting, (HALTED,), people=(next_on_beta,)),
+    "promotion": Shape(release_job(promote_from="beta"), promoting, people=(next_on_beta,)),
+    "promotion that a person halts": Shape(release_job(promote_from="beta"), promoting, (HALTED,)),
     "staged rollout that people take further or halt": Shape(
         release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1)),
         forgetful,

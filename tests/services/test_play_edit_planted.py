@@ -36,7 +36,7 @@ LISTING = Planted(
     'return f"listing:{_digest([texts, images, self.prune_images])}"',
     'return "listing:"',
     "listing",
-    "an image that the edit has is sent again",
+    "something else was committed than what the job asks for",
 )
 TRACK = Planted(
     "edit_lifecycle",

@@ -195,7 +195,8 @@ class Walk:
             play.commits = [one for one in play.commits if one.after.content != one.before.content]
         self._check_commits(shape, play, commits)
         self._check_told(engine, play.commits[commits:])
-        if play.commits[commits:] and shape.job.tracks:  # what else was committed is not seen to be
+        # What else was committed is not seen to be; and testers are written again whatever the edit holds.
+        if play.commits[commits:] and shape.job.tracks and not shape.job.testers:
             self._check_claimed(f"{engine.log}\n{headline}")
         self._check_edits(play, engine, failure)
         if not isinstance(failure, Killed):
