@@ -64,9 +64,24 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
     assert journal == {}
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) -> None:
-    """Where nothing outlives the run, the log names the input by which the next one continues in the edit."""
+@pytest.mark.parametrize(
+    ("kept", "lasting", "promise"),
+    [
+        (True, True, "Edit 1 is kept: the next run continues in it."),
+        (
+            True,
+            False,
+            (
+                "Edit 1 is kept: a run that finds the state of this one continues in it, any other opens a fresh edit. "
+                "Keep `state-dir`, or set `existing-edit-id: 1` to continue in it."
+            ),
+        ),
+        (False, False, "Edit 1 is kept: set `existing-edit-id: 1` to continue in it."),
+    ],
+    ids=["a chosen folder", "a folder that CI discards", "no folder"],
+)
+def test_the_next_run_is_promised_only_an_edit_that_it_finds(kept: bool, lasting: bool, promise: str) -> None:
+    """Where nothing surely outlives the run, the log names the input by which the next one continues in the edit."""
 
     class Nowhere(dict[str, str]):
         """A journal without a place."""
@@ -78,9 +93,8 @@ def test_the_next_run_is_promised_only_an_edit_that_is_kept_in_mind(kept: bool) 
     play.fail("upload bundles", TemporaryError("The retries are spent."))
     driver = Engine(play, {} if kept else Nowhere())
     with pytest.raises(TemporaryError):
-        driver.run(release_job(artifact(2)))
-    assert ("the next run continues in it" in driver.log) is kept
-    assert ("set `existing-edit-id: 1` to continue in it" in driver.log) is not kept
+        driver.run(release_job(artifact(2), lasting_state=lasting))
+    assert driver.log.endswith(promise)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -91,7 +105,7 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     play.fail("commit", Interrupted(15), after=True)
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
     with pytest.raises(Interrupted):
-        engine.run(release_job(artifact(2), existing_edit="1" if shared else ""))
+        engine.run(release_job(artifact(2), existing_edit="1" if shared else "", lasting_state=True))
     how = "check in the Play Console" if shared else "the next run checks"
     assert engine.log.endswith(f"The commit of edit {engine.outputs['edit-id']} may have happened: {how}.")
 
@@ -419,8 +433,14 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     assert not any("nothing" in line for line in engine.shown[-1].lines)
 
 
-@pytest.mark.parametrize("name", ["PUT tracks", "commit"])
-def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "besides"),
+    [
+        ("PUT tracks", ""),
+        ("commit", ", or the commit of this run has, though it was answered that its edit is gone"),
+    ],
+)
+def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str, besides: str) -> None:
     """Another job of the same commit was faster, and closed our edit: the release is live, and the run ends well."""
     play = Play()
 
@@ -431,7 +451,7 @@ def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str) -> None:
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2)))
     published = "another job, or someone in the Play Console, has published it meanwhile"
-    assert outcome.headline == f"{PACKAGE} 2.0 (2) is on Google Play: {published}."
+    assert outcome.headline == f"{PACKAGE} 2.0 (2) is on Google Play: {published}{besides}."
     assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
     assert "Nothing had to be changed" not in engine.log
 
@@ -754,7 +774,7 @@ def test_a_commit_that_may_still_arrive_is_not_called_one_that_did_not_happen() 
     play.fail("commit", refused(400, "Invalid request"))
     engine = Engine(play)
     with pytest.raises(ApiError):
-        engine.run(release_job(artifact(2)))
+        engine.run(release_job(artifact(2), lasting_state=True))
     assert engine.outputs["committed"] == ""
     assert f"{PACKAGE} is perhaps committed: the next run checks." in engine.warnings
 

@@ -366,6 +366,21 @@ def test_a_release_that_reached_more_users_since_is_done() -> None:
     assert play.count("PUT tracks") == 1
 
 
+def test_what_a_release_that_has_gone_on_does_not_get_is_said() -> None:
+    """It is wider than asked for, so it stays; its notes are others than those of this run."""
+    german = {"language": "de-DE", "text": "Alt"}
+    play = Play(production=[release(5, status="inProgress", userFraction=0.5, releaseNotes=[german])])
+    play.live.bundles[5] = sha256(artifact(5))
+    options = ReleaseOptions(fraction=0.1, priority=3, notes=())
+    job = release_job(artifact(5), tracks=("production",), options=options, notes={None: (("de-DE", "Neu"),)})
+    outcome = Engine(play).run(job)
+    assert outcome.headline.endswith(
+        "5 on production has gone on since: 50 % of users, in progress. "
+        "What it has there stays as well, other than this run asks for: release notes, in-app update priority."
+    )
+    assert play.live.tracks["production"][0]["releaseNotes"] == [german]
+
+
 @pytest.mark.parametrize("status", ["inProgress", "halted"])
 def test_a_newer_release_beside_ours_is_not_touched_when_ours_comes_again(status: str) -> None:
     """Ours is with all users, as the job asks; what has been staged since is another job's."""

@@ -321,7 +321,10 @@ class TransferInputs(CommonInputs):
 
 @dataclass(frozen=True, repr=False)
 class StatusInputs(CommonInputs):
-    """What `play-status` reads, and the others that look at tracks or change them, if only to refuse it."""
+    """What `play-status` reads, and the others that look at tracks or change them, if only to refuse it.
+
+    `lasting_state` as in `Inputs`.
+    """
 
     package_name: tuple[str, ...] = _optional(PLAY_APP, parsers.each(parsers.package_name), (),
         "The app's package name; required where no artifact is sent. `play` and `play-status` take several: a release "
@@ -356,11 +359,12 @@ class StatusInputs(CommonInputs):
         "Where to write the universal APK that Google Play generates from the bundle and signs. With several bundles "
         "the path needs `{version-code}`. With `play-status` it is the one of the newest release.",
         after="wait_deadline")
+    lasting_state: bool = False
 
 
 @dataclass(frozen=True, repr=False)
 class ReleaseInputs(StatusInputs):
-    """What `play` reads, for one app; `tag` is the one that the CI system builds, `lasting_state` as in `Inputs`."""
+    """What `play` reads, for one app; `tag` is the one that the CI system builds."""
 
     release_name: str = _optional(PLAY, parsers.line, "", "The name of the release.", otherwise="the tag")
     whats_new: str = _optional(PLAY, parsers.text, "",
@@ -413,7 +417,6 @@ class ReleaseInputs(StatusInputs):
     expected_certificate: str = _optional(PLAY_SIGNED, parsers.certificate, "",
         "SHA-256 of the certificate that must have signed the artifacts, with or without colons. `keytool` and the "
         "Play Console show it.")
-    lasting_state: bool = False
     tag: str = ""
 
 

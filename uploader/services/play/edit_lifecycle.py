@@ -201,7 +201,8 @@ class ReleaseEdit:
     promotion was begun with. `seen` are the tracks as they were last read or written; `language` is the app's default
     one. `replaces` is the id of the shared edit in whose place this one was opened to see whether its commit happened.
     One to `keep` stays open after every failure, since other apps of the run are committed. `overtaken` says that
-    others closed the edit before this one, with changes of the job in it that were certainly not committed.
+    others closed the edit before this one, with changes of the job in it. They were certainly not committed, unless it
+    was the job's commit that found the edit closed.
     """
 
     job: ReleaseJob
@@ -578,26 +579,36 @@ def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
 
 def _why_kept(edit: ReleaseEdit) -> str:
     """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
-    resumes = _is_remembered(edit)
+    remembered = _is_remembered(edit)
     if edit.replaces:
         return f"Edit {edit.id} holds no changes."
     if edit.state.stage is Stage.COMMITTING:
         return f"The commit of edit {edit.id} may have happened: {_who_checks(edit)}."
-    if edit.job.rollout and not resumes:
+    if edit.job.rollout and not remembered:
         return f"Edit {edit.id} is left behind: the next run opens a fresh one."
-    with_id = (
-        f"set `existing-edit-id: {edit.id}` {'in a run of this app alone ' * (edit.job.among > 1)}to continue in it"
+    if remembered and edit.job.lasting_state:
+        return f"Edit {edit.id} is kept: the next run continues in it."
+    alone = "in a run of this app alone " if edit.job.among > 1 else ""
+    by_id = f"set `existing-edit-id: {edit.id}` {alone}to continue in it"
+    if not remembered:
+        return f"Edit {edit.id} is kept: {by_id}."
+    return (
+        f"Edit {edit.id} is kept: a run that finds the state of this one continues in it, any other opens a fresh "
+        f"edit. Keep `state-dir`{'' if edit.job.rollout else f', or {by_id}'}."
     )
-    return f"Edit {edit.id} is kept: {'the next run continues in it' if resumes else with_id}."
 
 
 def _is_remembered(edit: ReleaseEdit) -> bool:
-    """Whether the next run finds the edit. Under the job's name there is one of its own, never a shared one."""
+    """Whether the state folder has the edit. Under the job's name there is one of its own, never a shared one."""
     return edit.state.own and not edit.replaces and edit.context.recall(edit.job.memory) is not None
 
 
 def _who_checks(edit: ReleaseEdit) -> str:
-    return "the next run checks" if _is_remembered(edit) else "check in the Play Console"
+    if not _is_remembered(edit):
+        return "check in the Play Console"
+    if edit.job.lasting_state:
+        return "the next run checks"
+    return "a run that finds the state of this one checks; else look in the Play Console"
 
 
 def discard(edit: ReleaseEdit) -> Steps[None]:

@@ -181,8 +181,8 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> St
 def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:
     """Whether others closed the edit, with changes of the job in it, before a commit of the job could happen.
 
-    `began` is the edit as it was when the work in it began. A commit is sent once: one that finds the edit closed did
-    not happen, unless the answer to another was lost before, by this run or by an earlier one.
+    `began` is the edit as it was when the work in it began. A commit is sent once: one that finds the edit closed most
+    likely did not happen, unless the answer to another was lost before, by this run or by an earlier one.
     """
     if not (isinstance(error, ApiError) and find(error) is EDIT_GONE):
         return False
@@ -526,13 +526,20 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
 
 def _why_unneeded(edit: ReleaseEdit) -> str:
     """Why an edit in which nothing had to be changed is clean."""
+    if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+        return "What it was to publish is live"
     if edit.overtaken:
         return "Another job, or someone in the Play Console, has published the same meanwhile"
     return "Nothing had to be changed"
 
 
 def _headline_without_commit(edit: ReleaseEdit, what: str) -> str:
-    """What is on Google Play though this run did not commit it, in one sentence."""
+    """What is on Google Play though no commit of this run was accepted, in one sentence."""
+    if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+        return (
+            f"{what} is on Google Play: another job, or someone in the Play Console, has published it meanwhile, or "
+            "the commit of this run has, though it was answered that its edit is gone."
+        )
     if edit.overtaken:
         return f"{what} is on Google Play: another job, or someone in the Play Console, has published it meanwhile."
     return f"{what} is on Google Play already."

@@ -139,6 +139,7 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         rollout=True,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
+        lasting_state=inputs.lasting_state,
     )
     limits, halts = inputs.halt_above, inputs.gate == "halt"
     held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)

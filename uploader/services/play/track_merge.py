@@ -49,6 +49,7 @@ class TrackChange:
 
     `source` is the track that a promotion takes the release from, and `source_release` the release as it is there.
     `gone_on` says that `release` was there before, with more users than the job asks for or halted, and stays as it is.
+    `left_out` is what the job asks for it besides, in words, and does not get.
     """
 
     track: str
@@ -59,6 +60,7 @@ class TrackChange:
     source: str = ""
     source_release: Release = field(default_factory=dict)
     gone_on: bool = False
+    left_out: tuple[str, ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -120,7 +122,8 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     release = _with_kept_notes((yield from _wanted(edit, track, before, source)), before)
     there = yield from _already_there(edit, track, before, release, edit.job.codes or codes(source))
     if there is not None:
-        return TrackChange(track, before, before, there, found, gone_on=not settled((there,), (release,)))
+        gone_on, left_out = not settled((there,), (release,)), tuple(_differences(there, release))
+        return TrackChange(track, before, before, there, found, gone_on=gone_on, left_out=left_out)
     _check_kept_back(edit.job, edit.job.promote_from, source)
     _check_users(edit.job, track, before, release)
     _check_retained(edit)
@@ -340,9 +343,25 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     if not update.gone_on:
         return ""
     if release.get("status") != "halted":
-        return f"{named(release)} on {track} has gone on since: {in_words(release)}"
-    where = f"at {share(release)} on {track}" if share(release) else f"on {track}"
-    return f"{named(release)} is halted {where}, and stays so: to go on with it, {_resuming(job, release)}"
+        gone_on = f"{named(release)} on {track} has gone on since: {in_words(release)}"
+    else:
+        where = f"at {share(release)} on {track}" if share(release) else f"on {track}"
+        gone_on = f"{named(release)} is halted {where}, and stays so: to go on with it, {_resuming(job, release)}"
+    if update.left_out:
+        gone_on += f". What it has there stays as well, other than this run asks for: {', '.join(update.left_out)}"
+    return gone_on
+
+
+def _differences(there: Release, asked: Release) -> Iterator[str]:
+    """What a release on the track has otherwise than it was asked for, beside its status and its share, in words."""
+    was, wanted = {"inAppUpdatePriority": 0, **_plain(there)}, _plain(asked)
+    for name, words in (
+        ("releaseNotes", "release notes"),
+        ("inAppUpdatePriority", "in-app update priority"),
+        ("countryTargeting", "countries"),
+    ):
+        if name in wanted and was.get(name) != wanted[name]:
+            yield words
 
 
 def _resuming(job: ReleaseJob, release: Release) -> str:
