@@ -1,4 +1,6 @@
-"""Runs the program: the one beside this file or installed with this Python, never one in the working directory."""
+"""Runs the program: the one beside this file or installed with this Python, never one in the
+working directory.
+"""
 
 from uploader.__main__ import main
 

@@ -1,8 +1,9 @@
-"""Measures this program beside curl and other clients, and writes docs/development/MEASUREMENTS.md: `make bench`.
+"""Measures this program beside curl and other clients, and writes docs/development/MEASUREMENTS.md:
+`make bench`.
 
-Every client is a child process that sends over TLS to a sink on the same machine. They take turns in each round; a
-figure is the median of the rounds, a ratio that of the runs of one round. `--quick` measures little, once, and writes
-to build/.
+Every client is a child process that sends over TLS to a sink on the same machine. They take turns
+in each round; a figure is the median of the rounds, a ratio that of the runs of one round.
+`--quick` measures little, once, and writes to build/.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ KB, MIB, GIB = 1000, 1 << 20, 1 << 30  # bytes
 OURS, CURL, RCLONE = "**this program**", "curl -T", "rclone"
 NODE = "@googleapis/androidpublisher (node)"
 PAGE = ROOT / "docs" / "development" / "MEASUREMENTS.md"
-UNCHECKED = ("--retries", "1", "--ignore-checksum", "--ignore-size")  # the sink keeps nothing to compare with
+# the sink keeps nothing to compare with
+UNCHECKED = ("--retries", "1", "--ignore-checksum", "--ignore-size")
 PEERS = Path(__file__).with_name("peers")
 # With the runtime's dependencies and nothing else, as users have it.
 PYTHON = str(ROOT / "build" / "runtime" / "bin" / "python")
@@ -66,7 +68,8 @@ def main() -> None:
 def find_clients(here: Ground) -> Clients:
     """How each client that is there sends one file: this program, curl, and the peers."""
     found: dict[str, Callable[[Path], Command]] = {OURS: lambda file: ours(here, file.name)}
-    quiet = ("curl", "--silent", "--show-error", "--fail", "--header", "Expect:")  # which would wait for a response
+    # which would wait for a response
+    quiet = ("curl", "--silent", "--show-error", "--fail", "--header", "Expect:")
     found[CURL] = lambda file: ((*quiet, "--upload-file", str(file), f"{here.url}/put"), {})
     for name, module in _LIBRARIES.items():
         if importlib.util.find_spec(module.partition(".")[0]):
@@ -76,7 +79,14 @@ def find_clients(here: Ground) -> Clients:
         folder = here.folder / "node"
         folder.mkdir()
         shutil.copy(PEERS / "publisher.mjs", folder)
-        install = ("npm", "install", "--silent", "--no-audit", "--no-fund", "@googleapis/androidpublisher")
+        install = (
+            "npm",
+            "install",
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            "@googleapis/androidpublisher",
+        )
         if subprocess.run(install, cwd=folder, check=False, capture_output=True).returncode == 0:
             found[NODE] = _for_file(("node", str(folder / "publisher.mjs"), here.url, "FILE"))
     if shutil.which("rclone"):
@@ -94,7 +104,9 @@ def ours(here: Ground, files: str) -> Command:
         "files": files,
         "state_dir": str(here.folder / "state"),
     }
-    return (PYTHON, str(ROOT / "entrypoint.py")), {f"UPLOADER_{name.upper()}": value for name, value in given.items()}
+    return (PYTHON, str(ROOT / "entrypoint.py")), {
+        f"UPLOADER_{name.upper()}": value for name, value in given.items()
+    }
 
 
 def _for_file(command: Sequence[str]) -> Callable[[Path], Command]:
@@ -145,8 +157,13 @@ def large(here: Ground, clients: Clients, rounds: int, size: int) -> str:
         )
         for name, each in runs.items()
     ]
-    text = f"## A large file\n\n{size // MIB} MiB over TLS. This program computes the sha256 of what it sends.\n\n"
-    return text + table(("client", "seconds", "throughput to curl's", "processor seconds", "peak MiB"), rows)
+    text = (
+        f"## A large file\n\n{size // MIB} MiB over TLS. This program computes the sha256 of what "
+        "it sends.\n\n"
+    )
+    return text + table(
+        ("client", "seconds", "throughput to curl's", "processor seconds", "peak MiB"), rows
+    )
 
 
 def small(here: Ground, rclone: bool, rounds: int) -> str:
@@ -168,13 +185,19 @@ def memory(here: Ground, sizes: Sequence[int]) -> str:
     for size in sizes:
         file = here.file(size, sparse=True)
         run = here.run(*ours(here, file.name))
-        rows.append((f"{size // MIB:,} MiB", f"{run.memory / 1e6:.1f}" if run.code == 0 else run.log[-200:]))
+        rows.append(
+            (f"{size // MIB:,} MiB", f"{run.memory / 1e6:.1f}" if run.code == 0 else run.log[-200:])
+        )
         file.unlink()
-    return "## Memory\n\nThe peak of this program, in MB of 1,000,000 bytes.\n\n" + table(("file", "MB"), rows)
+    return "## Memory\n\nThe peak of this program, in MB of 1,000,000 bytes.\n\n" + table(
+        ("file", "MB"), rows
+    )
 
 
 def faults(here: Ground, clients: Clients, size: int) -> str:
-    """The server fails once in the middle: who gets the file there, and what was sent again of the stored bytes."""
+    """The server fails once in the middle: who gets the file there, and what was sent again of the
+    stored bytes.
+    """
     file = here.file(size)
     rows = []
     for name, client in clients.items():
@@ -185,7 +208,9 @@ def faults(here: Ground, clients: Clients, size: int) -> str:
             cells.append(f"{again:.0f} MiB again" if run.code == 0 else "failed")
         rows.append((name, *cells))
     text = "## One fault in the middle of the file\n\n"
-    text += "What each, as it does by itself, sends again of the bytes that the server has stored.\n\n"
+    text += (
+        "What each, as it does by itself, sends again of the bytes that the server has stored.\n\n"
+    )
     return text + table(("client", "a 503", "a connection reset"), rows)
 
 
@@ -193,7 +218,10 @@ def start(here: Ground, rounds: int) -> str:
     """How soon the first request leaves, beside a Python that does nothing."""
     file = here.file(KB)
     runs = in_turns(
-        {"bare": lambda: here.run((PYTHON, "-c", "pass"), {}), OURS: lambda: here.run(*ours(here, file.name))},
+        {
+            "bare": lambda: here.run((PYTHON, "-c", "pass"), {}),
+            OURS: lambda: here.run(*ours(here, file.name)),
+        },
         rounds,
     )
     bare = median(run.seconds for run in runs["bare"])
@@ -210,8 +238,16 @@ def image() -> str:
     scripts = ROOT / "tests" / "container"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            built = subprocess.run(("sh", str(scripts / "build")), check=True, capture_output=True, text=True)
-            push = (str(scripts / "podman"), "push", "--quiet", built.stdout.strip(), f"oci:{folder}")
+            built = subprocess.run(
+                ("sh", str(scripts / "build")), check=True, capture_output=True, text=True
+            )
+            push = (
+                str(scripts / "podman"),
+                "push",
+                "--quiet",
+                built.stdout.strip(),
+                f"oci:{folder}",
+            )
             subprocess.run(push, check=True, capture_output=True)
         except (subprocess.CalledProcessError, OSError):
             return "## Image\n\nNot measured: no image could be built."
@@ -227,12 +263,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _head(rounds: int) -> str:
     with open("/proc/cpuinfo", encoding="utf-8") as file:
-        processors = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+        processors = [
+            line.partition(":")[2].strip() for line in file if line.startswith("model name")
+        ]
     machine = f"{len(processors)} cores ({processors[0] if processors else 'unknown'})"
     return (
-        "# Measurements\n\n`make bench` measures all of this and writes the page. Every client is a process of its own "
-        "that sends to a sink on the same machine; they take turns, and figures are the medians of the rounds.\n\n"
-        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {machine}, rounds: {rounds}."
+        "# Measurements\n\n`make bench` measures all of this and writes the page. Every client is "
+        "a process of its own that sends to a sink on the same machine; they take turns, and "
+        f"figures are the medians of the rounds.\n\n{time.strftime('%Y-%m-%d', time.gmtime())}, "
+        f"{machine}, rounds: {rounds}."
     )
 
 

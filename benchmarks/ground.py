@@ -1,4 +1,6 @@
-"""What every client is given, the sink, a certificate, a key and files; and one run of one client, measured."""
+"""What every client is given, the sink, a certificate, a key and files; and one run of one client,
+measured.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,20 @@ import google_crc32c
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = 1 << 20  # bytes
 _CERTIFICATES = """
-openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -x509 -days 2 -subj /CN=bench -keyout ca.key -out ca.pem
-openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -keyout server.key -out server.csr
-openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -x509 -days 2 -subj /CN=bench \\
+    -keyout ca.key -out ca.pem
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \\
+    -keyout server.key -out server.csr
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \\
+    -extfile names -out server.crt
 openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out account.pem
 """
 
 
 @dataclass(frozen=True)
 class Run:
-    """One child process: its exit code, seconds, processor seconds, peak of resident memory in bytes, and its log.
+    """One child process: its exit code, seconds, processor seconds, peak of resident memory in
+    bytes, and its log.
 
     `first_request` is seconds from its start to the first request, `seen` what the sink counted.
     """
@@ -46,7 +52,9 @@ class Run:
 
 
 class Ground:
-    """The place of all runs: `folder` holds everything, `workspace` inside it the files, `url` is the sink's root."""
+    """The place of all runs: `folder` holds everything, `workspace` inside it the files, `url` is
+    the sink's root.
+    """
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder, self.url = folder, url
@@ -73,7 +81,9 @@ class Ground:
 
     def digests(self, path: Path) -> dict[str, str]:
         """What Cloud Storage and Play state of a file."""
-        sums = {name: hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")}
+        sums = {
+            name: hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")
+        }
         crc32c = 0
         with path.open("rb") as file:
             while block := file.read(BLOCK):
@@ -82,26 +92,40 @@ class Ground:
                     each.update(block)
         stated = {"md5Hash": sums["md5"].digest(), "crc32c": crc32c.to_bytes(4, "big")}
         stated_by_play = {name: sums[name].hexdigest() for name in ("sha1", "sha256")}
-        return {name: base64.b64encode(digest).decode() for name, digest in stated.items()} | stated_by_play
+        return {
+            name: base64.b64encode(digest).decode() for name, digest in stated.items()
+        } | stated_by_play
 
     def run(self, command: Sequence[str], variables: Mapping[str, str], **settings: Any) -> Run:
-        """Runs a command with the sink set up as told, and measures it by the system's own books."""
+        """Runs a command with the sink set up as told, and measures it by the system's own
+        books.
+        """
         self._ask(json.dumps(settings).encode())
-        trust = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "HTTPLIB2_CA_CERTS", "NODE_EXTRA_CA_CERTS")
+        trust = (
+            "REQUESTS_CA_BUNDLE",
+            "SSL_CERT_FILE",
+            "CURL_CA_BUNDLE",
+            "HTTPLIB2_CA_CERTS",
+            "NODE_EXTRA_CA_CERTS",
+        )
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), **variables}
         environment |= dict.fromkeys(trust, str(self.folder / "ca.pem"))
         log = self.folder / "child.log"
         with log.open("wb") as out:
             began = time.monotonic()
             bounded = ("timeout", "100", *command)
-            child = subprocess.Popen(bounded, env=environment, cwd=self.workspace, stdout=out, stderr=out)
+            child = subprocess.Popen(
+                bounded, env=environment, cwd=self.workspace, stdout=out, stderr=out
+            )
             _, status, usage = os.wait4(child.pid, 0)
             seconds = time.monotonic() - began
         child.returncode = os.waitstatus_to_exitcode(status)
         seen = self._ask(None)
         first = seen["first_request"] - began
         cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
-        return Run(child.returncode, seconds, cpu, memory, first, seen, log.read_text(errors="replace"))
+        return Run(
+            child.returncode, seconds, cpu, memory, first, seen, log.read_text(errors="replace")
+        )
 
     def _ask(self, data: bytes | None) -> dict[str, Any]:
         request = urllib.request.Request(f"{self.url}/__sink", data)  # noqa: S310  # our own sink, on loopback
@@ -117,17 +141,29 @@ def ground(folder: Path) -> Iterator[Ground]:
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
     for line in _CERTIFICATES.strip().splitlines():
         subprocess.run(line.split(), cwd=folder, check=True, capture_output=True)
-    (folder / "server.pem").write_text((folder / "server.crt").read_text() + (folder / "server.key").read_text())
+    (folder / "server.pem").write_text(
+        (folder / "server.crt").read_text() + (folder / "server.key").read_text()
+    )
     port = folder / "port"
-    child = subprocess.Popen([sys.executable, "-m", "benchmarks.sink", str(port), str(folder / "server.pem")], cwd=ROOT)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.sink", str(port), str(folder / "server.pem")], cwd=ROOT
+    )
     try:
         while not port.exists():
             if child.poll() is not None:
                 raise RuntimeError("the sink did not start")
             time.sleep(0.01)
         url = f"https://localhost:{port.read_text()}"
-        key = {"type": "service_account", "project_id": "b", "client_email": "b@b.iam.gserviceaccount.com"}
-        key |= {"private_key_id": "1", "private_key": (folder / "account.pem").read_text(), "client_id": "1"}
+        key = {
+            "type": "service_account",
+            "project_id": "b",
+            "client_email": "b@b.iam.gserviceaccount.com",
+        }
+        key |= {
+            "private_key_id": "1",
+            "private_key": (folder / "account.pem").read_text(),
+            "client_id": "1",
+        }
         (folder / "key.json").write_text(json.dumps({**key, "token_uri": f"{url}/token"}))
         yield Ground(folder, url)
     finally:

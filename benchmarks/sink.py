@@ -1,7 +1,9 @@
-"""A server that takes uploads and keeps nothing: it counts, answers as late as told, and fails once where told.
+"""A server that takes uploads and keeps nothing: it counts, answers as late as told, and fails once
+where told.
 
-`python -m benchmarks.sink PORT_FILE CERTIFICATE` serves TLS on loopback. It speaks just enough of Google's upload
-protocols for every client here. `POST /__sink` sets it up, `GET /__sink` tells what it has seen since.
+`python -m benchmarks.sink PORT_FILE CERTIFICATE` serves TLS on loopback. It speaks just enough of
+Google's upload protocols for every client here. `POST /__sink` sets it up, `GET /__sink` tells what
+it has seen since.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ BLOCK = 1 << 20  # bytes
 
 @dataclass
 class Seen:
-    """What is set up, and what has been seen. `fault` is `{"at": offset, "do": "503" | "reset"}` and fires once.
+    """What is set up, and what has been seen. `fault` is `{"at": offset, "do": "503" | "reset"}`
+    and fires once.
 
     `digests` are what the service states of the file; times are seconds of the monotonic clock.
     """
@@ -45,7 +48,9 @@ class Sink(ThreadingHTTPServer):
 
     def __init__(self, context: ssl.SSLContext) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.socket = context.wrap_socket(
+            self.socket, server_side=True, do_handshake_on_connect=False
+        )
         self.lock = threading.Lock()
         self.seen = Seen()
         self.sessions: dict[str, int] = {}
@@ -106,13 +111,16 @@ class Handler(BaseHTTPRequestHandler):
         if not span or (total.isdigit() and stored == int(total)):
             self.respond(200, self.resource())
         else:
-            no_308 = "X-GUploader-No-308" in self.headers  # Go's client wants the status in a header
+            # Go's client wants the status in a header
+            no_308 = "X-GUploader-No-308" in self.headers
             known = {"Range": f"bytes=0-{stored - 1}"} if stored else {}
             override = {"X-Http-Status-Code-Override": "308"} if no_308 else {}
             self.respond(200 if no_308 else 308, None, **known, **override)
 
     def take(self, start: int, path: str = "") -> bool:
-        """Swallows the body, which begins at the offset `start`. False where the fault struck in its middle."""
+        """Swallows the body, which begins at the offset `start`. False where the fault struck in
+        its middle.
+        """
         sink, offset, fault = self.server, start, self.server.seen.fault
         buffer = memoryview(bytearray(BLOCK))
         for piece in self.pieces():

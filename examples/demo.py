@@ -1,4 +1,5 @@
-"""A release without any account: uploads that survive faults, then two staged rollouts, and whether all went well.
+"""A release without any account: uploads that survive faults, then two staged rollouts, and whether
+all went well.
 
     make demo
 
@@ -26,14 +27,30 @@ from google_emulator import Emulator, specimens  # noqa: E402  # found only once
 MIB = 1 << 20
 APP, DAY = "com.example.shop", 86_400
 FAULTS: list[dict[str, Any]] = [
-    {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "nth": 2, "after": MIB},
+    {
+        "on": "play.bundles.upload+resumable.put",
+        "do": "status",
+        "status": 503,
+        "nth": 2,
+        "after": MIB,
+    },
     {"on": "play.bundles.upload+resumable.put", "do": "reset", "nth": 3, "after": 2 * MIB},
     {"on": "play.bundles.upload+resumable.put", "do": "short-store", "nth": 4, "stored": 2 * MIB},
     {"on": "drive.files.create+resumable.final", "do": "answer-lost"},
     {"on": "gmail.users.messages.send+resumable.final", "do": "status-after-effect", "status": 502},
 ]
-RELEASE = {"target": "play", "files": "*.aab", "tracks": "internal", "chunk-size": "4MiB", "release-name": "1.4.2"}
-ARCHIVE = {"target": "drive.files.create", "files": "*.aab", "metadata": '{"parents": ["releases"]}'}
+RELEASE = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "internal",
+    "chunk-size": "4MiB",
+    "release-name": "1.4.2",
+}
+ARCHIVE = {
+    "target": "drive.files.create",
+    "files": "*.aab",
+    "metadata": '{"parents": ["releases"]}',
+}
 MAIL = {
     "target": "gmail",
     "impersonate-user": "releases@example.com",
@@ -49,22 +66,47 @@ ROLLOUT = {
     "rollout-steps": "1%, 5%, 20%, 50%, 100%",
     "halt-above": "crash-rate 1.09%, crash-rate 1.5x",
 }
-# By version code: users of the newest day, the share of them that saw a crash, and the decision that is to come of it.
+# By version code: users of the newest day, the share of them that saw a crash, and the decision
+# that is to come of it.
 COURSES = {
-    42: [(60, 0.0167, "held"), (900, 0.0052, "stepped"), (4_000, 0.0048, "stepped"), (18_000, 0.0047, "stepped")],
+    42: [
+        (60, 0.0167, "held"),
+        (900, 0.0052, "stepped"),
+        (4_000, 0.0048, "stepped"),
+        (18_000, 0.0047, "stepped"),
+    ],
     43: [(800, 0.004, "stepped"), (900, 0.0122, "held"), (4_100, 0.021, "halted")],
 }
 
 
 def main() -> int:
-    """Makes all runs and returns 0 when every byte is where it belongs and every day was decided as it should be."""
-    with tempfile.TemporaryDirectory(prefix="uploader-demo-") as folder, Emulator(faults=FAULTS) as emulator:
+    """Makes all runs and returns 0 when every byte is where it belongs and every day was decided as
+    it should be.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="uploader-demo-") as folder,
+        Emulator(faults=FAULTS) as emulator,
+    ):
         workspace = Path(folder)
         specimens.make_bundle(workspace / "shop.aab", APP, 41, "1.4.2", size_bytes=32 * MIB)
-        say("All of this happens in the emulator. A rehearsal of the release, without credentials, and its outputs")
-        rehearsed = run(emulator, workspace, {**RELEASE, "api-endpoint": "emulator", "credentials": ""})
-        print("".join(f"  {name}={rehearsed[name]}\n" for name in ("version-code", "committed", "rehearsal")), end="")
-        say("A bundle of 32 MiB to Google Play: a 503 in the middle of the bundle, a reset, a chunk stored in part")
+        say(
+            "All of this happens in the emulator. A rehearsal of the release, without credentials, "
+            "and its outputs"
+        )
+        rehearsed = run(
+            emulator, workspace, {**RELEASE, "api-endpoint": "emulator", "credentials": ""}
+        )
+        print(
+            "".join(
+                f"  {name}={rehearsed[name]}\n"
+                for name in ("version-code", "committed", "rehearsal")
+            ),
+            end="",
+        )
+        say(
+            "A bundle of 32 MiB to Google Play: a 503 in the middle of the bundle, a reset, a "
+            "chunk stored in part"
+        )
         run(emulator, workspace, RELEASE, shown=True)
         say("The same bundle to Google Drive: the response to its last byte is lost")
         run(emulator, workspace, ARCHIVE, shown=True)
@@ -78,7 +120,9 @@ def main() -> int:
 
 
 def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
-    """A staged rollout of a version from 1 % on, one run a day; whether each day was decided as expected."""
+    """A staged rollout of a version from 1 % on, one run a day; whether each day was decided as
+    expected.
+    """
     say(f"A staged rollout of version {code}, one run a day")
     release = {"versionCodes": [str(code)], "status": "inProgress", "userFraction": 0.01}
     emulator.console.add_release(APP, "production", release)
@@ -95,14 +139,24 @@ def rollout(emulator: Emulator, workspace: Path, code: int) -> bool:
     return right
 
 
-def run(emulator: Emulator, workspace: Path, inputs: Mapping[str, str], *, shown: bool = False) -> dict[str, str]:
+def run(
+    emulator: Emulator, workspace: Path, inputs: Mapping[str, str], *, shown: bool = False
+) -> dict[str, str]:
     """One run in a shell: its outputs. What happened on the way is shown where it is asked for."""
-    common = {"api-endpoint": emulator.url, "credentials": json.dumps(emulator.key), "state-dir": str(workspace / "s")}
-    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    common = {
+        "api-endpoint": emulator.url,
+        "credentials": json.dumps(emulator.key),
+        "state-dir": str(workspace / "s"),
+    }
+    environment = {
+        name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+    }
     for name, value in {**common, **inputs}.items():
         environment[f"UPLOADER_{name.upper().replace('-', '_')}"] = value
     command = [sys.executable, str(ROOT / "entrypoint.py")]
-    done = subprocess.run(command, env=environment, cwd=workspace, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=workspace, capture_output=True, text=True, check=False
+    )
     lines = done.stdout.strip().splitlines()
     for line in (line.strip() for line in lines if shown):
         if "trying again" in line or "continuing" in line or line == lines[-1].strip():
@@ -118,7 +172,9 @@ def verdict(state: Mapping[str, Any], bundle: Path, decided: bool) -> int:
     copies = [stored for stored in state["objects"] if stored["sha256"] == sha256]
     repeated = sum(session["bytes_repeated"] for session in state["sessions"])
     checks = {
-        f"{len(state['faults']['fired'])} of {len(FAULTS)} faults happened": not state["faults"]["waiting"],
+        f"{len(state['faults']['fired'])} of {len(FAULTS)} faults happened": not state["faults"][
+            "waiting"
+        ],
         f"{repeated} bytes that the server had stored were sent again": repeated == 0,
         f"{len(state['messages'])} mail was sent": len(state["messages"]) == 1,
         "the bundle is on Google Play and in Drive, byte for byte, once each": len(copies) == 2,

@@ -1,4 +1,6 @@
-"""The emulator on the command line: `python -m google_emulator --port 0 --port-file FILE --key-file FILE`."""
+"""The emulator on the command line: `python -m google_emulator --port 0 --port-file FILE --key-file
+FILE`.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,37 @@ from google_emulator.faults import read_plan
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m google_emulator", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 (the default) takes a free one")
+    parser.add_argument(
+        "--port", type=int, default=0, help="port on 127.0.0.1; 0 (the default) takes a free one"
+    )
     parser.add_argument("--port-file", type=Path, help="write the port here once it is known")
     parser.add_argument("--key-file", type=Path, help="write a service-account key here, mode 0600")
-    parser.add_argument("--oidc-file", type=Path, help="write what a keyless login needs here, as JSON, mode 0600")
-    parser.add_argument("--faults", default="[]", metavar="JSON|FILE", help='a list, or {"faults": [], "config": {}}')
-    parser.add_argument("--root", type=Path, help="keep uploaded bytes here instead of a temporary folder")
     parser.add_argument(
-        "--tls", nargs="?", const="", metavar="DIR",
-        help="answer for Google's own hosts, too: certificate, key and variables go here (else a temporary folder)",
-    )  # fmt: skip
-    parser.add_argument("--reference", action="store_true", help="print every fault, setting, operation and path")
-    parser.add_argument("--tls-port", type=int, default=0, help="with --tls: port of the proxy; 0 takes a free one")
+        "--oidc-file", type=Path, help="write what a keyless login needs here, as JSON, mode 0600"
+    )
+    parser.add_argument(
+        "--faults",
+        default="[]",
+        metavar="JSON|FILE",
+        help='a list, or {"faults": [], "config": {}}',
+    )
+    parser.add_argument(
+        "--root", type=Path, help="keep uploaded bytes here instead of a temporary folder"
+    )
+    parser.add_argument(
+        "--tls",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="answer for Google's own hosts, too: certificate, key and variables go here (else a "
+        "temporary folder)",
+    )
+    parser.add_argument(
+        "--reference", action="store_true", help="print every fault, setting, operation and path"
+    )
+    parser.add_argument(
+        "--tls-port", type=int, default=0, help="with --tls: port of the proxy; 0 takes a free one"
+    )
     return parser
 
 
@@ -48,21 +69,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         faults, config = read_plan(options.faults)
         with Emulator(faults, config=config, root=options.root, port=options.port) as emulator:
             _serve(emulator, options, stop)
-    except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:  # the last but one: a port over 65535
+    # the last but one: a port over 65535
+    except (ValueError, TypeError, OSError, OverflowError, ImportError) as error:
         sys.stderr.write(f"emulator: {error}\n")
         return 2
     return 0
 
 
 def _serve(emulator: Emulator, options: argparse.Namespace, stop: threading.Event) -> None:
-    """Writes and prints what clients wait for, the port last, and waits for the end. Raises `OSError`, `ValueError`."""
+    """Writes and prints what clients wait for, the port last, and waits for the end. Raises
+    `OSError`, `ValueError`.
+    """
     with contextlib.ExitStack() as stack:
         said = f"listening on {emulator.url}\n"
         if options.tls is not None:
-            # Late, since what writes a truststore for Java is missing in older versions of cryptography.
+            # Late, since what writes a truststore for Java is missing in older versions of
+            # cryptography.
             from google_emulator.google_hosts import shell_lines
 
-            folder = options.tls or stack.enter_context(tempfile.TemporaryDirectory(prefix="google-emulator-"))
+            folder = options.tls or stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="google-emulator-")
+            )
             said += shell_lines(emulator.serve_google_hosts(Path(folder), options.tls_port))
         if options.key_file:
             write_atomically(options.key_file, _json(emulator.key))

@@ -1,4 +1,6 @@
-"""The emulator's own addresses: its state, and more faults, scripts and people's actions while it runs."""
+"""The emulator's own addresses: its state, and more faults, scripts and people's actions while it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -22,29 +24,38 @@ _LOOPBACK = re.compile(r"(?:(?:127(?:\.\d{1,3}){3}|localhost|\[::1\])(?::\d+)?)?
 class Admin:
     """`GET /__emulator/state` and what can be POSTed beside it, hit by no fault.
 
-    They need no access token, but where there is a `token` of their own, that one in `Authorization: Bearer`.
+    They need no access token, but where there is a `token` of their own, that one in
+    `Authorization: Bearer`.
     """
 
-    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic, token: str = "") -> None:
+    def __init__(
+        self, backend: Backend, faults: FaultInjector, traffic: Traffic, token: str = ""
+    ) -> None:
         self._token = token
         self._faults = faults
         self._backend = backend
         self._traffic = traffic
         self._controls: Mapping[str, Callable[[dict[str, Json]], Json]] = {
             "faults": self._add_faults,
-            "clock": lambda wanted: {"time": timestamp(backend.clock.advance(float(wanted.get("advance", 0))))},
+            "clock": lambda wanted: {
+                "time": timestamp(backend.clock.advance(float(wanted.get("advance", 0))))
+            },
             "console": lambda wanted: backend.console.carry_out(wanted.get("operations", [])),
             "lifecycle": backend.lifecycle.script,
             "vitals": backend.vitals.script,
         }
 
     def respond(self, request: Request) -> Response:
-        """The response to a request for one of these paths. Raises `ApiError`, 403 for what a web page can send."""
+        """The response to a request for one of these paths. Raises `ApiError`, 403 for what a web
+        page can send.
+        """
         if request.header("Origin") or not _LOOPBACK.fullmatch(request.header("Host")):
             raise ApiError(403, "The emulator's own addresses are for programs on this machine.")
         given = request.header("Authorization").removeprefix("Bearer ").encode()
         if self._token and not hmac.compare_digest(given, self._token.encode()):
-            raise ApiError(403, "The addresses of this emulator are for the program that started it.")
+            raise ApiError(
+                403, "The addresses of this emulator are for the program that started it."
+            )
         request.read_payload()
         name = request.path.removeprefix(ADMIN_PATH)
         if (request.method, name) == ("GET", "state"):
@@ -62,7 +73,9 @@ class Admin:
 
 
 def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[str, Json]:
-    """Everything the emulator holds, without any secret in it. Sizes are in bytes, digests in hexadecimal."""
+    """Everything the emulator holds, without any secret in it. Sizes are in bytes, digests in
+    hexadecimal.
+    """
     now = backend.clock()
     with backend.lock:
         drive = {f"drive/{file_id}": file for file_id, file in backend.drive.files.items()}
@@ -70,7 +83,10 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             **_play(backend.play),
             "reviews": {
                 package: {
-                    track: [{"versionCodes": list(one.codes), "state": one.state(now)} for one in reviews]
+                    track: [
+                        {"versionCodes": list(one.codes), "state": one.state(now)}
+                        for one in reviews
+                    ]
                     for track, reviews in backend.lifecycle.reviews_of(app).items()
                 }
                 for package, app in backend.play.apps.items()
@@ -106,7 +122,10 @@ def _play(store: PlayStore) -> dict[str, Json]:
     return {
         "edits": edits,
         "tracks": {package: app.live.tracks for package, app in apps},
-        "apps": {package: {**_content(app.live), "usedVersionCodes": sorted(app.used)} for package, app in apps},
+        "apps": {
+            package: {**_content(app.live), "usedVersionCodes": sorted(app.used)}
+            for package, app in apps
+        },
         "dataSafety": {package: app.data_safety for package, app in apps if app.data_safety},
     }
 
@@ -120,9 +139,17 @@ def _content(content: AppContent) -> dict[str, Json]:
         ],
         "testers": content.testers,
         "listings": content.listings,
-        "images": {f"{language}/{kind}": images for (language, kind), images in content.images.items() if images},
-        "expansionFiles": {f"{code}/{kind}": one for (code, kind), one in content.expansion.items()},
-        "deobfuscationFiles": {f"{code}/{kind}": one for (code, kind), one in content.symbols.items()},
+        "images": {
+            f"{language}/{kind}": images
+            for (language, kind), images in content.images.items()
+            if images
+        },
+        "expansionFiles": {
+            f"{code}/{kind}": one for (code, kind), one in content.expansion.items()
+        },
+        "deobfuscationFiles": {
+            f"{code}/{kind}": one for (code, kind), one in content.symbols.items()
+        },
     }
 
 

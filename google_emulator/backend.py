@@ -1,4 +1,6 @@
-"""Everything behind the server: Google's services with their stores, wired together, and what is served of them."""
+"""Everything behind the server: Google's services with their stores, wired together, and what is
+served of them.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,9 @@ from google_emulator.services.vitals import VitalsStore
 class Backend:
     """The services. `root` is where uploaded bytes are kept, `clock` tells seconds since the epoch.
 
-    Play ages by `clock`, which can be moved ahead; logins and upload sessions by real time, as the client does. `lock`
-    guards every change that takes more than one step. `routes` and `upload_methods` are in the order in which they are
-    tried.
+    Play ages by `clock`, which can be moved ahead; logins and upload sessions by real time, as the
+    client does. `lock` guards every change that takes more than one step. `routes` and
+    `upload_methods` are in the order in which they are tried.
     """
 
     def __init__(self, config: Config, root: Path, clock: Callable[[], float]) -> None:
@@ -77,9 +79,14 @@ class Backend:
             GenericUpload(),  # it takes every path, so it comes last
         ]
         self.routes: list[Route] = [route for service in services for route in service.routes]
-        self.upload_methods: list[UploadMethod] = [method for service in services for method in service.uploads]
+        self.upload_methods: list[UploadMethod] = [
+            method for service in services for method in service.uploads
+        ]
 
     @property
     def method_ids(self) -> list[str]:
         """Google's ids of all methods, of calls and uploads."""
-        return [*(route.id for route in self.routes), *(method.id for method in self.upload_methods)]
+        return [
+            *(route.id for route in self.routes),
+            *(method.id for method in self.upload_methods),
+        ]

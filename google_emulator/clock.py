@@ -25,4 +25,8 @@ class SimulatedClock:
 
 def timestamp(seconds: float) -> str:
     """Seconds since the epoch as RFC 3339 in UTC, with milliseconds."""
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(seconds, timezone.utc)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )

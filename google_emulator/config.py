@@ -1,7 +1,8 @@
-"""How the emulated services behave, and what they hold before the first request: every setting and its default.
+"""How the emulated services behave, and what they hold before the first request: every setting and
+its default.
 
-Given as the `config` object beside `faults` in the faults JSON, or to `Emulator(config=...)`. A name that is not here
-is an error, so a misspelt setting can't pass for a test.
+Given as the `config` object beside `faults` in the faults JSON, or to `Emulator(config=...)`. A
+name that is not here is an error, so a misspelt setting can't pass for a test.
 """
 
 from __future__ import annotations
@@ -27,47 +28,67 @@ def setting(default: Any, meaning: str) -> Any:
 class Config:
     """Every setting. Durations are in seconds, sizes and rates in bytes."""
 
-    any_app: bool = setting(True, "every package name is an app created by hand; else only those under `apps`")
+    any_app: bool = setting(
+        True, "every package name is an app created by hand; else only those under `apps`"
+    )
     apps: dict[str, Json] = setting(
         dict,
-        "live state by package: `tracks` {name: [release]}, `used` [codes], `artifacts` [{versionCode, "
-        "versionName, kind, sha256}], `details` {defaultLanguage}, `testers` {track: [group]}, `countries` "
-        "{track: [code]}",
+        "live state by package: `tracks` {name: [release]}, `used` [codes], `artifacts` "
+        "[{versionCode, versionName, kind, sha256}], `details` {defaultLanguage}, `testers` "
+        "{track: [group]}, `countries` {track: [code]}",
     )
     denied: list[str] = setting(list, "packages for which the account has no permission (403)")
     any_track: bool = setting(True, "custom tracks exist without being created; else a 404")
     review: Review = setting(
         "any",
-        "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is refused; "
-        "`automatic`: it must not; `any`: both pass",
+        "`manual`: a commit must have changesNotSentForReview, and validation, which can't, is "
+        "refused; `automatic`: it must not; `any`: both pass",
     )
-    in_review: bool = setting(False, "changes are in review: a commit with ERROR_IF_IN_REVIEW is refused")
-    draft_app: bool = setting(False, "a draft app: only releases with status draft pass validation and commit")
+    in_review: bool = setting(
+        False, "changes are in review: a commit with ERROR_IF_IN_REVIEW is refused"
+    )
+    draft_app: bool = setting(
+        False, "a draft app: only releases with status draft pass validation and commit"
+    )
     lifecycle: dict[str, Json] = setting(
         dict,
-        "by package (`*`: any other) the course of a review: states, or {state, looks or seconds until the next};"
-        " PUBLISHED at once where there is none",
+        "by package (`*`: any other) the course of a review: states, or {state, looks or seconds "
+        "until the next}; PUBLISHED at once where there is none",
     )
-    vitals: dict[str, Json] = setting(dict, "by package (`*`: any other) what the Reporting API measures; see Vitals")
+    vitals: dict[str, Json] = setting(
+        dict, "by package (`*`: any other) what the Reporting API measures; see Vitals"
+    )
     generated_apks: dict[str, Json] = setting(
-        dict, "by package (`*`: any other) how the universal APK of a bundle comes about; see Generated APKs"
+        dict,
+        "by package (`*`: any other) how the universal APK of a bundle comes about; see "
+        "Generated APKs",
     )
-    package_error: str = setting("", "OTA: the `uploadError` of new packages, whose upload the list then calls failed")
+    package_error: str = setting(
+        "", "OTA: the `uploadError` of new packages, whose upload the list then calls failed"
+    )
     one_edit_per_app: bool = setting(False, "a new edit deletes the open ones of the same app")
-    used_on_upload: bool = setting(False, "a version code is used up by its upload, not only by a commit")
+    used_on_upload: bool = setting(
+        False, "a version code is used up by its upload, not only by a commit"
+    )
     edit_lifetime: float = setting(604_800.0, "life of an edit")
     token_lifetime: float = setting(3600.0, "the longest life of an access token")
     oidc_lifetime: float = setting(300.0, "life of a CI system's identity token")
     session_lifetime: float = setting(604_800.0, "life of an upload session")
-    delegation: bool = setting(True, "the service account may act for users (`sub` in the assertion)")
+    delegation: bool = setting(
+        True, "the service account may act for users (`sub` in the assertion)"
+    )
     anonymous: bool = setting(
         False,
-        "a request without a token is the service account's: Google's storage clients send none to an emulator "
-        "(STORAGE_EMULATOR_HOST); else a 401",
+        "a request without a token is the service account's: Google's storage clients send none to "
+        "an emulator (STORAGE_EMULATOR_HOST); else a 401",
     )
-    granularity: int = setting(262_144, "dialect B: chunk granularity that is announced and checked")
+    granularity: int = setting(
+        262_144, "dialect B: chunk granularity that is announced and checked"
+    )
     upload_url_scheme: bool = setting(True, "dialect B: X-Goog-Upload-URL has its scheme")
-    read_rate: float = setting(0.0, "bytes a second that the server reads from each connection; 0 = no limit")
+    read_rate: float = setting(
+        0.0, "bytes a second that the server reads from each connection; 0 = no limit"
+    )
 
     @classmethod
     def read(cls, values: Mapping[str, Json]) -> Config:
@@ -75,7 +96,9 @@ class Config:
         known = {setting.name for setting in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ValueError(f"unknown setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+            raise ValueError(
+                f"unknown setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}"
+            )
         config = cls(**values)
         if config.review not in get_args(Review):
             raise ValueError(f"review is one of {', '.join(get_args(Review))}")

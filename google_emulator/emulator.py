@@ -1,4 +1,6 @@
-"""The emulator as something to start and stop: Google's services behind a server on loopback, and the key for them."""
+"""The emulator as something to start and stop: Google's services behind a server on loopback, and
+the key for them.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,20 @@ POLL_INTERVAL = 0.02  # seconds between two looks whether the server is to stop
 
 
 class Emulator:
-    """Google's servers on 127.0.0.1, in threads of this process, from `start` (or `with`) to `stop`.
+    """Google's servers on 127.0.0.1, in threads of this process, from `start` (or `with`) to
+    `stop`.
 
-    `faults` and `config` are told by `python -m google_emulator --reference`; a wrong name in either raises
-    `ValueError` here. `root` is where uploaded bytes are kept, a temporary folder (removed at the end) unless given.
-    `port` 0 takes a free one; a port that can't be had raises `OSError` or `OverflowError`. `clock` tells seconds since
-    the epoch; tokens, edits and sessions age by it. With an `admin_token` the emulator's own addresses ask for it.
+    `faults` and `config` are told by `python -m google_emulator --reference`; a wrong name in
+    either raises `ValueError` here. `root` is where uploaded bytes are kept, a temporary folder
+    (removed at the end) unless given. `port` 0 takes a free one; a port that can't be had raises
+    `OSError` or `OverflowError`. `clock` tells seconds since the epoch; tokens, edits and sessions
+    age by it. With an `admin_token` the emulator's own addresses ask for it.
 
-    `config` are the settings, most of which may be changed while it runs; `faults` are those that wait, and the
-    receipts of those that fired. `clock` is the one by which Play ages: `advance` moves it. `console` is what people do
-    in the Play Console, `lifecycle` the course of reviews, `vitals` what the Reporting API measures. `provider` is a
-    workload identity provider that exists here; any other of the same form does, too.
+    `config` are the settings, most of which may be changed while it runs; `faults` are those that
+    wait, and the receipts of those that fired. `clock` is the one by which Play ages: `advance`
+    moves it. `console` is what people do in the Play Console, `lifecycle` the course of reviews,
+    `vitals` what the Reporting API measures. `provider` is a workload identity provider that exists
+    here; any other of the same form does, too.
     """
 
     def __init__(
@@ -55,7 +60,9 @@ class Emulator:
         self.config = Config.read(config or {})
         self._traffic = Traffic()
         with contextlib.ExitStack() as stack:
-            root = root or stack.enter_context(tempfile.TemporaryDirectory(prefix="uploader-emulator-"))
+            root = root or stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="uploader-emulator-")
+            )
             self._backend = backend = Backend(self.config, Path(root), clock)
             self._server = Server(port, self.config, self._traffic)
             stack.callback(self._server.server_close)
@@ -78,7 +85,8 @@ class Emulator:
     def url(self) -> str:
         """The root URL, `http://127.0.0.1:PORT` unless it was set: what `api-endpoint` is set to.
 
-        Whoever puts a proxy in front sets it to the proxy's, so that the URLs in responses lead there.
+        Whoever puts a proxy in front sets it to the proxy's, so that the URLs in responses lead
+        there.
         """
         return self._server.url
 
@@ -93,12 +101,16 @@ class Emulator:
 
     @property
     def key(self) -> dict[str, str]:
-        """A service-account key, as its JSON file would hold it, whose `token_uri` is this emulator's."""
+        """A service-account key, as its JSON file would hold it, whose `token_uri` is this
+        emulator's.
+        """
         return self.authority.service_account_key(self.url)
 
     @property
     def requests(self) -> list[LoggedRequest]:
-        """The API requests so far, without logins and without what was sent to the emulator's own paths."""
+        """The API requests so far, without logins and without what was sent to the emulator's own
+        paths.
+        """
         return self._traffic.logged()
 
     @property
@@ -116,8 +128,12 @@ class Emulator:
         return self._backend.logins.identity_token(audience)
 
     def token(self, *scopes: str, user: str = "") -> str:
-        """A bearer token with these scopes (short names of Google's), without the way over the token endpoint."""
-        full = tuple(one if "://" in one else f"https://www.googleapis.com/auth/{one}" for one in scopes)
+        """A bearer token with these scopes (short names of Google's), without the way over the
+        token endpoint.
+        """
+        full = tuple(
+            one if "://" in one else f"https://www.googleapis.com/auth/{one}" for one in scopes
+        )
         return self.authority.issue(SERVICE_ACCOUNT, full, subject=user)
 
     def add_fault(self, on: str, do: str, **options: Json) -> None:
@@ -134,12 +150,15 @@ class Emulator:
         return self
 
     def serve_google_hosts(self, folder: Path, port: int = 0) -> dict[str, str]:
-        """From now on answers for Google's own hosts as well, over TLS, behind a proxy on 127.0.0.1.
+        """From now on answers for Google's own hosts as well, over TLS, behind a proxy on
+        127.0.0.1.
 
-        What a client needs is written into `folder`; the variables that lead it here are returned. `port` is the
-        proxy's; 0 takes a free one. Raises `OSError` and `ValueError` as `write_environment` does.
+        What a client needs is written into `folder`; the variables that lead it here are returned.
+        `port` is the proxy's; 0 takes a free one. Raises `OSError` and `ValueError` as
+        `write_environment` does.
         """
-        # Late, since what writes a truststore for Java is missing in older versions of cryptography.
+        # Late, since what writes a truststore for Java is missing in older versions of
+        # cryptography.
         from google_emulator.google_hosts import HttpsProxy, make_certificates, write_environment
 
         authority, context = make_certificates()
@@ -153,7 +172,9 @@ class Emulator:
         return environment
 
     def stop(self) -> None:
-        """Ends at once: waits in faults are cut short, connections broken, a temporary root removed."""
+        """Ends at once: waits in faults are cut short, connections broken, a temporary root
+        removed.
+        """
         self._server.stop()
         self._thread.join()
         self._cleanup.close()
@@ -162,10 +183,15 @@ class Emulator:
         return self.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.stop()
 
 
 def _serving(server: Server) -> threading.Thread:
-    return threading.Thread(target=server.serve_forever, args=(POLL_INTERVAL,), name="emulator", daemon=True)
+    return threading.Thread(
+        target=server.serve_forever, args=(POLL_INTERVAL,), name="emulator", daemon=True
+    )

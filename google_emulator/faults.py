@@ -1,9 +1,11 @@
-"""Faults that were asked for: every way to misbehave, when each is due, and the receipts of those that fired.
+"""Faults that were asked for: every way to misbehave, when each is due, and the receipts of those
+that fired.
 
-A fault acts before the request is carried out (and may wait inside its body for a number of bytes), or on the response.
-One that finds nothing to break in a request does not fire and waits for the next. A fault waits in the queue until a
-request comes that bears all the names in its `on`. `nth` counts such requests from the moment the fault was queued; of
-several that are due the oldest fires, at most one for each request.
+A fault acts before the request is carried out (and may wait inside its body for a number of bytes),
+or on the response. One that finds nothing to break in a request does not fire and waits for the
+next. A fault waits in the queue until a request comes that bears all the names in its `on`. `nth`
+counts such requests from the moment the fault was queued; of several that are due the oldest fires,
+at most one for each request.
 """
 
 from __future__ import annotations
@@ -24,9 +26,14 @@ from google_emulator.http.routes import all_operations
 from google_emulator.protocol.uploads import Session
 
 RECEIVED = "X-Goog-Upload-Size-Received"
-DIGESTS = frozenset({"md5Hash", "sha1", "sha256", "sha1Checksum", "sha256Checksum", "md5Checksum", "crc32c"})
+DIGESTS = frozenset(
+    {"md5Hash", "sha1", "sha256", "sha1Checksum", "sha256Checksum", "md5Checksum", "crc32c"}
+)
 SIZES = frozenset({"size", "fileSize", "sizeEstimate", "sizeBytes"})
-PAGE = b"<!DOCTYPE html><html><head><title>Proxy</title></head><body><h1>A word from the proxy</h1></body></html>"
+PAGE = (
+    b"<!DOCTYPE html><html><head><title>Proxy</title></head>"
+    b"<body><h1>A word from the proxy</h1></body></html>"
+)
 _COMMON = {"on", "do", "nth", "times"}
 ERROR_OPTIONS: dict[str, Json] = {
     "status": 503,
@@ -48,7 +55,8 @@ Act: TypeAlias = Callable[["FaultContext"], None]
 class FaultKind:
     """One kind of fault; `options` are its names with their defaults.
 
-    `act` is called before the request is carried out or after it, as `when` says; it may raise `Interrupted`.
+    `act` is called before the request is carried out or after it, as `when` says; it may raise
+    `Interrupted`.
     """
 
     name: str
@@ -74,7 +82,11 @@ def _at(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
 
     def register(act: Act) -> Act:
         def schedule(context: FaultContext) -> None:
-            after, stored, body = context.options["after"], context.options.get("stored"), context.request.body
+            after, stored, body = (
+                context.options["after"],
+                context.options.get("stored"),
+                context.request.body,
+            )
             if stored is not None:
                 body.keep = int(stored)
             if after == 0:
@@ -93,7 +105,9 @@ def _after(name: str, meaning: str, /, **options: Json) -> Callable[[Act], Act]:
 
 
 def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Json:
-    """The same value with another in place of each that has one of these keys (`named`: that it has itself)."""
+    """The same value with another in place of each that has one of these keys (`named`: that it has
+    itself).
+    """
     if isinstance(value, dict):
         return {name: _falsified(one, keys, named=name in keys) for name, one in value.items()}
     if isinstance(value, list):
@@ -109,11 +123,12 @@ def _falsified(value: Json, keys: frozenset[str], *, named: bool = False) -> Jso
 
 @dataclass
 class FaultContext:
-    """A fault that is due for a request, and what each kind of fault does; it has fired once `fire` was called.
+    """A fault that is due for a request, and what each kind of fault does; it has fired once `fire`
+    was called.
 
-    `fire` writes the receipt, with what is to be known besides; `sleep` waits so many seconds, at most until the
-    emulator stops. `response` is the true response, for faults that act on it; they change it, or put another in its
-    place.
+    `fire` writes the receipt, with what is to be known besides; `sleep` waits so many seconds, at
+    most until the emulator stops. `response` is the true response, for faults that act on it; they
+    change it, or put another in its place.
     """
 
     request: Request
@@ -148,10 +163,11 @@ class FaultContext:
 
     @_at(
         "status",
-        "answers with an error without carrying the request out, once `after` bytes of the body have come (0: at once; "
-        '`"end"`: all of them), while the rest is perhaps still being sent; `stored`: bytes of this body that are kept '
-        "(whole granules of what came, unless given); `body`: another body than Google's error JSON; `cut` and "
-        "`cut_head`: how many bytes of it, or of the head, are sent before the connection ends",
+        "answers with an error without carrying the request out, once `after` bytes of the body "
+        'have come (0: at once; `"end"`: all of them), while the rest is perhaps still being sent; '
+        "`stored`: bytes of this body that are kept (whole granules of what came, unless given); "
+        "`body`: another body than Google's error JSON; `cut` and `cut_head`: how many bytes of "
+        "it, or of the head, are sent before the connection ends",
         **{"after": 0, "stored": None, **ERROR_OPTIONS},
     )
     def _status(self) -> None:
@@ -159,7 +175,9 @@ class FaultContext:
         raise Interrupted(self.error())
 
     @_after(
-        "status-after-effect", "carries the request out, then answers with an error as if it had not", **ERROR_OPTIONS
+        "status-after-effect",
+        "carries the request out, then answers with an error as if it had not",
+        **ERROR_OPTIONS,
     )
     def _status_after_effect(self) -> None:
         self.fire()
@@ -177,7 +195,8 @@ class FaultContext:
 
     @_after(
         "answer-lost",
-        "carries the request out, then closes the connection (`reset`: resets it) instead of answering",
+        "carries the request out, then closes the connection (`reset`: resets it) instead of "
+        "answering",
         reset=False,
     )
     def _answer_lost(self) -> None:
@@ -185,7 +204,9 @@ class FaultContext:
         raise Interrupted(reset=self.options["reset"])
 
     @_before(
-        "short-store", "takes the whole body but stores only its first `stored` bytes, and says so", stored=262_144
+        "short-store",
+        "takes the whole body but stores only its first `stored` bytes, and says so",
+        stored=262_144,
     )
     def _short_store(self) -> None:
         body = self.request.body
@@ -206,7 +227,9 @@ class FaultContext:
     def _session_lost(self) -> None:
         if self.backend.uploads.sessions.pop(self.request.upload_id, None) is not None:
             self.fire()
-            raise Interrupted(ApiError(self.options["status"], "Requested entity was not found.").response())
+            raise Interrupted(
+                ApiError(self.options["status"], "Requested entity was not found.").response()
+            )
 
     @_at("token-expired", "expires the access token and answers 401", after=0)
     def _token_expired(self) -> None:
@@ -216,7 +239,8 @@ class FaultContext:
 
     @_before(
         "lose-edit",
-        "someone else invalidates the edit named in the path: `how` is deleted, expired or changed (another commit)",
+        "someone else invalidates the edit named in the path: `how` is deleted, expired or changed "
+        "(another commit)",
         how="deleted",
     )
     def _lose_edit(self) -> None:
@@ -235,18 +259,23 @@ class FaultContext:
 
     @_after(
         "cut-answer",
-        "sends the first `after` bytes of an answer's body, waits `pause` seconds and closes the connection",
+        "sends the first `after` bytes of an answer's body, waits `pause` seconds and closes the "
+        "connection",
         after=0,
         pause=0.0,
     )
     def _cut_answer(self) -> None:
         if len(self.response.body) > self.options["after"]:
             self.fire()
-            self.response.cut, self.response.pause = int(self.options["after"]), float(self.options["pause"])
+            self.response.cut, self.response.pause = (
+                int(self.options["after"]),
+                float(self.options["pause"]),
+            )
 
     @_after(
         "cut-head",
-        "sends the first `after` bytes of an answer's head (its empty line never) and closes the connection",
+        "sends the first `after` bytes of an answer's head (its empty line never) and closes the "
+        "connection",
         after=30,
     )
     def _cut_head(self) -> None:
@@ -281,11 +310,16 @@ class FaultContext:
 
     @_after(
         "range-backward",
-        "really loses what was stored from offset `to` on, and says so in a 308 (dialect B: in the size received)",
+        "really loses what was stored from offset `to` on, and says so in a 308 (dialect B: in the "
+        "size received)",
         to=0,
     )
     def _range_backward(self) -> None:
-        session, to, received = self.session, int(self.options["to"]), self.response.header(RECEIVED)
+        session, to, received = (
+            self.session,
+            int(self.options["to"]),
+            self.response.header(RECEIVED),
+        )
         if session is None or session.finished or to >= session.blob.size:
             return
         if self.response.status != 308 and not received:
@@ -318,18 +352,25 @@ class FaultContext:
         if end := self.response.header("Range").rpartition("-")[2]:
             self._tell_range(f"bytes={self.options['start']}-{end}")
 
-    @_after("redirect-308", "adds a `location` (empty: the same session on another path) to a 308", location="")
+    @_after(
+        "redirect-308",
+        "adds a `location` (empty: the same session on another path) to a 308",
+        location="",
+    )
     def _redirect_308(self) -> None:
         if self.response.status == 308:
             request = self.request
-            same_session = f"{request.server_url}/elsewhere{request.path}?upload_id={request.upload_id}"
+            same_session = (
+                f"{request.server_url}/elsewhere{request.path}?upload_id={request.upload_id}"
+            )
             location = self.options["location"] or same_session
             self.fire(location_told=location)
             self.response.set_header("Location", location)
 
     @_before(
         "redirect",
-        "answers with a redirect to `location` (its path is kept when it has none) without carrying the request out",
+        "answers with a redirect to `location` (its path is kept when it has none) without "
+        "carrying the request out",
         status=307,
         location="https://upload.example.net",
     )
@@ -338,7 +379,9 @@ class FaultContext:
         if not location.path:
             location = location._replace(path=self.request.path)
         self.fire()
-        raise Interrupted(Response(self.options["status"], b"", [("Location", urlunsplit(location))]))
+        raise Interrupted(
+            Response(self.options["status"], b"", [("Location", urlunsplit(location))])
+        )
 
     @_after(
         "foreign-session",
@@ -364,7 +407,8 @@ class FaultContext:
 
     @_after(
         "wrong-digest",
-        "changes every digest in a successful answer (md5Hash, crc32c, sha1, sha256, Drive's checksums)",
+        "changes every digest in a successful answer (md5Hash, crc32c, sha1, sha256, Drive's "
+        "checksums)",
     )
     def _wrong_digest(self) -> None:
         self._falsify(DIGESTS)
@@ -382,7 +426,9 @@ class FaultContext:
     @_after("html", "replaces the body of an answer by a proxy's page, with `status`", status=200)
     def _html(self) -> None:
         self.fire()
-        self.response = Response(self.options["status"], PAGE, [("Content-Type", "text/html; charset=UTF-8")])
+        self.response = Response(
+            self.options["status"], PAGE, [("Content-Type", "text/html; charset=UTF-8")]
+        )
 
     @_after("invalid-json", "breaks a JSON answer off in the middle")
     def _invalid_json(self) -> None:
@@ -414,8 +460,8 @@ class FaultContext:
 
     @_before(
         "final-error",
-        "dialect B: answers `status` with X-Goog-Upload-Status: final, though the session goes on and the next request "
-        "is answered 200",
+        "dialect B: answers `status` with X-Goog-Upload-Status: final, though the session goes on "
+        "and the next request is answered 200",
         status=400,
     )
     def _final_error(self) -> None:
@@ -427,7 +473,9 @@ class FaultContext:
 
 @dataclass
 class Fault:
-    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests it has matched."""
+    """One fault in the queue. `left` is how often it will still fire, `seen` how many requests it
+    has matched.
+    """
 
     on: str
     do: str
@@ -442,7 +490,8 @@ class Fault:
 
 
 class FaultInjector:
-    """The faults that wait, what lets them act, and the receipts of those that fired; safe to use from several threads.
+    """The faults that wait, what lets them act, and the receipts of those that fired; safe to use
+    from several threads.
 
     `sleep` waits so many seconds, at most until the emulator stops.
     """
@@ -456,7 +505,9 @@ class FaultInjector:
         self._operations = all_operations(backend.method_ids)
 
     def add(self, specs: Sequence[Mapping[str, Json]]) -> None:
-        """Queues more faults, all or none. Raises `ValueError` for a name or an option that does not exist."""
+        """Queues more faults, all or none. Raises `ValueError` for a name or an option that does
+        not exist.
+        """
         faults = [_parse_fault(spec, self._operations) for spec in specs]
         with self._lock:
             self._queue.extend(faults)
@@ -473,7 +524,9 @@ class FaultInjector:
             return [fault.spec() for fault in self._queue if fault.left > 0]
 
     def respond(self, request: Request, handle: Callable[[Request], Response]) -> Response:
-        """The response of `handle`, or what a fault makes of it. Raises `Interrupted` when a fault ends the request."""
+        """The response of `handle`, or what a fault makes of it. Raises `Interrupted` when a fault
+        ends the request.
+        """
         taken = self._take(request.operations)
         if taken is None:
             return handle(request)
@@ -483,7 +536,12 @@ class FaultInjector:
         def fire(**detail: Json) -> None:
             nonlocal fired
             fired = True
-            receipt = {**fault.spec(), "request": number, "method": request.method, "path": request.path}
+            receipt = {
+                **fault.spec(),
+                "request": number,
+                "method": request.method,
+                "path": request.path,
+            }
             with self._lock:
                 self.receipts.append({**receipt, "after_bytes": request.body.received, **detail})
 
@@ -502,7 +560,9 @@ class FaultInjector:
                     fault.left += 1
 
     def _take(self, operations: frozenset[str]) -> tuple[Fault, int] | None:
-        """The fault that is due for a request with these names, and how many requests it has matched with this one."""
+        """The fault that is due for a request with these names, and how many requests it has
+        matched with this one.
+        """
         due: Fault | None = None
         with self._lock:
             for fault in self._queue:
@@ -518,23 +578,35 @@ class FaultInjector:
 
 
 def _parse_fault(spec: Mapping[str, Json], operations: AbstractSet[str]) -> Fault:
-    """One fault as the queue takes it. Raises `ValueError` for a name or an option that does not exist."""
+    """One fault as the queue takes it. Raises `ValueError` for a name or an option that does not
+    exist.
+    """
     kind = KINDS.get(str(spec.get("do", "")))
     if kind is None:
         raise ValueError(f"unknown fault {spec.get('do')!r}; there are: {', '.join(sorted(KINDS))}")
     options = {name: value for name, value in spec.items() if name not in _COMMON}
     unknown = sorted(set(options) - set(kind.options))
     if unknown:
-        raise ValueError(f"fault {kind.name} has no option {', '.join(unknown)}; it has: {', '.join(kind.options)}")
+        raise ValueError(
+            f"fault {kind.name} has no option {', '.join(unknown)}; it has: "
+            f"{', '.join(kind.options)}"
+        )
     on = str(spec.get("on", "any"))
     for name in on.split("+"):
         if name not in operations:
             raise ValueError(f"no operation is called {name!r}; `any` is every request")
-    return Fault(on, kind.name, {**kind.options, **options}, int(spec.get("nth", 1)), int(spec.get("times", 1)))
+    return Fault(
+        on,
+        kind.name,
+        {**kind.options, **options},
+        int(spec.get("nth", 1)),
+        int(spec.get("times", 1)),
+    )
 
 
 def read_plan(text: str) -> tuple[list[Json], dict[str, Json]]:
-    """Faults and configuration from JSON, or from the file of that name: a list, or `{"faults": [], "config": {}}`.
+    """Faults and configuration from JSON, or from the file of that name: a list, or `{"faults": [],
+    "config": {}}`.
 
     Raises `ValueError` for JSON that is neither, `OSError` for a file that can't be read.
     """

@@ -1,8 +1,10 @@
-"""Google's own hosts on loopback: a proxy that answers for each of them over TLS, and refuses every other host.
+"""Google's own hosts on loopback: a proxy that answers for each of them over TLS, and refuses every
+other host.
 
-A client that was given nothing but the proxy and a certificate, by variables that its HTTP library reads, speaks to
-`www.googleapis.com` as ever. Only CONNECT is taken (RFC 9110, section 9.3.6), and nothing is ever passed on: there is
-no way through it to anywhere. The certificate is signed by an authority that is made for it and whose key nobody keeps.
+A client that was given nothing but the proxy and a certificate, by variables that its HTTP library
+reads, speaks to `www.googleapis.com` as ever. Only CONNECT is taken (RFC 9110, section 9.3.6), and
+nothing is ever passed on: there is no way through it to anywhere. The certificate is signed by an
+authority that is made for it and whose key nobody keeps.
 """
 
 from __future__ import annotations
@@ -21,8 +23,16 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
-from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.hazmat.primitives.serialization.pkcs12 import (
+    PKCS12Certificate,
+    serialize_java_truststore,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from google_emulator.atomic_file import write_atomically
@@ -32,8 +42,12 @@ from google_emulator.server import Connection, Server
 from google_emulator.traffic import Traffic
 
 HOSTS = (
-    "googleapis.com", "*.googleapis.com", "*.storage.googleapis.com", "accounts.google.com", "*.googleusercontent.com",
-)  # fmt: skip
+    "googleapis.com",
+    "*.googleapis.com",
+    "*.storage.googleapis.com",
+    "accounts.google.com",
+    "*.googleusercontent.com",
+)
 TRUSTSTORE_PASSWORD = "changeit"  # noqa: S105  # what Java expects of a truststore; nothing in it is secret
 LIFETIME = timedelta(days=30)
 _SKEW = timedelta(hours=1)
@@ -41,8 +55,13 @@ _SKEW = timedelta(hours=1)
 
 def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
     """A new authority, and a server's context with a certificate for `HOSTS` and 127.0.0.1."""
-    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "google_emulator (no authority of Google's)")])
+    authority_key, key = (
+        ec.generate_private_key(ec.SECP256R1()),
+        ec.generate_private_key(ec.SECP256R1()),
+    )
+    name = x509.Name(
+        [x509.NameAttribute(NameOID.COMMON_NAME, "google_emulator (no authority of Google's)")]
+    )
     authority = (
         _builder(name, name, authority_key.public_key(), authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -53,7 +72,9 @@ def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
     loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     certificate = (
         _builder(leaf, name, key.public_key(), authority_key.public_key())
-        .add_extension(x509.SubjectAlternativeName([*map(x509.DNSName, HOSTS), loopback]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([*map(x509.DNSName, HOSTS), loopback]), critical=False
+        )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -62,7 +83,8 @@ def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
     chain = certificate.public_bytes(Encoding.PEM) + authority.public_bytes(Encoding.PEM)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.NamedTemporaryFile() as file:  # mode 0600 by its contract; `ssl` wants one, for a moment
+    # mode 0600 by its contract; `ssl` wants one, for a moment
+    with tempfile.NamedTemporaryFile() as file:
         file.write(secret + chain)
         file.flush()
         context.load_cert_chain(Path(file.name))
@@ -70,40 +92,70 @@ def make_certificates() -> tuple[x509.Certificate, ssl.SSLContext]:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, issuer_key: ec.EllipticCurvePublicKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    issuer_key: ec.EllipticCurvePublicKey,
 ) -> x509.CertificateBuilder:
-    """What both certificates have: names, keys, a number, a life that began a while ago for clocks that are late."""
+    """What both certificates have: names, keys, a number, a life that began a while ago for clocks
+    that are late.
+    """
     now = datetime.now(timezone.utc)
     return (
-        x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), now - _SKEW, now + LIFETIME)
+        x509.CertificateBuilder(
+            issuer, subject, key, x509.random_serial_number(), now - _SKEW, now + LIFETIME
+        )
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key), critical=False
+        )
     )
 
 
 def _usage(*, signs: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not signs, content_commitment=False, key_encipherment=False, data_encipherment=False,
-        key_agreement=False, key_cert_sign=signs, crl_sign=signs, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=not signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
-# Which variable is whose: OpenSSL (Ruby, Python's ssl) and Go; requests; Node; httplib2 (Google's Python client); curl.
-TRUST = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "HTTPLIB2_CA_CERTS", "CURL_CA_BUNDLE")
-# Ruby's HTTP libraries ask for the proxy of http whatever the scheme. What runs on loopback itself is reached directly.
+# Which variable is whose: OpenSSL (Ruby, Python's ssl) and Go; requests; Node; httplib2 (Google's
+# Python client); curl.
+TRUST = (
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTPLIB2_CA_CERTS",
+    "CURL_CA_BUNDLE",
+)
+# Ruby's HTTP libraries ask for the proxy of http whatever the scheme. What runs on loopback itself
+# is reached directly.
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY")
 LINES = ((*PROXIES, "NO_PROXY"), TRUST, ("JAVA_TOOL_OPTIONS",), ("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
-def write_environment(folder: Path, port: int, authority: x509.Certificate, key: Mapping[str, str]) -> dict[str, str]:
-    """Writes the files of a client into `folder`; the variables that name them, which `env` there holds line by line.
+def write_environment(
+    folder: Path, port: int, authority: x509.Certificate, key: Mapping[str, str]
+) -> dict[str, str]:
+    """Writes the files of a client into `folder`; the variables that name them, which `env` there
+    holds line by line.
 
-    `port` is the proxy's. Raises `OSError` when a file can't be written, `ValueError` for a folder whose path can't be
-    written into variables that separate by blanks.
+    `port` is the proxy's. Raises `OSError` when a file can't be written, `ValueError` for a folder
+    whose path can't be written into variables that separate by blanks.
     """
     folder = folder.resolve()
     if not re.fullmatch(r"[\w/.@:+-]+", str(folder)):
-        raise ValueError(f"the folder {folder} can't be named in variables: its path has blanks or special characters")
+        raise ValueError(
+            f"the folder {folder} can't be named in variables: its path has blanks or "
+            "special characters"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     java = {
         "https.proxyHost": "127.0.0.1",
@@ -118,35 +170,56 @@ def write_environment(folder: Path, port: int, authority: x509.Certificate, key:
         "JAVA_TOOL_OPTIONS": f"-XX:VMOptionsFile={folder / 'java.options'}",
         "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "key.json"),
     }
-    java_trusts, password = [PKCS12Certificate(authority, b"google_emulator")], TRUSTSTORE_PASSWORD.encode()
+    java_trusts, password = (
+        [PKCS12Certificate(authority, b"google_emulator")],
+        TRUSTSTORE_PASSWORD.encode(),
+    )
     truststore = serialize_java_truststore(java_trusts, BestAvailableEncryption(password))
     write_atomically(folder / "ca.pem", authority.public_bytes(Encoding.PEM))
     write_atomically(folder / "ca.p12", truststore)
     write_atomically(folder / "key.json", json.dumps(key, indent=2).encode() + b"\n")
-    write_atomically(folder / "java.options", "".join(f"-D{name}={value}\n" for name, value in java.items()).encode())
-    write_atomically(folder / "env", "".join(f"{name}={value}\n" for name, value in environment.items()).encode())
+    write_atomically(
+        folder / "java.options",
+        "".join(f"-D{name}={value}\n" for name, value in java.items()).encode(),
+    )
+    write_atomically(
+        folder / "env", "".join(f"{name}={value}\n" for name, value in environment.items()).encode()
+    )
     return environment
 
 
 def shell_lines(environment: Mapping[str, str]) -> str:
-    """The variables as four lines for a shell: the proxy, whom to trust, the same for Java, the key."""
-    return "".join("export " + " ".join(f"{name}={environment[name]}" for name in names) + "\n" for names in LINES)
+    """The variables as four lines for a shell: the proxy, whom to trust, the same for Java, the
+    key.
+    """
+    return "".join(
+        "export " + " ".join(f"{name}={environment[name]}" for name in names) + "\n"
+        for names in LINES
+    )
 
 
 PATIENCE = 30.0  # seconds in which a client has said which host it wants, and has shaken hands
-_GOOGLE = re.compile(r"((?:[\w-]+\.)*googleapis\.com|accounts\.google\.com|(?:[\w-]+\.)+googleusercontent\.com):443")
+_GOOGLE = re.compile(
+    r"((?:[\w-]+\.)*googleapis\.com|accounts\.google\.com|(?:[\w-]+\.)+googleusercontent\.com):443"
+)
 
 
 class HttpsProxy(Server):
-    """The proxy's listening socket on loopback; `respond` is set before it is started, as with every `Server`."""
+    """The proxy's listening socket on loopback; `respond` is set before it is started, as with
+    every `Server`.
+    """
 
-    def __init__(self, port: int, config: Config, traffic: Traffic, context: ssl.SSLContext) -> None:
+    def __init__(
+        self, port: int, config: Config, traffic: Traffic, context: ssl.SSLContext
+    ) -> None:
         super().__init__(port, config, traffic, GoogleConnection)
         self.context = context
 
 
 class GoogleConnection(Connection):
-    """One connection to one of Google's hosts; a client that does not trust the certificate is no error here."""
+    """One connection to one of Google's hosts; a client that does not trust the certificate is no
+    error here.
+    """
 
     server: HttpsProxy
 
@@ -168,15 +241,22 @@ class GoogleConnection(Connection):
         self.connection.close()
 
     def _connect(self) -> str:
-        """The host that a client asked for, after it was told that it may go on; empty when it may not."""
+        """The host that a client asked for, after it was told that it may go on; empty when it may
+        not.
+        """
         line = self.rfile.readline(LINE_LIMIT).decode("latin-1").split()
         http.client.parse_headers(self.rfile)
         wanted = line[1].lower() if len(line) == 3 and line[0] == "CONNECT" else ""
         found = _GOOGLE.fullmatch(wanted)
         if found is None:
             asked = ascii(" ".join(line[:2])[:200])
-            text = f"Only CONNECT to port 443 of Google's API hosts is answered here, not {asked}.\n"
-            head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+            text = (
+                f"Only CONNECT to port 443 of Google's API hosts is answered here, not {asked}.\n"
+            )
+            head = (
+                "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: "
+                f"{len(text)}\r\n"
+            )
             self.connection.sendall(f"{head}Connection: close\r\n\r\n{text}".encode())
             return ""
         self.connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")

@@ -1,4 +1,6 @@
-"""What can be asked of the emulator, made from the code: `python -m google_emulator --reference`."""
+"""What can be asked of the emulator, made from the code: `python -m google_emulator
+--reference`.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,19 @@ from google_emulator.services.vitals import AppVitals
 
 def text() -> str:
     """Every table, each below its title."""
-    backend = Backend(Config(), Path("unused"), time.time)  # nothing is stored, so the folder is never made
+    # nothing is stored, so the folder is never made
+    backend = Backend(Config(), Path("unused"), time.time)
     calls = ((f"`{route.id}`", route.method, f"`{route.template}`") for route in backend.routes)
-    uploads = ((f"`{one.id}`", " ".join(one.methods), f"`{one.template}`") for one in backend.upload_methods)
+    uploads = (
+        (f"`{one.id}`", " ".join(one.methods), f"`{one.template}`")
+        for one in backend.upload_methods
+    )
     faults = ((f"`{kind.name}`", kind.meaning, _options(kind.options)) for kind in KINDS.values())
     tables = {
         "Faults": _table(("fault (`do`)", "what it does", "options (defaults)"), faults),
         "Operations": _table(
-            ("name (`on`)", "requests"), ((f"`{name}`", meaning) for name, meaning in {**WIDE, **STEPS}.items())
+            ("name (`on`)", "requests"),
+            ((f"`{name}`", meaning) for name, meaning in {**WIDE, **STEPS}.items()),
         ),
         "Methods": ", ".join(f"`{name}`" for name in method_names(backend.method_ids)),
         "Settings": _keys("setting", Config(), repr),
@@ -43,21 +50,33 @@ def text() -> str:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def _options(options: Mapping[str, object]) -> str:
     return ", ".join(f"`{name}` ({json.dumps(value)})" for name, value in options.items()) or "none"
 
 
-def _keys(name: str, defaults: Config | AppVitals | Generation, written: Callable[[object], str]) -> str:
-    keys = ((one.name, one.metadata["meaning"], getattr(defaults, one.name)) for one in fields(defaults))
+def _keys(
+    name: str, defaults: Config | AppVitals | Generation, written: Callable[[object], str]
+) -> str:
+    keys = (
+        (one.name, one.metadata["meaning"], getattr(defaults, one.name)) for one in fields(defaults)
+    )
     rows = ((f"`{key}`", meaning, f"`{written(default)}`") for key, meaning, default in keys)
     return _table((name, "meaning", "default"), rows)
 
 
 def _operation(act: Callable[..., object]) -> tuple[str, str]:
-    """The first line of what an operation does, and what it takes beside the app, which all of them do."""
+    """The first line of what an operation does, and what it takes beside the app, which all of them
+    do.
+    """
     taken = [one for one in inspect.signature(act).parameters.values() if one.name != "package"]
-    options = (f"`{one.name}`" if one.default is inspect.Parameter.empty else f"[`{one.name}`]" for one in taken)
-    return str(inspect.getdoc(act)).partition("\n")[0], ", ".join(options)
+    options = (
+        f"`{one.name}`" if one.default is inspect.Parameter.empty else f"[`{one.name}`]"
+        for one in taken
+    )
+    summary = str(inspect.getdoc(act)).partition("\n\n")[0]
+    return " ".join(summary.split()), ", ".join(options)

@@ -1,7 +1,8 @@
-"""From a request to its response: which operation it is, whether a fault is due, who asks, and what is done.
+"""From a request to its response: which operation it is, whether a fault is due, who asks, and what
+is done.
 
-The order is that of a real front end: faults stand for the network and the load balancer, so they come before the token
-is looked at; then authentication, then the service's own rules.
+The order is that of a real front end: faults stand for the network and the load balancer, so they
+come before the token is looked at; then authentication, then the service's own rules.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ Carry: TypeAlias = Callable[[Request], Response]
 
 
 class Router:
-    """Answers requests, whatever they are; where several operations match, the first of the backend is meant."""
+    """Answers requests, whatever they are; where several operations match, the first of the backend
+    is meant.
+    """
 
-    def __init__(self, backend: Backend, faults: FaultInjector, traffic: Traffic, admin_token: str = "") -> None:
+    def __init__(
+        self, backend: Backend, faults: FaultInjector, traffic: Traffic, admin_token: str = ""
+    ) -> None:
         self._backend = backend
         self._faults = faults
         self._admin = Admin(backend, faults, traffic, admin_token)
@@ -40,13 +45,16 @@ class Router:
     def respond(self, request: Request) -> Response:
         """The response to one request.
 
-        Raises `Interrupted` when a fault ends it otherwise, `Disconnected` when the client goes away.
+        Raises `Interrupted` when a fault ends it otherwise, `Disconnected` when the client goes
+        away.
         """
         if request.path.startswith(ADMIN_PATH):
             return _respond(self._admin.respond, request)
         handler = self._resolve(request)
         try:
-            response = self._faults.respond(request, lambda request: self._dated(_respond(handler, request)))
+            response = self._faults.respond(
+                request, lambda request: self._dated(_respond(handler, request))
+            )
             if response.status == 308 and request.header("X-GUploader-No-308").lower() == "yes":
                 # For clients whose HTTP library would follow a 308; Google's Go client asks so.
                 response.status = 200
@@ -60,16 +68,24 @@ class Router:
         return response
 
     def _resolve(self, request: Request) -> Carry:
-        if request.method == "POST":  # Google's Java client has no PATCH, nor a GET with a long query
+        # Google's Java client has no PATCH, nor a GET with a long query
+        if request.method == "POST":
             request.method = request.header("X-HTTP-Method-Override").upper() or "POST"
         path = request.path
         if path.startswith("/resumable/upload/"):
             path = path.removeprefix("/resumable")
-        return self._resolve_upload(request, path) if path.startswith("/upload/") else self._resolve_call(request, path)
+        return (
+            self._resolve_upload(request, path)
+            if path.startswith("/upload/")
+            else self._resolve_call(request, path)
+        )
 
     def _resolve_call(self, request: Request, path: str) -> Carry:
         for route in self._backend.routes:
-            if route.method == request.method and (params := match_path(route.template, path)) is not None:
+            if (
+                route.method == request.method
+                and (params := match_path(route.template, path)) is not None
+            ):
                 request.params = params
                 request.operations = operation_names(route.id) | {"any", "api"}
                 return lambda request: self._call(request, route)
@@ -82,17 +98,25 @@ class Router:
             request.operations = frozenset({"any", "upload"})
             return not_found
         goog = goog_upload.is_goog_upload(request)
-        steps = goog_upload.protocol_steps(request) if goog else content_range.protocol_steps(request)
+        steps = (
+            goog_upload.protocol_steps(request) if goog else content_range.protocol_steps(request)
+        )
         wide = {"any", "upload", *(step.partition(".")[0] for step in steps)}
         request.operations = operation_names(method.id) | steps | wide
         return lambda request: self._upload(request, method, goog=goog)
 
     def _find_upload(self, request: Request, path: str) -> UploadMethod | None:
-        """The upload method of a path; requests to an open session come with HTTP methods of their own."""
+        """The upload method of a path; requests to an open session come with HTTP methods of their
+        own.
+        """
         for method in self._backend.upload_methods:
             if (params := match_path(method.template, path)) is not None:
                 request.params = params
-                return method if "upload_id" in request.query or request.method in method.methods else None
+                return (
+                    method
+                    if "upload_id" in request.query or request.method in method.methods
+                    else None
+                )
         return None
 
     def _call(self, request: Request, route: Route) -> Response:
@@ -103,10 +127,13 @@ class Router:
         fields = read_fields(request.query.get("fields") or route.fields)
         with self._backend.lock:
             result = route.handler(request)
-            return result if isinstance(result, Response) else json_response(selected(result, fields))
+            return (
+                result if isinstance(result, Response) else json_response(selected(result, fields))
+            )
 
     def _upload(self, request: Request, method: UploadMethod, *, goog: bool) -> Response:
-        # As Cloud Storage's documents say, a session's URI is a credential: with it nobody needs a token.
+        # As Cloud Storage's documents say, a session's URI is a credential: with it nobody needs a
+        # token.
         if "upload_id" not in request.query or request.header("Authorization"):
             self._backend.authority.authorize(request, method.scopes)
         if goog:

@@ -1,7 +1,9 @@
-"""HTTP/1.1 over real sockets: one thread for each connection, connections kept open, bodies never read ahead.
+"""HTTP/1.1 over real sockets: one thread for each connection, connections kept open, bodies never
+read ahead.
 
-When a response is given while the body is still on its way, it is sent at once and the rest is read and thrown away, as
-Google's front ends do, so that a client that reads it can stop and one that does not is not reset.
+When a response is given while the body is still on its way, it is sent at once and the rest is read
+and thrown away, as Google's front ends do, so that a client that reads it can stop and one that
+does not is not reset.
 """
 
 from __future__ import annotations
@@ -22,26 +24,39 @@ from urllib.parse import parse_qsl
 
 from google_emulator.config import Config
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Disconnected, Interrupted, Response, reason_phrase
+from google_emulator.http.response import (
+    ApiError,
+    Disconnected,
+    Interrupted,
+    Response,
+    reason_phrase,
+)
 from google_emulator.http.wire import BLOCK, Body, Source, decompressed, framed, read_head
 from google_emulator.traffic import Traffic
 
-LINGER = 5.0  # seconds without a byte after which a client that was answered early has stopped sending
+# seconds without a byte after which a client that was answered early has stopped sending
+LINGER = 5.0
 _LINE_BREAK = re.compile("[\r\n\0]+")  # in what a client has stored, and gets back in a header
 
 
 class Server(socketserver.ThreadingTCPServer):
     """The listening socket on loopback, and the connections that are open.
 
-    `url` is the root that clients are given. `respond` answers a request, or raises `Interrupted` or `Disconnected`; it
-    is set before the server is started.
+    `url` is the root that clients are given. `respond` answers a request, or raises `Interrupted`
+    or `Disconnected`; it is set before the server is started.
     """
 
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, port: int, config: Config, traffic: Traffic, connection: type[Connection] | None = None) -> None:
+    def __init__(
+        self,
+        port: int,
+        config: Config,
+        traffic: Traffic,
+        connection: type[Connection] | None = None,
+    ) -> None:
         super().__init__(("127.0.0.1", port), connection or Connection)
         self.url = f"http://127.0.0.1:{self.port}"
         self.respond: Callable[[Request], Response]
@@ -58,7 +73,9 @@ class Server(socketserver.ThreadingTCPServer):
 
     @contextlib.contextmanager
     def opened(self, connection: socket.socket) -> Iterator[None]:
-        """Remembers a connection for as long as it is served, so that the end of the server ends it."""
+        """Remembers a connection for as long as it is served, so that the end of the server ends
+        it.
+        """
         self.traffic.connected()
         with self._lock:
             self._open.add(connection)
@@ -114,7 +131,15 @@ class Connection(socketserver.StreamRequestHandler):
                 return False
             query = dict(parse_qsl(head.url.query, keep_blank_values=True))
             root, body = self.root or self.server.url, self._body(head.headers)
-            request = Request(root, head.method, head.url.path, query, head.headers, body, raw_query=head.url.query)
+            request = Request(
+                root,
+                head.method,
+                head.url.path,
+                query,
+                head.headers,
+                body,
+                raw_query=head.url.query,
+            )
         except ApiError as error:
             return self._refuse(error)
         try:
@@ -122,8 +147,11 @@ class Connection(socketserver.StreamRequestHandler):
         except Interrupted as interruption:
             if interruption.response is None:
                 if interruption.reset:
-                    # With a linger time of zero, close() sends RST and throws away what was not read.
-                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    # With a linger time of zero, close() sends RST and throws away what was not
+                    # read.
+                    self.connection.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                    )
                 self.rfile.close()
                 self.connection.close()
                 return False
@@ -133,7 +161,9 @@ class Connection(socketserver.StreamRequestHandler):
         return self._reply(request, response, keep_open=head.keeps_open)
 
     def _respond(self, request: Request) -> Response:
-        """The response to a request, whatever happens: a defect of the emulator is told, here and to the client."""
+        """The response to a request, whatever happens: a defect of the emulator is told, here and
+        to the client.
+        """
         try:
             return self.server.respond(request)
         except (Interrupted, Disconnected):
@@ -163,7 +193,9 @@ class Connection(socketserver.StreamRequestHandler):
         return goes_on
 
     def _linger(self) -> None:
-        """Reads what a client goes on sending behind a response, until it stops: closed before, it might be lost."""
+        """Reads what a client goes on sending behind a response, until it stops: closed before, it
+        might be lost.
+        """
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             self.connection.settimeout(LINGER)

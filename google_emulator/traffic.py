@@ -18,7 +18,8 @@ _LOGINS = {"oauth.token", "oidc.token", "sts.token"}  # their requests carry cre
 
 @dataclass(frozen=True)
 class LoggedRequest:
-    """A request without its headers. `query` is undecoded; `body` is that of a plain call or a session's metadata.
+    """A request without its headers. `query` is undecoded; `body` is that of a plain call or a
+    session's metadata.
 
     `body` is None where it was media, or not read because a fault came before.
     """
@@ -56,7 +57,9 @@ class Traffic:
             self.bytes_discarded += count
 
     def finished(self, request: Request) -> None:
-        """Counts a request under each of its names and the bytes of its body; logs it unless it is a login."""
+        """Counts a request under each of its names and the bytes of its body; logs it unless it is
+        a login.
+        """
         plain = "api" in request.operations or "resumable.start" in request.operations
         body = request.payload if plain and request.body.ended else None
         content_type = request.header("Content-Type")
@@ -65,7 +68,9 @@ class Traffic:
             self.bytes_received += request.body.received
             if request.operations & _LOGINS:
                 return
-            self._log.append(LoggedRequest(request.method, request.path, request.raw_query, content_type, body))
+            self._log.append(
+                LoggedRequest(request.method, request.path, request.raw_query, content_type, body)
+            )
             self._logged_bytes += len(body or b"")
             while self._logged_bytes > MAX_LOGGED_BYTES or len(self._log) > MAX_LOGGED:
                 self._logged_bytes -= len(self._log.popleft().body or b"")

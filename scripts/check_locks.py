@@ -1,10 +1,12 @@
-"""Looks at renewed locks as data: they come from a job that ran foreign code, and one that may write will commit them.
+"""Looks at renewed locks as data: they come from a job that ran foreign code, and one that may
+write will commit them.
 
     python3 -I scripts/check_locks.py FOLDER
 
-FOLDER must hold a file for each lock of this checkout and nothing else, each a plain file of at most 1 MiB whose every
-line is a comment or a pinned requirement with its hashes. So no option, address or path gets into a lock: pip and uv
-would obey them. Nothing is installed, imported or changed; the standard library is all that is needed.
+FOLDER must hold a file for each lock of this checkout and nothing else, each a plain file of at
+most 1 MiB whose every line is a comment or a pinned requirement with its hashes. So no option,
+address or path gets into a lock: pip and uv would obey them. Nothing is installed, imported or
+changed; the standard library is all that is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ LINE = re.compile(f"(?:{COMMENT}|{REQUIREMENT})?")
 
 def problems(folder: Path) -> list[str]:
     """What is wrong with the locks in `folder`; empty when they may be taken."""
-    found, expected = ({path.name for path in place} for place in (folder.iterdir(), ROOT.glob("*.lock")))
+    found, expected = (
+        {path.name for path in place} for place in (folder.iterdir(), ROOT.glob("*.lock"))
+    )
     return [
         *(f"{name!r} is missing." for name in sorted(expected - found)),
         *(f"{name!r} does not belong here." for name in sorted(found - expected)),
@@ -43,12 +47,17 @@ def _problem(path: Path) -> str:
         return f"{path.name!r} is not a plain file."
     if state.st_size > MAX_BYTES:
         return f"{path.name!r} has more than {MAX_BYTES} bytes."
-    text = path.read_bytes().decode("latin-1")  # every byte is a character, and LINE takes ASCII alone
+    # every byte is a character, and LINE takes ASCII alone
+    text = path.read_bytes().decode("latin-1")
     lines = re.sub(r" \\\n +", " ", text).split("\n")
     strange = next((line for line in lines if not LINE.fullmatch(line)), None)
     if strange is not None:
         return f"{path.name!r} has a line that is not a hashed requirement: {strange[:80]!r}"
-    return "" if any(line and not line.startswith("#") for line in lines) else f"{path.name!r} names no package."
+    return (
+        ""
+        if any(line and not line.startswith("#") for line in lines)
+        else f"{path.name!r} names no package."
+    )
 
 
 if __name__ == "__main__":

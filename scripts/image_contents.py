@@ -1,7 +1,9 @@
-"""Tells scanners what the image is made of: Debian's records of its packages, their licences, a bill of materials.
+"""Tells scanners what the image is made of: Debian's records of its packages, their licences, a
+bill of materials.
 
-The files come one by one from another image, so the database of its package manager does not come along. Each package
-of which there is a file has its record in `/var/lib/dpkg/status.d`, where scanners look in images that were made so.
+The files come one by one from another image, so the database of its package manager does not come
+along. Each package of which there is a file has its record in `/var/lib/dpkg/status.d`, where
+scanners look in images that were made so.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ BILL = "app/bill-of-materials.cdx.json"
 
 
 def tell_scanners(root: Path, taken: Iterable[Path], app: Path) -> None:
-    """Writes the records below `root` for the files that were `taken`, and those of the packages below `app`."""
+    """Writes the records below `root` for the files that were `taken`, and those of the packages
+    below `app`.
+    """
     records = [debian_record(name) for name in sorted(owners(taken) | GENERATED_FROM)]
     for record in records:
         keep(root / "var/lib/dpkg/status.d" / field(record, "Package"), record)
@@ -44,8 +48,12 @@ def owners(files: Iterable[Path]) -> set[str]:
 
 
 def debian_record(package: str) -> str:
-    """What Debian says of an installed package: its name, version, source and more, a field a line."""
-    return subprocess.run(["dpkg-query", "--status", package], capture_output=True, text=True, check=True).stdout
+    """What Debian says of an installed package: its name, version, source and more, a field a
+    line.
+    """
+    return subprocess.run(
+        ["dpkg-query", "--status", package], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def field(record: str, name: str) -> str:
@@ -61,16 +69,30 @@ def bill_of_materials(records: Iterable[str], app: Path) -> dict[str, object]:
     (packages,) = app.glob("venv/lib/python*/site-packages")
     release = f"?distro=debian-{platform.freedesktop_os_release()['VERSION_ID']}"
     found = [
-        *(component("deb/debian", field(record, "Package"), field(record, "Version"), release) for record in records),
+        *(
+            component("deb/debian", field(record, "Package"), field(record, "Version"), release)
+            for record in records
+        ),
         component("generic", "python", platform.python_version()),
-        *(component("pypi", each.name, each.version) for each in distributions(path=[str(packages)])),
+        *(
+            component("pypi", each.name, each.version)
+            for each in distributions(path=[str(packages)])
+        ),
     ]
     by_address = sorted(found, key=lambda each: each["purl"])
     return {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": by_address}
 
 
 def component(kind: str, name: str, version: str, qualifiers: str = "") -> dict[str, str]:
-    """One entry of the bill. PyPI's names are written one way in a package URL, whatever the package calls itself."""
+    """One entry of the bill. PyPI's names are written one way in a package URL, whatever the
+    package calls itself.
+    """
     written = name.lower().replace("_", "-") if kind == "pypi" else name
     address = f"pkg:{kind}/{quote(written)}@{quote(version)}{qualifiers}"
-    return {"type": "library", "bom-ref": address, "name": name, "version": version, "purl": address}
+    return {
+        "type": "library",
+        "bom-ref": address,
+        "name": name,
+        "version": version,
+        "purl": address,
+    }

@@ -1,11 +1,13 @@
-"""Gathers the files of the published image from the one that it is built in: those of the system, and the program's.
+"""Gathers the files of the published image from the one that it is built in: those of the system,
+and the program's.
 
     PYTHONHASHSEED=0 python -m scripts.image_root /app /layers
 
-Both become root folders. `/layers/system` has the interpreter, the standard library, every shared library that they and
-the program's packages are linked with, two shells and their tools, the trusted certificates, and the records of where
-all of it comes from; `/layers/program` has /app, the program with its packages. Python's modules are there as bytecode
-alone. Two builds give the same bytes: times are set, and sets are compiled in one order.
+Both become root folders. `/layers/system` has the interpreter, the standard library, every shared
+library that they and the program's packages are linked with, two shells and their tools, the
+trusted certificates, and the records of where all of it comes from; `/layers/program` has /app, the
+program with its packages. Python's modules are there as bytecode alone. Two builds give the same
+bytes: times are set, and sets are compiled in one order.
 """
 
 from __future__ import annotations
@@ -23,24 +25,76 @@ from pathlib import Path
 
 from scripts.image_contents import tell_scanners
 
-# GitLab's runner quotes for bash; other shells need a setting of the job's (FF_POSIXLY_CORRECT_ESCAPES).
+# GitLab's runner quotes for bash; other shells need a setting of the job's
+# (FF_POSIXLY_CORRECT_ESCAPES).
 SHELLS = ("/bin/sh", "/bin/bash")
 # What the scripts of CI jobs call besides the program.
 TOOLS = (
-    *("[", "basename", "cat", "chmod", "cp", "cut", "date", "dirname", "echo", "env", "false", "find", "grep", "gzip"),
-    *("head", "id", "ln", "ls", "mkdir", "mktemp", "mv", "printf", "pwd", "python", "python3", "readlink", "realpath"),
-    *("rm", "rmdir", "sed", "sha256sum", "sleep", "sort", "stat", "tail", "tar", "tee", "test", "touch", "tr", "true"),
-    *("uname", "uniq", "wc", "xargs"),
+    "[",
+    "basename",
+    "cat",
+    "chmod",
+    "cp",
+    "cut",
+    "date",
+    "dirname",
+    "echo",
+    "env",
+    "false",
+    "find",
+    "grep",
+    "gzip",
+    "head",
+    "id",
+    "ln",
+    "ls",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "printf",
+    "pwd",
+    "python",
+    "python3",
+    "readlink",
+    "realpath",
+    "rm",
+    "rmdir",
+    "sed",
+    "sha256sum",
+    "sleep",
+    "sort",
+    "stat",
+    "tail",
+    "tar",
+    "tee",
+    "test",
+    "touch",
+    "tr",
+    "true",
+    "uname",
+    "uniq",
+    "wc",
+    "xargs",
 )
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 SYSTEM_FILES = (
-    *("/etc/debian_version", "/etc/group", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/nsswitch.conf"),
-    *("/etc/os-release", "/etc/passwd", CERTIFICATES, "/usr/lib/locale/C.utf8", "/usr/share/common-licenses"),
+    "/etc/debian_version",
+    "/etc/group",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    CERTIFICATES,
+    "/usr/lib/locale/C.utf8",
+    "/usr/share/common-licenses",
     "/usr/share/zoneinfo/America/Los_Angeles",  # a rehearsed rollout counts Google's days
 )
-# No file names these as its libraries: they are loaded when a host is looked up, and when a thread ends.
+# No file names these as its libraries: they are loaded when a host is looked up, and when a thread
+# ends.
 LOADED_LATER = ("libnss_*.so.*", "libresolv.so.*", "libgcc_s.so.*")
-# Of the standard library: what tests, what installs, and what needs a terminal, a screen or a database.
+# Of the standard library: what tests, what installs, and what needs a terminal, a screen or a
+# database.
 LEFT_OUT = re.compile(
     r"_*(?:test.*|xx.*|ctypes_test|ensurepip|venv|lib2to3|config-.*|site-packages|dist-packages"
     r"|idlelib|tkinter|turtle|turtledemo|pydoc|pydoc_data|pyrepl|curses|curses_panel|readline|sqlite3|dbm|gdbm)"
@@ -74,7 +128,9 @@ class Root:
             shutil.copy(path, self.place(path))
 
     def take_modules(self, folder: Path, left_out: re.Pattern[str] | None = None) -> None:
-        """Takes a folder with the sources in it turned into bytecode, which will be trusted without a look at them."""
+        """Takes a folder with the sources in it turned into bytecode, which will be trusted without
+        a look at them.
+        """
         for path in sorted(folder.iterdir()):
             name = path.name.partition(".")[0]
             if name == "__pycache__" or (left_out and left_out.fullmatch(name)):
@@ -84,7 +140,9 @@ class Root:
             elif path.suffix == ".py":
                 target = self.place(path.with_suffix(".pyc"))
                 trusted = py_compile.PycInvalidationMode.UNCHECKED_HASH
-                py_compile.compile(str(path), str(target), str(path), doraise=True, invalidation_mode=trusted)
+                py_compile.compile(
+                    str(path), str(target), str(path), doraise=True, invalidation_mode=trusted
+                )
             else:
                 self.take(path)
 
@@ -103,7 +161,9 @@ class Root:
 def main(app: Path, layers: Path) -> None:
     """Fills the folders of both layers."""
     if sys.flags.hash_randomization:
-        raise SystemExit("Set PYTHONHASHSEED: without it the bytecode of sets is another one in each build.")
+        raise SystemExit(
+            "Set PYTHONHASHSEED: without it the bytecode of sets is another one in each build."
+        )
     root = Root(layers / "system")
     for path in (*SHELLS, *map(program, TOOLS), *SYSTEM_FILES):
         root.take(Path(path))
@@ -130,11 +190,16 @@ def program(name: str) -> str:
 
 
 def libraries(files: Iterable[Path]) -> set[Path]:
-    """What the programs and libraries among the files are linked with, and what the C library loads later."""
+    """What the programs and libraries among the files are linked with, and what the C library loads
+    later.
+    """
     machine_code = [str(file) for file in sorted(files) if file.read_bytes()[:4] == b"\x7fELF"]
     done = subprocess.run(["ldd", *machine_code], capture_output=True, text=True, check=False)
     if done.returncode or "not found" in done.stdout:
-        raise SystemExit(f"A library is missing in the image that this one is built in.\n{done.stderr}{done.stdout}")
+        raise SystemExit(
+            "A library is missing in the image that this one is built "
+            f"in.\n{done.stderr}{done.stdout}"
+        )
     found = {Path(path) for path in re.findall(r"(/\S+) \(0x", done.stdout)}
     folder = next(path.parent for path in found if path.name == "libc.so.6")
     return found.union(*(folder.glob(pattern) for pattern in LOADED_LATER))

@@ -1,6 +1,8 @@
-"""Makes whatever people read of inputs and outputs from the table of inputs: both actions, GitLab's component, pages.
+"""Makes whatever people read of inputs and outputs from the table of inputs: both actions, GitLab's
+component, pages.
 
-`python -m scripts.make_reference` writes them all; `tests/test_contract.py` holds that they are up to date.
+`python -m scripts.make_reference` writes them all; `tests/test_contract.py` holds that they are up
+to date.
 """
 
 from __future__ import annotations
@@ -18,64 +20,78 @@ from uploader.inputs.other_tools import Row, tools
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 112
-# What is between two lines of this kind, each a comment, is made here; everything else in a file is written by hand.
+# What is between two lines of this kind, each a comment, is made here; everything else in a file is
+# written by hand.
 MADE = r"(?ms)^([^\n]*made-by-scripts:{part}\b[^\n]*\n)(.*?)(^[^\n]*end:{part}\b)"
 
 OUTPUTS: Mapping[str, str] = {
     "id": "The resource id of the first file.",
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
-    "edit-id": "The Play edit of one app. Empty after a dry run, after most failures, or if nothing had to change.",
-    "committed": "`true` when everything that was asked for is committed on Google Play, or nothing had to be changed; "
-    "`false` where it was seen not to be, and in every rehearsal; empty when nobody knows: nothing was compared yet, "
-    "or the answer to a commit is lost.",
-    "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits for a person in the "
-    "Play Console; empty when nobody knows, and in every rehearsal.",
-    "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), else `false`.",
+    "edit-id": "The Play edit of one app. Empty after a dry run, after most failures, or if "
+    "nothing had to change.",
+    "committed": "`true` when everything that was asked for is committed on Google Play, or "
+    "nothing had to be changed; `false` where it was seen not to be, and in every rehearsal; empty "
+    "when nobody knows: nothing was compared yet, or the answer to a commit is lost.",
+    "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits "
+    "for a person in the Play Console; empty when nobody knows, and in every rehearsal.",
+    "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), "
+    "else `false`.",
     "version-code": "The highest version code.",
     "version-codes": "All version codes, separated by commas.",
-    "next-version-code": "One more than the highest version code ever uploaded to any track. From `play-status`.",
+    "next-version-code": "One more than the highest version code ever uploaded to any track. From "
+    "`play-status`.",
     "user-fraction": "The share of users who get the staged release. Empty if it is not staged.",
-    "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, `APPROVED_NOT_PUBLISHED`, "
-    "`PUBLISHED` and others.",
-    "apps": "Several apps: one line of JSON with `committed`, `version-codes`, `edit-id` and `failure` of each.",
-    "status": "What is on the tracks: one line of JSON with an object for each track, of several apps for each app.",
-    "universal-apk": "The path of the universal APK, once it has been checked. Several are separated by commas.",
+    "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, "
+    "`APPROVED_NOT_PUBLISHED`, `PUBLISHED` and others.",
+    "apps": "Several apps: one line of JSON with `committed`, `version-codes`, `edit-id` and "
+    "`failure` of each.",
+    "status": "What is on the tracks: one line of JSON with an object for each track, of several "
+    "apps for each app.",
+    "universal-apk": "The path of the universal APK, once it has been checked. Several are "
+    "separated by commas.",
     "universal-apk-sha256": "The SHA-256 of the universal APK.",
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
-    "plan": "What a dry run would change, as one line of JSON, of several apps with an object for each.",
+    "plan": "What a dry run would change, as one line of JSON, of several apps with an object for "
+    "each.",
     "download-url": "Internal app sharing: the download URL of the first file.",
     "download-urls": "Internal app sharing: all download URLs, separated by commas.",
-    "certificate-fingerprint": "Internal app sharing: the fingerprint of the certificate that signed the first file.",
+    "certificate-fingerprint": "Internal app sharing: the fingerprint of the certificate that "
+    "signed the first file.",
     "sha256": "Internal app sharing: the SHA-256 of the first file.",
     "message-id": "The Gmail message.",
     "thread-id": "The Gmail thread.",
     "draft-id": "The Gmail draft.",
-    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed, also into an edit that was lost.",
+    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed, also into an "
+    "edit that was lost.",
     "bytes-resent": "Bytes that were sent more than once.",
     "attempts": "The number of requests that carried file data.",
     "resumed": "`true` when an upload of an earlier run was continued, else `false`.",
     "failure": "A stable error code, such as `track-not-found`. Empty after a success.",
-    "results-file": "The path of `uploader-results.json` in the workspace, an array with one object for each upload.",
+    "results-file": "The path of `uploader-results.json` in the workspace, an array with one "
+    "object for each upload.",
 }
 
-# Secrets are no inputs of a component, whose values anyone may read in the pipeline: they stay masked variables.
-# GitLab has no job summary.
+# Secrets are no inputs of a component, whose values anyone may read in the pipeline: they stay
+# masked variables. GitLab has no job summary.
 LEFT_OUT = ("credentials", "state-key", "job-summary")
 DEFAULTS = {"state-dir": ".uploader-state"}
 DESCRIPTIONS = {  # where something else holds for GitLab alone
-    "workload-identity-provider": "Keyless login: the resource name of the provider that trusts GitLab's OIDC token.",
-    "state-dir": "The folder in which unfinished uploads are kept, sealed, and cached for the next run.",
-    "shard": "Only this part of the files, such as 2/5. With `parallel:` each job takes its own part by itself.",
+    "workload-identity-provider": "Keyless login: the resource name of the provider that trusts "
+    "GitLab's OIDC token.",
+    "state-dir": "The folder in which unfinished uploads are kept, sealed, and cached for the next "
+    "run.",
+    "shard": "Only this part of the files, such as 2/5. With `parallel:` each job takes its own "
+    "part by itself.",
 }
 
-# These decide where secrets go. An earlier job's dotenv report can set any variable of the job, but no option; what
-# stands in the shell's line holds no quotes, blanks or brackets of a command.
+# These decide where secrets go. An earlier job's dotenv report can set any variable of the job, but
+# no option; what stands in the shell's line holds no quotes, blanks or brackets of a command.
 OPTIONS = ("api-endpoint", "workload-identity-provider", "service-account", "impersonate-user")
 WORD = r"^[\w$@+.:/\[\]-]*$"
 
-# What an earlier job's dotenv report sets may be any variable that the program, Python or a library below obeys. So the
-# component keeps only these, and its own inputs; everything else is taken away. For the job's own shell BASH_ENV, ENV
-# and LD_PRELOAD have acted by then.
+# What an earlier job's dotenv report sets may be any variable that the program, Python or a library
+# below obeys. So the component keeps only these, and its own inputs; everything else is taken away.
+# For the job's own shell BASH_ENV, ENV and LD_PRELOAD have acted by then.
 KEPT = (
     "UPLOADER_*",
     "CI|CI_COMMIT_TAG|CI_DEBUG_TRACE|CI_JOB_ID|CI_JOB_NAME|CI_NODE_INDEX|CI_NODE_TOTAL|CI_PIPELINE_ID",
@@ -84,20 +100,28 @@ KEPT = (
     "AWS_REGION|AWS_DEFAULT_REGION|AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY|AWS_SESSION_TOKEN",
     "BASHOPTS|BASH_VERSINFO|EUID|IFS|PPID|SHELLOPTS|UID",  # bash refuses to unset its own
 )
-# The program's own variables that are no inputs of the component, beside those of its secrets and of `id_tokens`.
+# The program's own variables that are no inputs of the component, beside those of its secrets and
+# of `id_tokens`.
 NO_INPUTS = ("DOTENV", "ENV_FILE", "STATE_KEY")
 PROGRAM = "/app/bin/uploader"  # in the image; where jobs run without one, it is found by PATH
 
 
 def action(before: str) -> str:
     """action.yml with its inputs and outputs made from the tables."""
-    return replaced(before, {"inputs": "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))})
+    return replaced(
+        before, {"inputs": "".join((*_action_inputs(), "\noutputs:\n", *_action_outputs()))}
+    )
 
 
 def native(before: str) -> str:
-    """The composite action. The runner passes no INPUT_ variables to its steps, so that they are named here."""
+    """The composite action. The runner passes no INPUT_ variables to its steps, so that they are
+    named here.
+    """
     outputs = _action_outputs(value="    value: ${{{{ steps.run.outputs.{name} }}}}\n")
-    passed = (f"        INPUT_{field.attribute.upper()}: ${{{{ inputs.{field.name} }}}}\n" for field in fields())
+    passed = (
+        f"        INPUT_{field.attribute.upper()}: ${{{{ inputs.{field.name} }}}}\n"
+        for field in fields()
+    )
     inputs = "".join((*_action_inputs(), "\noutputs:\n", *outputs))
     return replaced(before, {"inputs": inputs, "variables": "".join(passed)})
 
@@ -107,28 +131,45 @@ def component(before: str) -> str:
     included = [field for field in fields() if field.name not in LEFT_OUT]
     inputs = (line for field in included for line in _component_input(field))
     named = [field for field in included if field.name not in OPTIONS]
-    variables = (f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in named)
-    return replaced(before, {"inputs": "".join(inputs), "variables": "".join((*variables, *_component_script()))})
+    variables = (
+        f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in named
+    )
+    return replaced(
+        before,
+        {"inputs": "".join(inputs), "variables": "".join((*variables, *_component_script()))},
+    )
 
 
 def reference(before: str) -> str:
-    """docs/REFERENCE.md with its tables made from ours: one for each group of inputs, and one of the outputs."""
+    """docs/REFERENCE.md with its tables made from ours: one for each group of inputs, and one of
+    the outputs.
+    """
     tables = []
     for heading, group in groupby(fields(), key=lambda field: field.group.heading):
         defaults = {one: _default(one) for one in group}
         rows = (
-            (f"`{one.name}`", one.meaning, "required" if one.name == "target" else defaults[one]) for one in defaults
+            (f"`{one.name}`", one.meaning, "required" if one.name == "target" else defaults[one])
+            for one in defaults
         )
         tables.append(f"\n### {heading}\n\n{table(('input', 'meaning', 'default'), rows)}")
     inputs = "\n".join(tables)
-    outputs = table(("output", "value"), ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items()))
+    outputs = table(
+        ("output", "value"), ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items())
+    )
     return replaced(before, {"inputs": inputs + "\n", "outputs": f"\n{outputs}\n"})
 
 
 def migration(before: str) -> str:
-    """docs/MIGRATION.md with a table for each of the tools in it: every input, what that is here, and a remark."""
+    """docs/MIGRATION.md with a table for each of the tools in it: every input, what that is here,
+    and a remark.
+    """
     return replaced(
-        before, {name: _tool(*tool) for name, tool in tools().items() if f"made-by-scripts:{name}-" in before}
+        before,
+        {
+            name: _tool(*tool)
+            for name, tool in tools().items()
+            if f"made-by-scripts:{name}-" in before
+        },
     )
 
 
@@ -142,7 +183,9 @@ FILES: Mapping[str, Callable[[str], str]] = {  # what is made of what a file hol
 
 
 def replaced(text: str, parts: Mapping[str, str]) -> str:
-    """The file with the parts between marks replaced. Raises ValueError when a mark around one of them is missing."""
+    """The file with the parts between marks replaced. Raises ValueError when a mark around one of
+    them is missing.
+    """
     for part, made in parts.items():
         head, begin, _, end, tail = re.split(MADE.format(part=part), text)
         text = head + begin + made + end + tail
@@ -151,19 +194,27 @@ def replaced(text: str, parts: Mapping[str, str]) -> str:
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown. A pipe at the end of a line is needed by nobody."""
-    return "".join(f"{' | '.join(row).rstrip(' |')}\n" for row in (header, ("---",) * len(header), *rows))
+    return "".join(
+        f"{' | '.join(row).rstrip(' |')}\n" for row in (header, ("---",) * len(header), *rows)
+    )
 
 
 def _default(field: Field) -> str:
-    """The default of an input in the reference: the word for it, and what that means where it is no value."""
+    """The default of an input in the reference: the word for it, and what that means where it is no
+    value.
+    """
     word = f"`{field.written_default}`" if field.written_default else ""
     return ": ".join(part for part in (word, field.otherwise) if part)
 
 
 def _tool(title: str, rows: Iterable[Row]) -> str:
     rows = (row for row in rows if row.remark not in ("other actions", "the same"))
-    named = ((", ".join(name if " " in name else f"`{name}`" for name in row.names), row) for row in rows)
-    return table((title, "here", "remarks"), ((names, row.here, row.remark) for names, row in named))
+    named = (
+        (", ".join(name if " " in name else f"`{name}`" for name in row.names), row) for row in rows
+    )
+    return table(
+        (title, "here", "remarks"), ((names, row.here, row.remark) for names, row in named)
+    )
 
 
 def _action_inputs() -> Iterator[str]:
@@ -180,11 +231,16 @@ def _action_outputs(value: str = "") -> Iterator[str]:
 
 
 def _component_script() -> Iterator[str]:
-    """The line that starts the program, with the inputs that are options; their variables count for nothing."""
+    """The line that starts the program, with the inputs that are options; their variables count for
+    nothing.
+    """
     options = {name: name.replace("-", "_") for name in OPTIONS}
     given = {name: name.replace("-", "_") for name in ("proxy", "ca-file", "state-key", *OPTIONS)}
     yield "  script:\n"
-    yield "    # Not as variables: a dotenv report of an earlier job could set those, and so say where secrets go.\n"
+    yield (
+        "    # Not as variables: a dotenv report of an earlier job could set those, and so say "
+        "where secrets go.\n"
+    )
     yield "    - |\n"
     yield from (f'      {variable}="$[[ inputs.{name} ]]"\n' for name, variable in given.items())
     yield from _component_notices()
@@ -193,7 +249,8 @@ def _component_script() -> Iterator[str]:
     yield '      if [ -n "$ca_file" ]; then export REQUESTS_CA_BUNDLE="$ca_file"; fi\n'
     yield '      if [ -n "$state_key" ]; then export UPLOADER_STATE_KEY="$state_key"; fi\n'
     yield '      if [ -n "$workload_identity_provider" ]; then unset UPLOADER_CREDENTIALS; fi\n'
-    emptied = {field.name for field in fields() if field.left_out}  # the program refuses an empty text itself
+    # the program refuses an empty text itself
+    emptied = {field.name for field in fields() if field.left_out}
     words = (
         f'--{name} "${variable}"' if name in emptied else f'${{{variable}:+--{name} "${variable}"}}'
         for name, variable in options.items()
@@ -205,21 +262,35 @@ def _component_script() -> Iterator[str]:
 
 def _component_notices() -> Iterator[str]:
     """The lines that tell who has set what the component does not use."""
-    yield '      if [ -z "$proxy" ] && [ -n "${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ]; then\n'
-    yield '        echo "The proxy in this job\'s variables is not used. Where one is needed, give the input proxy."\n'
+    yield (
+        '      if [ -z "$proxy" ] && [ -n '
+        '"${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ]; then\n'
+    )
+    yield (
+        "        echo \"The proxy in this job's variables is not used. Where one is needed, give "
+        'the input proxy."\n'
+    )
     yield "      fi\n"
     yield '      if [ -z "$state_key" ] && [ -n "${UPLOADER_STATE_KEY:-}" ]; then\n'
-    yield "        echo 'UPLOADER_STATE_KEY is not used. To resume with it, give state-key: $UPLOADER_STATE_KEY.'\n"
+    yield (
+        "        echo 'UPLOADER_STATE_KEY is not used. To resume with it, give state-key: "
+        "$UPLOADER_STATE_KEY.'\n"
+    )
     yield "      fi\n"
 
 
 def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
-    """The lines that take away every variable which others may have set. The shell lists them, not a program in PATH.
+    """The lines that take away every variable which others may have set. The shell lists them, not
+    a program in PATH.
 
     Its list is taken for words: what is no name is passed over, and a name in a value does no harm.
     """
-    included = {field.attribute.upper() for field in fields() if field.name not in (*LEFT_OUT, *OPTIONS)}
-    others = {field.attribute.upper() for field in fields() if field.name != "credentials"} - included
+    included = {
+        field.attribute.upper() for field in fields() if field.name not in (*LEFT_OUT, *OPTIONS)
+    }
+    others = {
+        field.attribute.upper() for field in fields() if field.name != "credentials"
+    } - included
     unused = [f"UPLOADER_{name}" for name in sorted({*NO_INPUTS, *others})]
     yield "      set -f\n"
     yield "      for name in $(export -p); do\n"
@@ -236,21 +307,30 @@ def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
 
 
 def _component_input(field: Field) -> Iterator[str]:
-    """One input of the component. GitLab requires what has no default, so an optional one has the empty text."""
+    """One input of the component. GitLab requires what has no default, so an optional one has the
+    empty text.
+    """
     hint = get_type_hints(Inputs)[field.attribute]
     default = DEFAULTS.get(field.name, field.written_default)
     kind = {bool: "boolean", int: "number"}.get(hint, "string") if field.default else "string"
     yield f"    {field.name}:\n      description: >-\n"
     yield _plain(DESCRIPTIONS.get(field.name) or _described(field), 8) + "\n"
     yield f"      type: {kind}\n"
-    yield f"      options: {json.dumps(_choices(field, get_args(hint)))}\n" if get_origin(hint) is Literal else ""
+    yield (
+        f"      options: {json.dumps(_choices(field, get_args(hint)))}\n"
+        if get_origin(hint) is Literal
+        else ""
+    )
     yield f"      regex: {WORD}\n" if field.name in OPTIONS else ""
     if field.name != "target":
-        yield f"      default: {default if kind in ('boolean', 'number') else json.dumps(default)}\n"
+        literal = default if kind in ("boolean", "number") else json.dumps(default)
+        yield f"      default: {literal}\n"
 
 
 def _choices(field: Field, words: tuple[str, ...]) -> list[str]:
-    """The words that a component's input takes; the empty one gives way to the word for leaving the input out."""
+    """The words that a component's input takes; the empty one gives way to the word for leaving the
+    input out.
+    """
     if not field.left_out:
         return list(words)
     return list(dict.fromkeys((field.left_out.word, *(word for word in words if word))))
@@ -263,7 +343,9 @@ def _described(field: Field) -> str:
 
 def _plain(text: str, indent: int) -> str:
     """A folded YAML text, without the marks of Markdown."""
-    filled = textwrap.fill(text.replace("`", ""), WIDTH - indent, break_long_words=False, break_on_hyphens=False)
+    filled = textwrap.fill(
+        text.replace("`", ""), WIDTH - indent, break_long_words=False, break_on_hyphens=False
+    )
     return textwrap.indent(filled, " " * indent)
 
 

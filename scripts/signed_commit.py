@@ -1,12 +1,14 @@
-"""Commits files through GitHub's API, which signs the commits of a workflow's own token, and points refs at the commit.
+"""Commits files through GitHub's API, which signs the commits of a workflow's own token, and points
+refs at the commit.
 
     python3 -I scripts/signed_commit.py --message TEXT [--create REF] [--move REF] FILE...
 
-The commit is HEAD with the working tree's FILEs. REF is a full name, such as refs/tags/v1. `--create` makes it, and
-fails if it exists; `--move` puts it there wherever it was. A commit that GitHub did not sign gets no ref.
+The commit is HEAD with the working tree's FILEs. REF is a full name, such as refs/tags/v1.
+`--create` makes it, and fails if it exists; `--move` puts it there wherever it was. A commit that
+GitHub did not sign gets no ref.
 
-It runs beside a token that may write, so it needs nothing but the standard library. GITHUB_API_URL, GITHUB_REPOSITORY
-and GH_TOKEN come from the environment. https://docs.github.com/rest/git
+It runs beside a token that may write, so it needs nothing but the standard library. GITHUB_API_URL,
+GITHUB_REPOSITORY and GH_TOKEN come from the environment. https://docs.github.com/rest/git
 """
 
 from __future__ import annotations
@@ -43,10 +45,20 @@ def call(method: str, path: str, body: dict[str, Any]) -> Any:
 
 
 def commit(message: str, files: list[str]) -> str:
-    """The hash of a new, signed commit on HEAD. It names no author: GitHub signs only what is the token's own."""
-    head, tree = (subprocess.check_output(["git", "rev-parse", name], text=True).strip() for name in ("HEAD", "HEAD:"))
+    """The hash of a new, signed commit on HEAD. It names no author: GitHub signs only what is the
+    token's own.
+    """
+    head, tree = (
+        subprocess.check_output(["git", "rev-parse", name], text=True).strip()
+        for name in ("HEAD", "HEAD:")
+    )
     changed = [
-        {"path": file, "mode": mode(file), "type": "blob", "content": Path(file).read_bytes().decode()}
+        {
+            "path": file,
+            "mode": mode(file),
+            "type": "blob",
+            "content": Path(file).read_bytes().decode(),
+        }
         for file in files
     ]
     new_tree = call("POST", "trees", {"base_tree": tree, "tree": changed})["sha"]
@@ -57,7 +69,9 @@ def commit(message: str, files: list[str]) -> str:
 
 
 def mode(file: str) -> str:
-    """The file's mode in the index, which the new commit keeps; a file that is new there is no program."""
+    """The file's mode in the index, which the new commit keeps; a file that is new there is no
+    program.
+    """
     staged = subprocess.check_output(["git", "ls-files", "--stage", "--", file], text=True)
     return staged.partition(" ")[0] or "100644"
 

@@ -1,4 +1,6 @@
-"""What tests of several folders share: the fixtures, how hypothesis is used, and which tests are slow."""
+"""What tests of several folders share: the fixtures, how hypothesis is used, and which tests are
+slow.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ pytest_plugins = ["tests.support.fixtures"]
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
-# What `make test` leaves to `make check`: what needs other programs, kills at every moment, walks, further variations.
+# What `make test` leaves to `make check`: what needs other programs, kills at every moment, walks,
+# further variations.
 SLOW = (
     "tests/container/",
     "tests/fuzz/",

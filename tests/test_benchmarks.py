@@ -12,11 +12,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.skipif(not (shutil.which("openssl") and shutil.which("curl")), reason="there is no openssl or no curl")
-@pytest.mark.skipif(not (ROOT / "build/runtime").exists(), reason="`make build/runtime` has not been run")
+@pytest.mark.skipif(
+    not (shutil.which("openssl") and shutil.which("curl")), reason="there is no openssl or no curl"
+)
+@pytest.mark.skipif(
+    not (ROOT / "build/runtime").exists(), reason="`make build/runtime` has not been run"
+)
 def test_a_quick_run_measures_every_part() -> None:
-    """Everybody who is here sends a file, with and without a fault, and this program sends none of its bytes twice."""
-    subprocess.run([sys.executable, "-m", "benchmarks", "--quick"], cwd=ROOT, check=True, capture_output=True)
+    """Everybody who is here sends a file, with and without a fault, and this program sends none of
+    its bytes twice.
+    """
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--quick"], cwd=ROOT, check=True, capture_output=True
+    )
     page = (ROOT / "build" / "quick.md").read_text(encoding="utf-8")
     for title in ("A large file", "Small files", "Memory", "One fault", "Start", "Image"):
         assert f"## {title}" in page

@@ -1,4 +1,6 @@
-"""Whole runs in jobs whose variables name several CI systems: no secret in the log, nothing written for another one."""
+"""Whole runs in jobs whose variables name several CI systems: no secret in the log, nothing written
+for another one.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,15 @@ from tests.support.platforms import dotenv_report, workflow_commands
 RELEASE = {"target": "play", "files": "app.aab", "tracks": "internal"}
 SYSTEMS = {
     "GitLab": {"GITLAB_CI": "true", "CI": "true"},
-    "Azure Pipelines": {"TF_BUILD": "True", "SYSTEM_TEAMFOUNDATIONCOLLECTIONURI": "https://dev.azure.com/a/"},
-    "Jenkins": {"JENKINS_URL": "https://ci.example/", "JENKINS_HOME": "/var/jenkins", "BUILD_ID": "7"},
+    "Azure Pipelines": {
+        "TF_BUILD": "True",
+        "SYSTEM_TEAMFOUNDATIONCOLLECTIONURI": "https://dev.azure.com/a/",
+    },
+    "Jenkins": {
+        "JENKINS_URL": "https://ci.example/",
+        "JENKINS_HOME": "/var/jenkins",
+        "BUILD_ID": "7",
+    },
     "CircleCI": {"CIRCLECI": "true", "CI": "true"},
 }
 
@@ -41,7 +50,9 @@ class Mixed:
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> dict[str, str]:
-    """Everything that GitHub's runner would set, as a job of another system may be made to set it."""
+    """Everything that GitHub's runner would set, as a job of another system may be made to set
+    it.
+    """
     for name in ("output", "summary"):
         (tmp_path / name).write_text("before\n")
     (tmp_path / "temporary").mkdir()
@@ -69,7 +80,9 @@ def job(tmp_path: Path, emulator: Emulator) -> Job:
 
 
 @pytest.fixture(params=SYSTEMS.values(), ids=list(SYSTEMS))
-def mixed(tmp_path: Path, emulator: Emulator, foreign: dict[str, str], request: pytest.FixtureRequest) -> Mixed:
+def mixed(
+    tmp_path: Path, emulator: Emulator, foreign: dict[str, str], request: pytest.FixtureRequest
+) -> Mixed:
     """A job with a bundle in each of the systems."""
     kind = "gitlab" if "GITLAB_CI" in request.param else "console"
     return Mixed(with_bundle(tmp_path, emulator, kind), {**foreign, **request.param}, tmp_path)
@@ -78,12 +91,16 @@ def mixed(tmp_path: Path, emulator: Emulator, foreign: dict[str, str], request: 
 def with_bundle(folder: Path, emulator: Emulator, kind: str) -> Job:
     workspace = folder / "workspace"
     workspace.mkdir()
-    specimens.make_bundle(workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    specimens.make_bundle(
+        workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000
+    )
     return Job(workspace, emulator, kind)
 
 
 def test_a_release_under_another_system_tells_github_nothing(mixed: Mixed) -> None:
-    """The log holds no command and no key; none of GitHub's files and folders is touched, nor its tag believed."""
+    """The log holds no command and no key; none of GitHub's files and folders is touched, nor its
+    tag believed.
+    """
     google = mixed.job.emulator
     ended = mixed.job.succeed(RELEASE, **mixed.variables)
     assert not workflow_commands(ended.log)
@@ -98,11 +115,17 @@ def test_a_release_under_another_system_tells_github_nothing(mixed: Mixed) -> No
 
 
 def test_one_warning_names_both_systems_and_what_it_means(mixed: Mixed) -> None:
-    """By the variables, so that whoever has set one of them finds the place; after a mistake in the inputs as well."""
+    """By the variables, so that whoever has set one of them finds the place; after a mistake in the
+    inputs as well.
+    """
     ended = mixed.job.fail(2, {**RELEASE, "status": "done"}, **mixed.variables)
     assert ended.log.count("The variables of several CI systems are set: ") == 1
     assert "GITHUB_ACTIONS of GitHub Actions" in ended.log
-    meant = "taken for a GitLab job" if mixed.job.kind == "gitlab" else "no outputs are written for GitHub"
+    meant = (
+        "taken for a GitLab job"
+        if mixed.job.kind == "gitlab"
+        else "no outputs are written for GitHub"
+    )
     assert meant in ended.log
     assert not workflow_commands(ended.log)
     assert mixed.untouched()
@@ -111,18 +134,28 @@ def test_one_warning_names_both_systems_and_what_it_means(mixed: Mixed) -> None:
 def test_no_token_is_asked_for_where_a_job_was_made_to_name_it(mixed: Mixed) -> None:
     """A keyless login in another system's job takes that system's token, or none."""
     google = mixed.job.emulator
-    login = {"workload-identity-provider": google.provider, "service-account": google.service_account}
-    url = {"ACTIONS_ID_TOKEN_REQUEST_URL": google.oidc_url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": google.oidc_request_token}
+    login = {
+        "workload-identity-provider": google.provider,
+        "service-account": google.service_account,
+    }
+    url = {
+        "ACTIONS_ID_TOKEN_REQUEST_URL": google.oidc_url,
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": google.oidc_request_token,
+    }
     ended = mixed.job.fail(3, {**RELEASE, "credentials": "", **login}, **{**mixed.variables, **url})
     assert "There is no OIDC token" in ended.log
     assert "oidc.token" not in google.state()["requests"]
 
 
-@pytest.mark.parametrize("named", ["output", "workspace/_temp/_runner_file_commands/set_output_" + STEP])
+@pytest.mark.parametrize(
+    "named", ["output", "workspace/_temp/_runner_file_commands/set_output_" + STEP]
+)
 def test_a_system_that_is_not_known_is_told_no_secret(
     tmp_path: Path, emulator: Emulator, foreign: dict[str, str], named: str
 ) -> None:
-    """Its log would show what GitHub's runner masks, and an earlier job can name any file for the outputs."""
+    """Its log would show what GitHub's runner masks, and an earlier job can name any file for the
+    outputs.
+    """
     job = with_bundle(tmp_path, emulator, "console")
     output = tmp_path / named
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -132,21 +165,34 @@ def test_a_system_that_is_not_known_is_told_no_secret(
     assert "add-mask" not in ended.log
 
 
-@pytest.mark.parametrize("inherited", [0o000, 0o022, 0o077], ids=["umask 0", "umask 022", "umask 077"])
+@pytest.mark.parametrize(
+    "inherited", [0o000, 0o022, 0o077], ids=["umask 0", "umask 022", "umask 077"]
+)
 def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
-    """GitLab's runner sets the umask to 0. What later jobs read is 0644, the state is for its owner alone."""
+    """GitLab's runner sets the umask to 0. What later jobs read is 0644, the state is for its owner
+    alone.
+    """
     job.emulator.add_fault("play.bundles.upload+resumable.put", "status", status=503, after=600_000)
     report = job.workspace / "uploader.env"
     given = {**RELEASE, "max-retries": "0", "state-dir": "kept/state"}
     environ = {**job.environment(given), "UPLOADER_DOTENV": "uploader.env"}
     done = subprocess.run(
-        [sys.executable, str(ENTRYPOINT)], env=environ, cwd=job.workspace, umask=inherited,
-        capture_output=True, check=False, timeout=60,
-    )  # fmt: skip
+        [sys.executable, str(ENTRYPOINT)],
+        env=environ,
+        cwd=job.workspace,
+        umask=inherited,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 75, done.stdout
     modes = {
         str(path.relative_to(job.workspace)): oct(stat.S_IMODE(path.stat().st_mode))
-        for path in (*job.workspace.glob("kept/**"), *job.workspace.glob("kept/**/*"), *job.workspace.glob("*.json"))
+        for path in (
+            *job.workspace.glob("kept/**"),
+            *job.workspace.glob("kept/**/*"),
+            *job.workspace.glob("*.json"),
+        )
     }
     assert oct(stat.S_IMODE(report.stat().st_mode)) == modes.pop("uploader-results.json") == "0o644"
     assert modes.pop("kept") == ("0o700" if inherited == 0o077 else "0o755")
@@ -156,18 +202,19 @@ def test_what_a_run_leaves_has_its_own_modes(job: Job, inherited: int) -> None:
 
 
 def test_the_keys_of_connections_are_written_nowhere(tmp_path: Path) -> None:
-    """SSLKEYLOGFILE is an environment's way to read the traffic along; it ends where the program begins."""
+    """SSLKEYLOGFILE is an environment's way to read the traffic along; it ends where the program
+    begins.
+    """
     code = (
-        "import os, signal, sys, uploader.cli as cli\n"
-        "def run(environ, argv, cancellation):\n"
-        "    from urllib3.util.ssl_ import create_urllib3_context\n"
-        "    import ssl\n"
-        "    print([create_urllib3_context().keylog_filename, ssl.create_default_context().keylog_filename])\n"
-        "    return 0\n"
-        "cli.run = run\n"
-        "cli.main([], [])\n"
+        "import os, signal, sys, uploader.cli as cli\ndef run(environ, argv, cancellation):\n    "
+        "from urllib3.util.ssl_ import create_urllib3_context\n    import ssl\n    "
+        "print([create_urllib3_context().keylog_filename, "
+        "ssl.create_default_context().keylog_filename])\n    return 0\ncli.run = run\ncli.main([], "
+        "[])\n"
     )
     environ = {**os.environ, "SSLKEYLOGFILE": str(tmp_path / "keys")}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[None, None]\n"
     assert not (tmp_path / "keys").exists()

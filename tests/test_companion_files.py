@@ -1,4 +1,6 @@
-"""Each mapping and symbols file goes to the artifact that it was named for, or the run ends before anything is sent."""
+"""Each mapping and symbols file goes to the artifact that it was named for, or the run ends before
+anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,17 @@ PHONE, WEAR = "phone.aab", "wear.aab"
 
 @pytest.fixture
 def job(job: Job) -> Job:
-    """A job whose workspace holds two bundles, 42 and 1042, of two builds, and a mapping of each."""
+    """A job whose workspace holds two bundles, 42 and 1042, of two builds, and a mapping of
+    each.
+    """
     for name, code in ((PHONE, 42), (WEAR, 1042)):
         build = name.removesuffix(".aab")
         specimens.make_bundle(job.workspace / name, PACKAGE, code, "1.0")
         add_entries(job.workspace / name, {"base/dex/classes.dex": r8_dex(build)})
-        for path in (job.workspace / build / "mapping.txt", job.workspace / str(code) / "mapping.txt"):
+        for path in (
+            job.workspace / build / "mapping.txt",
+            job.workspace / str(code) / "mapping.txt",
+        ):
             path.parent.mkdir()
             path.write_text(r8_mapping(build))
             (path.parent / "symbols" / "x86_64").mkdir(parents=True)
@@ -46,24 +53,40 @@ def refused(job: Job, inputs: dict[str, str], *words: str) -> Ended:
 
 
 def test_a_second_run_of_the_same_release_commits_nothing(job: Job) -> None:
-    """A folder that is kept knows which mapping and symbols went with the versions, which Google Play does not list."""
-    release = {**PLAY, "mapping-file": "{name}/mapping.txt", "debug-symbols": "{name}/symbols", "state-dir": "state"}
+    """A folder that is kept knows which mapping and symbols went with the versions, which Google
+    Play does not list.
+    """
+    release = {
+        **PLAY,
+        "mapping-file": "{name}/mapping.txt",
+        "debug-symbols": "{name}/symbols",
+        "state-dir": "state",
+    }
     job.succeed(release)
     ended = job.succeed(release)
     assert "is on Google Play already." in ended.log
     assert (ended.outputs["bytes-uploaded"], ended.outputs["committed"]) == ("0", "true")
     assert len(job.emulator.state()["edits"]["committed"]) == 1
-    assert "  = phone/mapping.txt: mapping for version code 42, on Google Play already" in plan_of(ended)
+    assert "  = phone/mapping.txt: mapping for version code 42, on Google Play already" in plan_of(
+        ended
+    )
 
 
 @pytest.mark.parametrize(
     "given",
-    ["{version-code}/mapping.txt", "{name}/mapping.txt", "1042=wear/mapping.txt\n42=phone/mapping.txt"],
+    [
+        "{version-code}/mapping.txt",
+        "{name}/mapping.txt",
+        "1042=wear/mapping.txt\n42=phone/mapping.txt",
+    ],
 )
 def test_each_artifact_gets_its_own_mapping(job: Job, given: str) -> None:
     """By version code, by name, by a line each: the log, the plan and the server agree."""
     ended = job.succeed({**PLAY, "mapping-file": given, "dry-run": "true"})
-    sent = {entry["version_code"]: entry["name"] for entry in json.loads(ended.outputs["plan"])["files"][1::2]}
+    sent = {
+        entry["version_code"]: entry["name"]
+        for entry in json.loads(ended.outputs["plan"])["files"][1::2]
+    }
     folders = {42: "phone", 1042: "wear"}
     assert {code: (job.workspace / name).read_text() for code, name in sent.items()} == {
         code: r8_mapping(folder) for code, folder in folders.items()
@@ -78,24 +101,52 @@ MISTAKES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"mapping-file": "phone/mapping.txt"},
         ("it belongs to one artifact, and `files` has 2: phone.aab, wear.aab", "{version-code}"),
     ),
-    "one folder of symbols": ({"debug-symbols": "phone/symbols"}, ("it belongs to one artifact, and `files` has 2",)),
+    "one folder of symbols": (
+        {"debug-symbols": "phone/symbols"},
+        ("it belongs to one artifact, and `files` has 2",),
+    ),
     "a line for no artifact": (
         {"mapping-file": "42=phone/mapping.txt\n43=wear/mapping.txt"},
-        ("wear/mapping.txt is for version code 43, which no artifact has: phone.aab (42), wear.aab (1042)",),
+        (
+            (
+                "wear/mapping.txt is for version code 43, which no artifact has: phone.aab (42), "
+                "wear.aab (1042)"
+            ),
+        ),
     ),
     "a pattern without a file": (
         {"debug-symbols": "{name}/symbols.zip"},
-        ("phone/symbols.zip, which phone.aab needs, does not exist", "wear/symbols.zip, which wear.aab needs"),
+        (
+            "phone/symbols.zip, which phone.aab needs, does not exist",
+            "wear/symbols.zip, which wear.aab needs",
+        ),
     ),
     "the mapping of the other build": (
         {"mapping-file": "42=wear/mapping.txt\n1042=phone/mapping.txt"},
-        ("wear/mapping.txt is not the mapping of phone.aab", "phone/mapping.txt is not the mapping of wear.aab"),
+        (
+            "wear/mapping.txt is not the mapping of phone.aab",
+            "phone/mapping.txt is not the mapping of wear.aab",
+        ),
     ),
-    "an unknown placeholder": ({"mapping-file": "{versionCode}/mapping.txt"}, ("unknown placeholder",)),
-    "lines of two kinds": ({"mapping-file": "42=phone/mapping.txt\nwear/mapping.txt"}, ("several lines",)),
-    "two lines for one version": ({"mapping-file": "42=a.txt\n42=b.txt"}, ("two files for one version code",)),
+    "an unknown placeholder": (
+        {"mapping-file": "{versionCode}/mapping.txt"},
+        ("unknown placeholder",),
+    ),
+    "lines of two kinds": (
+        {"mapping-file": "42=phone/mapping.txt\nwear/mapping.txt"},
+        ("several lines",),
+    ),
+    "two lines for one version": (
+        {"mapping-file": "42=a.txt\n42=b.txt"},
+        ("two files for one version code",),
+    ),
     "a mapping without files": (
-        {"files": "none", "package-name": PACKAGE, "status": "halted", "mapping-file": "phone/mapping.txt"},
+        {
+            "files": "none",
+            "package-name": PACKAGE,
+            "status": "halted",
+            "mapping-file": "phone/mapping.txt",
+        },
         ("there is no artifact to attach it to",),
     ),
 }
@@ -109,10 +160,16 @@ def test_what_is_not_named_for_one_artifact_is_a_mistake(job: Job, name: str) ->
 
 
 def test_jobs_that_share_the_files_share_no_mapping(job: Job) -> None:
-    """Each sees one artifact alone: one path would be for several in silence, and lines are for all jobs together."""
+    """Each sees one artifact alone: one path would be for several in silence, and lines are for all
+    jobs together.
+    """
     shard = {"shard": "1/2", "commit": "false", "tracks": "none"}
-    refused(job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`")
-    ended = job.succeed({**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"})
+    refused(
+        job, {**shard, "mapping-file": "phone/mapping.txt"}, "each of the jobs that share `files`"
+    )
+    ended = job.succeed(
+        {**PLAY, **shard, "mapping-file": "42=phone/mapping.txt, 1042=wear/mapping.txt"}
+    )
     assert [result["path"] for result in ended.results] == [PHONE, "phone/mapping.txt"]
 
 
@@ -138,15 +195,24 @@ def packed_left(job: Job) -> list[str]:
     return [str(path) for path in job.state_folder.parent.rglob("*symbols*")]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file has a name, which a kill leaves")
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name
+)
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere a file has a name, which a kill leaves"
+)
 def test_nothing_of_packed_symbols_stays_after_a_signal(job: Job, number: signal.Signals) -> None:
     """They have no name while they are sent, so they are gone with the process, however it ends."""
     job.emulator.add_fault("resumable.put+play.deobfuscationfiles.upload", "stall", seconds=20)
     job.emulator.add_fault("simple+play.deobfuscationfiles.upload", "stall", seconds=20)
     symbols = job.workspace / "phone/symbols/x86_64/liba.so"
     symbols.write_bytes(data_of(2_000_000))
-    given = {**PLAY, "files": PHONE, "debug-symbols": "phone/symbols", "upload-protocol": "resumable"}
+    given = {
+        **PLAY,
+        "files": PHONE,
+        "debug-symbols": "phone/symbols",
+        "upload-protocol": "resumable",
+    }
     running = job.start(given)
     running.when(lambda state: bool(state["faults"]["fired"]))
     assert packed_left(job) == []

@@ -1,4 +1,6 @@
-"""One set of names everywhere: the code's table, both actions' metadata, the reference, and every example."""
+"""One set of names everywhere: the code's table, both actions' metadata, the reference, and every
+example.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,13 @@ from uploader.inputs import reader
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/MIGRATION.md", "docs/RECIPES.md")
-GITHUB = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "github").glob("*.yml"))
+GITHUB = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "examples" / "github").glob("*.yml")
+)
 GITLAB = sorted((ROOT / "examples" / "gitlab").glob("*.yml"))
-PAGES = sorted(str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+PAGES = sorted(
+    str(page.relative_to(ROOT)) for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+)
 EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 STAND_INS = {
     "matrix.part": "2",
@@ -49,7 +55,9 @@ def action() -> dict[str, Any]:
 
 def examples(document: str) -> Iterator[Any]:
     text = (ROOT / document).read_text(encoding="utf-8")
-    for block in [text] if document.endswith(".yml") else re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+    for block in (
+        [text] if document.endswith(".yml") else re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    ):
         yield as_written(block)
 
 
@@ -78,7 +86,9 @@ def filled(text: str) -> str:
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_people_read_of_inputs_is_made_from_the_table(name: str) -> None:
-    """What people read of an input or an output is what the code reads and writes: one source, nothing stale."""
+    """What people read of an input or an output is what the code reads and writes: one source,
+    nothing stale.
+    """
     written = (ROOT / name).read_text(encoding="utf-8")
     assert written == FILES[name](written), "run python -m scripts.make_reference"
 
@@ -121,7 +131,9 @@ def test_every_example_step_is_accepted(document: str) -> None:
 def test_the_gitlab_example_is_accepted() -> None:
     """Its variables are inputs, and it clears the entrypoint."""
     (job,) = [
-        example["release"] for example in examples("README.md") if isinstance(example, dict) and "release" in example
+        example["release"]
+        for example in examples("README.md")
+        if isinstance(example, dict) and "release" in example
     ]
     read, problems = inputs.read({"GITLAB_CI": "true", **job["variables"]}, ())
     assert (problems, read.warnings) == ((), ())
@@ -132,12 +144,16 @@ def test_the_gitlab_example_is_accepted() -> None:
 
 @pytest.mark.parametrize("path", GITHUB)
 def test_a_workflow_asks_for_no_more_than_it_needs(path: str) -> None:
-    """No permission by default, each named by its job; runs that change the same app or archive wait for each other."""
+    """No permission by default, each named by its job; runs that change the same app or archive
+    wait for each other.
+    """
     (workflow,) = examples(path)
     assert workflow["permissions"] == {}
     assert "group" in workflow["concurrency"]
     for job in workflow["jobs"].values():
-        keyless, attests = (word in str(job["steps"]) for word in ("workload-identity-provider", "actions/attest@"))
+        keyless, attests = (
+            word in str(job["steps"]) for word in ("workload-identity-provider", "actions/attest@")
+        )
         needed = {"id-token": "write"} if keyless or attests else {}
         needed |= {"attestations": "write"} if attests else {}
         assert job["permissions"] == {"contents": "read", **needed}
@@ -146,14 +162,21 @@ def test_a_workflow_asks_for_no_more_than_it_needs(path: str) -> None:
 
 @pytest.mark.parametrize("path", GITLAB, ids=lambda path: path.stem)
 def test_an_image_of_an_example_can_not_become_another_one(path: Path) -> None:
-    """It is this project's, which a release names by digest, or one by digest, or the user's choice."""
-    jobs = [job for job in as_written(path.read_text(encoding="utf-8")).values() if isinstance(job, dict)]
+    """It is this project's, which a release names by digest, or one by digest, or the user's
+    choice.
+    """
+    jobs = [
+        job
+        for job in as_written(path.read_text(encoding="utf-8")).values()
+        if isinstance(job, dict)
+    ]
     images = [job["image"] for job in jobs if "image" in job]
     assert images
     for image in images:
         name = image["name"] if isinstance(image, dict) else image
         assert re.fullmatch(
-            r"ghcr[.]io/OWNER/google-release-uploader:v[0-9.]+|\S+@sha256:[0-9a-f]{64}|[$][A-Z_]+", name
+            r"ghcr[.]io/OWNER/google-release-uploader:v[0-9.]+|\S+@sha256:[0-9a-f]{64}|[$][A-Z_]+",
+            name,
         )
 
 
@@ -161,7 +184,11 @@ def test_an_image_of_an_example_can_not_become_another_one(path: Path) -> None:
 def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
     """The variables of jobs with the image, and the component's inputs, are this program's."""
     configuration = as_written(path.read_text(encoding="utf-8"))
-    found = [job["variables"] for job in configuration.values() if isinstance(job, dict) and "variables" in job]
+    found = [
+        job["variables"]
+        for job in configuration.values()
+        if isinstance(job, dict) and "variables" in job
+    ]
     known = {field.name for field in inputs.fields()} - set(LEFT_OUT) | {
         "stage",
         "job-name",
@@ -173,11 +200,18 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
     }
     for include in configuration.get("include", []):
         assert set(include["inputs"]) <= known
-        found.append({f"UPLOADER_{name.upper().replace('-', '_')}": text for name, text in include["inputs"].items()})
+        found.append(
+            {
+                f"UPLOADER_{name.upper().replace('-', '_')}": text
+                for name, text in include["inputs"].items()
+            }
+        )
     assert found
     for variables in found:
         ours = {
-            name: text for name, text in variables.items() if name not in ("UPLOADER_STAGE", "UPLOADER_RESOURCE_GROUP")
+            name: text
+            for name, text in variables.items()
+            if name not in ("UPLOADER_STAGE", "UPLOADER_RESOURCE_GROUP")
         }
         read, problems = inputs.read({"GITLAB_CI": "true", **ours}, ())
         assert (problems, read.warnings) == ((), ())
@@ -186,17 +220,29 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
 def test_the_demo_ends_well() -> None:
     """Every byte is where it belongs, and each day of the rollouts is decided as it should be."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "demo.py")], capture_output=True, text=True, check=False
+        [sys.executable, str(ROOT / "examples" / "demo.py")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert len(lines) <= 40
     assert {"committed=false", "rehearsal=true"} <= set(lines)
-    verdicts = ("the bundle is on Google Play and in Drive, byte for byte", "the healthy release was widened")
-    assert [line[5:].startswith(told) for line, told in zip(lines[-2:], verdicts, strict=True)] == [True, True]
+    verdicts = (
+        "the bundle is on Google Play and in Drive, byte for byte",
+        "the healthy release was widened",
+    )
+    assert [line[5:].startswith(told) for line, told in zip(lines[-2:], verdicts, strict=True)] == [
+        True,
+        True,
+    ]
     still = re.findall(r"<text [^>]*>([^<]*)</text>", (ROOT / "docs" / "demo.svg").read_text())
-    differs = r"in \d\.\d s|reset|closed before an answer"  # a reset may reach the program as an end of the connection
-    assert {re.sub(differs, "", one.strip()) for one in still[1:]} <= {re.sub(differs, "", line) for line in lines}
+    # a reset may reach the program as an end of the connection
+    differs = r"in \d\.\d s|reset|closed before an answer"
+    assert {re.sub(differs, "", one.strip()) for one in still[1:]} <= {
+        re.sub(differs, "", line) for line in lines
+    }
 
 
 # Migration
@@ -213,7 +259,9 @@ def migrations() -> Iterator[tuple[str, str]]:
 def test_every_input_on_the_migration_page_is_answered_with_what_the_page_says() -> None:
     """Who leaves an input of the old tool in the workflow is told what the page would have told."""
     for theirs, ours in migrations():
-        _, problems = inputs.read({"UPLOADER_TARGET": "play", f"INPUT_{theirs.upper()}": "draft"}, ())
+        _, problems = inputs.read(
+            {"UPLOADER_TARGET": "play", f"INPUT_{theirs.upper()}": "draft"}, ()
+        )
         here = re.findall(r"`([\w-]+)", ours)
         if problems and problems[0].name not in here:
             assert (here[0] if here else "Not needed: ") in problems[0].what, theirs

@@ -1,7 +1,7 @@
 """Google's discovery documents accept what is sent to Play.
 
-Every run that tests.support.job starts is held against the documents at its end; here is one that sends a request of
-each kind.
+Every run that tests.support.job starts is held against the documents at its end; here is one that
+sends a request of each kind.
 """
 
 from __future__ import annotations
@@ -42,13 +42,31 @@ def write_release(workspace: Path) -> dict[str, str]:
 
 
 def test_a_whole_release_is_as_the_documents_say(job: Job) -> None:
-    """Bundle, mapping, notes, texts, images and two tracks, staged with countries; then a promotion."""
+    """Bundle, mapping, notes, texts, images and two tracks, staged with countries; then a
+    promotion.
+    """
     inputs = write_release(job.workspace)
-    staged = {"tracks": "production", "user-fraction": "0.1", "countries": "DE, AT", "in-app-update-priority": "3"}
+    staged = {
+        "tracks": "production",
+        "user-fraction": "0.1",
+        "countries": "DE, AT",
+        "in-app-update-priority": "3",
+    }
     job.succeed({**inputs, **staged})
-    job.succeed({"target": "play", "package-name": PACKAGE, "promote-from": "production", "tracks": "beta"})
-    served = {name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher.")}
-    parts = ("insert", "bundles.upload", "deobfuscationfiles.upload", "listings.update", "images.upload", "commit")
+    job.succeed(
+        {"target": "play", "package-name": PACKAGE, "promote-from": "production", "tracks": "beta"}
+    )
+    served = {
+        name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher.")
+    }
+    parts = (
+        "insert",
+        "bundles.upload",
+        "deobfuscationfiles.upload",
+        "listings.update",
+        "images.upload",
+        "commit",
+    )
     assert {f"androidpublisher.edits.{part}" for part in parts} <= served
     assert {"androidpublisher.edits.tracks.update", "androidpublisher.edits.tracks.patch"} & served
     assert len(job.emulator.requests) > 10

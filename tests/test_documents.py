@@ -1,4 +1,6 @@
-"""What the README and the pages show is run as it stands there, against the emulator where it names Google."""
+"""What the README and the pages show is run as it stands there, against the emulator where it names
+Google.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def blocks(page: str, language: str) -> Iterator[str]:
 
 def loaded(page: str, key: str) -> dict[str, Any]:
     """The one YAML block of a page that has this key on its first level."""
-    (found,) = [document for block in blocks(page, "yaml") if key in (document := yaml.safe_load(block))]
+    (found,) = [
+        document for block in blocks(page, "yaml") if key in (document := yaml.safe_load(block))
+    ]
     assert isinstance(found, dict)
     return found
 
@@ -47,7 +51,9 @@ def build(workspace: Path) -> None:
 
 @pytest.mark.parametrize("login", ["a rehearsal", "keyless"])
 def test_the_smallest_workflow_runs(job: Job, login: str) -> None:
-    """Without an account, as the sentence below it says; and keyless, with the provider and account of the emulator."""
+    """Without an account, as the sentence below it says; and keyless, with the provider and account
+    of the emulator.
+    """
     google, workflow = job.emulator, loaded("README.md", "jobs")
     steps = workflow["jobs"]["release"]["steps"]
     (step,) = [step for step in steps if "google-release-uploader@" in step.get("uses", "")]
@@ -61,57 +67,92 @@ def test_the_smallest_workflow_runs(job: Job, login: str) -> None:
     build(job.workspace)
     endpoint = google.url if login == "keyless" else "emulator"
     done = job.succeed({"credentials": "", **given, "api-endpoint": endpoint}, **more)
-    assert (done.outputs["version-code"], done.outputs["rehearsal"]) == ("7", str(login == "a rehearsal").lower())
+    assert (done.outputs["version-code"], done.outputs["rehearsal"]) == (
+        "7",
+        str(login == "a rehearsal").lower(),
+    )
 
 
 def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     """All of them but the installation, which the test of the wheel carries out."""
-    (block,) = [block for block in blocks("README.md", "sh") if "google_emulator.specimens" in block]
+    (block,) = [
+        block for block in blocks("README.md", "sh") if "google_emulator.specimens" in block
+    ]
     environment, install, *lines = block.splitlines()
     assert environment.startswith("python3 -m venv ")
     assert install == "pip install ."
     folder = str(Path(sys.executable).parent)
     environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     ended = subprocess.run(
-        ["bash", "-e", "-c", "\n".join(lines)], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+        ["bash", "-e", "-c", "\n".join(lines)],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert "version-code=42" in ended.stdout
 
 
-REHEARSALS = "".join(block for block in blocks("docs/RECIPES.md", "sh") if block.startswith("uploader --api-endpoint"))
-ENDS = ("promoted from internal to beta", "is now at 50 % on", "is halted on", "2 at 10 % goes to 20 %")
+REHEARSALS = "".join(
+    block
+    for block in blocks("docs/RECIPES.md", "sh")
+    if block.startswith("uploader --api-endpoint")
+)
+ENDS = (
+    "promoted from internal to beta",
+    "is now at 50 % on",
+    "is halted on",
+    "2 at 10 % goes to 20 %",
+)
 
 
-@pytest.mark.parametrize(("line", "said"), list(zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True)))
+@pytest.mark.parametrize(
+    ("line", "said"), list(zip(REHEARSALS.replace("\\\n", "").splitlines(), ENDS, strict=True))
+)
 def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said: str) -> None:
     """A promotion and three steps of a rollout, each in an emulator of its own."""
     folder = str(Path(sys.executable).parent)
     environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     words = ["bash", "-c", line]
-    ended = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     assert said in ended.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
-    ("page", "key"), [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")]
+    ("page", "key"),
+    [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")],
 )
 def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> None:
-    """The job, and the component that a full URL includes, in a pipeline for a tag and in none for a branch."""
+    """The job, and the component that a full URL includes, in a pipeline for a tag and in none for
+    a branch.
+    """
     gitlab.tool()
     documents = [yaml.safe_load(block) for block in blocks(page, "yaml")]
     key, mirrored = ("include", True) if key == "mirror" else (key, False)
     shown = [document for document in documents if key in document][mirrored]
     if key == "include":
-        shown["include"][0] = {"local": "templates/upload.yml", "inputs": shown["include"][0]["inputs"]}
+        shown["include"][0] = {
+            "local": "templates/upload.yml",
+            "inputs": shown["include"][0]["inputs"],
+        }
         inputs, values = shown["include"][0]["inputs"], {}
     else:
         inputs, values = {}, shown["release"]["variables"]
     with Emulator() as google:
-        for place, name in ((inputs, str), (values, lambda name: f"UPLOADER_{name.upper().replace('-', '_')}")):
+        for place, name in (
+            (inputs, str),
+            (values, lambda name: f"UPLOADER_{name.upper().replace('-', '_')}"),
+        ):
             if place:
-                place[name(KEYLESS[0])], place[name(KEYLESS[1])] = google.provider, google.service_account
+                place[name(KEYLESS[0])], place[name(KEYLESS[1])] = (
+                    google.provider,
+                    google.service_account,
+                )
                 place[name("api-endpoint")] = google.url
         folder = tmp_path / "app"
         folder.mkdir()
@@ -127,11 +168,17 @@ def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> N
 def test_every_failure_code_has_a_heading_to_link_to() -> None:
     """The summary links to it; an anchor that is there twice would lead to the wrong place."""
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "uploader").rglob("*.py")]
-    codes = {code for source in sources for code in re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', source)}
+    codes = {
+        code
+        for source in sources
+        for code in re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', source)
+    }
     codes |= {*ADVICE, *(code for code, *_ in CAUSES), *(known.code for known in KNOWN_ERRORS)}
     text = (ROOT / "docs" / "TROUBLESHOOTING.md").read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     assert len(codes) > 90
     assert codes <= {*headings}
-    assert not re.search(r"^### (….*|[a-z-]+\n\n[#<].*)", text, re.MULTILINE), "a code without a name, or without words"
+    assert not re.search(r"^### (….*|[a-z-]+\n\n[#<].*)", text, re.MULTILINE), (
+        "a code without a name, or without words"
+    )
     assert len(headings) == len({*headings})

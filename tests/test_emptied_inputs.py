@@ -1,4 +1,6 @@
-"""An input that came out empty: nothing is sent and nothing changes, where taking it for "left out" would do harm."""
+"""An input that came out empty: nothing is sent and nothing changes, where taking it for "left out"
+would do harm.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,24 @@ from uploader import inputs
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = {"target": "play", "package-name": PACKAGE, "tracks": "production", "files": "app.aab"}
 NO_FILES = {"target": "play", "package-name": PACKAGE, "tracks": "production"}
-ROLLOUT = {"target": "play-rollout", "package-name": PACKAGE, "tracks": "production", "rollout-steps": "20%, 100%"}
+ROLLOUT = {
+    "target": "play-rollout",
+    "package-name": PACKAGE,
+    "tracks": "production",
+    "rollout-steps": "20%, 100%",
+}
 MAIL = {
-    "target": "gmail", "impersonate-user": "release@example.com",
-    "mail-to": "a@example.com", "mail-subject": "News", "mail-body": "It is out.",
-}  # fmt: skip
+    "target": "gmail",
+    "impersonate-user": "release@example.com",
+    "mail-to": "a@example.com",
+    "mail-subject": "News",
+    "mail-body": "It is out.",
+}
 HALTED = release(42, status="halted", userFraction=0.05, name="4.2")
 LIVE = release(41, name="4.1")
 
-# What each of these inputs stands beside; with the empty text taken for "left out" the run would do or publish more.
+# What each of these inputs stands beside; with the empty text taken for "left out" the run would do
+# or publish more.
 EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "files": ({**NO_FILES, "status": "completed"}, "files"),
     "files-of-a-mail": (MAIL, "files"),
@@ -49,12 +60,21 @@ EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "gmail-action": (MAIL, "gmail-action"),
     "api-endpoint": (RELEASE, "api-endpoint"),
 }
-TEXTS = {"nothing": "", "blanks": " \n\t\n", "a-comma": ",", "quotes": '""', "single-quotes": "''", "brackets": "[]"}
+TEXTS = {
+    "nothing": "",
+    "blanks": " \n\t\n",
+    "a-comma": ",",
+    "quotes": '""',
+    "single-quotes": "''",
+    "brackets": "[]",
+}
 
 
 @pytest.fixture
 def emulator() -> Iterator[Emulator]:
-    """Has an app with a halted release, one that everybody has, and one that waits to be promoted."""
+    """Has an app with a halted release, one that everybody has, and one that waits to be
+    promoted.
+    """
     tracks = {"production": [HALTED, LIVE], "internal": [release(43, name="4.3")]}
     with Emulator(config={"apps": {PACKAGE: {"tracks": tracks}}}) as emulator:
         yield emulator
@@ -80,17 +100,22 @@ def refused(job: Job, given: Mapping[str, str], name: str, **more: str) -> str:
     return ended.log
 
 
-# --- on each platform -------------------------------------------------------------------------------------------------
+# --- on each platform -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", EMPTIED)
 def test_an_emptied_input_ends_the_run_before_anything_is_sent(job: Job, case: str) -> None:
-    """The message names the input, the expression as the likely cause, and what to write instead."""
+    """The message names the input, the expression as the likely cause, and what to write
+    instead.
+    """
     given, name = EMPTIED[case]
     log = refused(job, {**given, name: ""}, name)
     field = next(field for field in inputs.fields() if field.name == name)
     assert field.left_out is not None
-    assert f"::{name}: is empty, so {field.left_out.effect}. The expression in the workflow (`${{{{ … }}}}`)" in log
+    assert (
+        f"::{name}: is empty, so {field.left_out.effect}. The expression in the workflow (`${{{{ … "
+        f"}}}}`)"
+    ) in log
     advised = given["target"] not in field.left_out.required_by
     assert (f"`${{{{ … || '{field.left_out.word}' }}}}`" in log) == advised
 
@@ -131,8 +156,12 @@ def test_a_misspelt_variable_is_a_mistake_even_if_it_is_empty(job: Job, variable
     assert ended.outputs["failure"] == "invalid-input"
 
 
-@pytest.mark.parametrize("line", ["DRY_RUN=", "dry-run=", "UPLOADER_DRYRUN=", "FILES=", "user-fraction="])
-def test_a_misspelt_line_of_the_env_file_is_a_mistake_even_if_it_is_empty(job: Job, line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["DRY_RUN=", "dry-run=", "UPLOADER_DRYRUN=", "FILES=", "user-fraction="]
+)
+def test_a_misspelt_line_of_the_env_file_is_a_mistake_even_if_it_is_empty(
+    job: Job, line: str
+) -> None:
     (job.workspace / "ci.env").write_text(f"{line}\n")
     ended = job.fail(2, RELEASE, UPLOADER_ENV_FILE=str(job.workspace / "ci.env"))
     assert "ci.env line 1" in ended.log
@@ -140,13 +169,18 @@ def test_a_misspelt_line_of_the_env_file_is_a_mistake_even_if_it_is_empty(job: J
 
 
 def test_a_variable_counts_before_the_default_of_the_action(job: Job) -> None:
-    """GitHub passes the default where `with` leaves the input out; the job's environment says otherwise."""
+    """GitHub passes the default where `with` leaves the input out; the job's environment says
+    otherwise.
+    """
     ended = job.succeed(
         {**RELEASE, "dry-run": "false", "commit": "true"},
         UPLOADER_DRY_RUN="true",
     )
     assert ended.outputs["plan"]
-    assert "`dry-run` has its default, `false`, which counts as not given: UPLOADER_DRY_RUN is used." in ended.log
+    assert (
+        "`dry-run` has its default, `false`, which counts as not given: UPLOADER_DRY_RUN is used."
+        in ended.log
+    )
 
 
 @pytest.mark.parametrize("target", ["play-status", "play-rollout", "play-listing-pull"])
@@ -166,10 +200,16 @@ def test_an_empty_input_is_no_mistake_where_the_target_only_reads(job: Job, name
 
 @pytest.mark.parametrize("kind", ["gitlab", "console"])
 @pytest.mark.parametrize("name", ["files", "user-fraction", "tracks", "halt-above"])
-def test_an_emptied_variable_is_told_in_the_platforms_own_words(job: Job, kind: str, name: str) -> None:
-    """In GitLab it is a variable of the job, in a shell one of the shell; the input is called by its variable."""
+def test_an_emptied_variable_is_told_in_the_platforms_own_words(
+    job: Job, kind: str, name: str
+) -> None:
+    """In GitLab it is a variable of the job, in a shell one of the shell; the input is called by
+    its variable.
+    """
     given, _ = EMPTIED[name]
-    log = refused(replace(job, kind=kind), {**given, name: ""}, f"UPLOADER_{name.upper().replace('-', '_')}")
+    log = refused(
+        replace(job, kind=kind), {**given, name: ""}, f"UPLOADER_{name.upper().replace('-', '_')}"
+    )
     assert ("in this job" if kind == "gitlab" else "(`$NAME`)") in log
     assert "${{" not in log
 
@@ -179,14 +219,20 @@ def test_an_emptied_variable_is_told_in_the_platforms_own_words(job: Job, kind: 
 def test_what_is_empty_in_effect_is_empty(name: str, text: str) -> None:
     """Blanks, separators, and the quotes or brackets that a tool wrote around nothing."""
     variable = f"INPUT_{name.upper()}"
-    _, problems = inputs.read({"GITHUB_ACTIONS": "true", "INPUT_TARGET": "play", variable: TEXTS[text]}, ())
-    assert [(problem.name, problem.what.partition(",")[0]) for problem in problems] == [(name, "is empty")]
+    _, problems = inputs.read(
+        {"GITHUB_ACTIONS": "true", "INPUT_TARGET": "play", variable: TEXTS[text]}, ()
+    )
+    assert [(problem.name, problem.what.partition(",")[0]) for problem in problems] == [
+        (name, "is empty")
+    ]
 
 
 def test_a_list_with_an_empty_item_is_a_list(job: Job) -> None:
     """A separator at the end of a list is no mistake."""
     job.succeed({**RELEASE, "files": "app.aab,\n", "tracks": "internal,"})
-    assert [one["versionCodes"] for one in job.emulator.state()["tracks"][PACKAGE]["internal"]] == [["44"]]
+    assert [one["versionCodes"] for one in job.emulator.state()["tracks"][PACKAGE]["internal"]] == [
+        ["44"]
+    ]
 
 
 def test_a_run_of_another_target_may_have_it_empty(job: Job) -> None:
@@ -204,26 +250,38 @@ def test_an_unknown_target_is_told_together_with_what_is_empty(job: Job) -> None
 def test_what_is_wrong_with_a_key_is_told_beside_an_empty_endpoint(job: Job) -> None:
     """All but its address on this machine, which was right for the endpoint that was meant."""
     cut = {**job.emulator.key, "private_key": str(job.emulator.key["private_key"])[:400]}
-    log = refused(job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(cut)}, "api-endpoint")
+    log = refused(
+        job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(cut)}, "api-endpoint"
+    )
     assert "credentials: `private_key` is not one whole PEM key" in log
     assert "`token_uri`" not in log
     elsewhere = {**job.emulator.key, "token_uri": "https://token.example/token"}
-    log = refused(job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(elsewhere)}, "api-endpoint")
+    log = refused(
+        job, {**RELEASE, "api-endpoint": "", "credentials": json.dumps(elsewhere)}, "api-endpoint"
+    )
     assert "credentials: the URL in `token_uri` must be Google's" in log
 
 
-# --- what stands for "left out" ---------------------------------------------------------------------------------------
+# --- what stands for "left out" -------------------------------------------------------------------
 
 
 def defaults() -> dict[str, str]:
-    """What GitHub's runner passes for inputs that a workflow leaves out: the default of action.yml, or nothing."""
+    """What GitHub's runner passes for inputs that a workflow leaves out: the default of action.yml,
+    or nothing.
+    """
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     return {name: str(given.get("default", "")) for name, given in action["inputs"].items()}
 
 
 def test_inputs_that_are_left_out_on_github_are_not_given(job: Job) -> None:
-    """With every default of action.yml the release is the one that was asked for, without a warning."""
-    ours = {name: text for name, text in defaults().items() if name not in ("api-endpoint", "credentials")}
+    """With every default of action.yml the release is the one that was asked for, without a
+    warning.
+    """
+    ours = {
+        name: text
+        for name, text in defaults().items()
+        if name not in ("api-endpoint", "credentials")
+    }
     ended = job.succeed({**ours, **RELEASE, "tracks": "internal"})
     assert "::warning" not in ended.log
     (live,) = job.emulator.state()["tracks"][PACKAGE]["internal"]
@@ -231,12 +289,24 @@ def test_inputs_that_are_left_out_on_github_are_not_given(job: Job) -> None:
 
 
 def test_a_default_of_the_action_gives_way_to_the_variable_of_the_job(job: Job) -> None:
-    """INPUT_FILES=none comes from action.yml; what the job's environment says is used, without a warning."""
-    ours = {name: text for name, text in defaults().items() if name not in ("api-endpoint", "credentials")}
+    """INPUT_FILES=none comes from action.yml; what the job's environment says is used, without a
+    warning.
+    """
+    ours = {
+        name: text
+        for name, text in defaults().items()
+        if name not in ("api-endpoint", "credentials")
+    }
     given = {**ours, "target": "play", "package-name": PACKAGE}
-    ended = job.succeed(given, UPLOADER_FILES="app.aab", UPLOADER_TRACKS="internal", UPLOADER_USER_FRACTION="10%")
+    ended = job.succeed(
+        given, UPLOADER_FILES="app.aab", UPLOADER_TRACKS="internal", UPLOADER_USER_FRACTION="10%"
+    )
     assert "::warning" not in ended.log
-    (live,) = [one for one in job.emulator.state()["tracks"][PACKAGE]["internal"] if one["versionCodes"] == ["44"]]
+    (live,) = [
+        one
+        for one in job.emulator.state()["tracks"][PACKAGE]["internal"]
+        if one["versionCodes"] == ["44"]
+    ]
     assert live["userFraction"] == 0.1
 
 
@@ -255,12 +325,14 @@ def test_a_hundred_percent_without_files_changes_nothing(job: Job, given: dict[s
     assert not job.emulator.state()["requests"]
 
 
-# --- the order of the sources -----------------------------------------------------------------------------------------
+# --- the order of the sources ---------------------------------------------------------------------
 
 
 def test_an_empty_input_goes_before_a_variable_and_both_are_named(job: Job) -> None:
     """The one that was meant is not known."""
-    log = refused(job, {**RELEASE, "user-fraction": ""}, "user-fraction", UPLOADER_USER_FRACTION="5%")
+    log = refused(
+        job, {**RELEASE, "user-fraction": ""}, "user-fraction", UPLOADER_USER_FRACTION="5%"
+    )
     assert "is empty in INPUT_USER-FRACTION, which goes before UPLOADER_USER_FRACTION" in log
 
 
@@ -278,15 +350,23 @@ def test_an_empty_line_of_the_env_file_is_a_mistake(job: Job) -> None:
         refused(job, given, "tracks", UPLOADER_ENV_FILE=str(job.workspace / "release.env"))
 
 
-@pytest.mark.parametrize("argv", [["--files", ""], ["--files="], ["--files"], ["--files", " ", ""]], ids=str)
+@pytest.mark.parametrize(
+    "argv", [["--files", ""], ["--files="], ["--files"], ["--files", " ", ""]], ids=str
+)
 def test_an_empty_option_is_a_mistake(argv: list[str]) -> None:
     """`--files "$APP"` and `--files $APP` with a variable that is not set."""
     _, problems = inputs.read({"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, argv)
-    assert [(problem.name, problem.what.partition(",")[0]) for problem in problems] == [("files", "is empty")]
+    assert [(problem.name, problem.what.partition(",")[0]) for problem in problems] == [
+        ("files", "is empty")
+    ]
 
 
 def test_a_word_for_left_out_that_a_person_wrote_is_told_where_another_source_counts() -> None:
     """`--tracks none` is not given, so that the variable counts: that is said."""
-    found, problems = inputs.read({"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, ["--tracks", "none"])
+    found, problems = inputs.read(
+        {"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, ["--tracks", "none"]
+    )
     assert (found.tracks, problems) == (("internal",), ())
-    assert found.warnings == ("--tracks says `none`, which counts as not given: UPLOADER_TRACKS is used.",)
+    assert found.warnings == (
+        "--tracks says `none`, which counts as not given: UPLOADER_TRACKS is used.",
+    )

@@ -1,4 +1,6 @@
-"""A far side that can't be trusted: malformed answers to every kind of request, and proxies, through whole runs."""
+"""A far side that can't be trusted: malformed answers to every kind of request, and proxies,
+through whole runs.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,13 @@ from tests.support.transfer_harness import KIB, data_of
 
 SIZE = 300 * KIB  # bytes: two chunks
 PLAY = {"target": "play", "files": "app.aab", "tracks": "internal", "chunk-size": "256KiB"}
-OTA = {"target": "ota", "files": "ota.zip", "deployment": "d", "package-title": "t", "chunk-size": "256KiB"}
+OTA = {
+    "target": "ota",
+    "files": "ota.zip",
+    "deployment": "d",
+    "package-title": "t",
+    "chunk-size": "256KiB",
+}
 DRIVE = {"target": "drive.files.create", "files": "a.bin", "chunk-size": "256KiB"}
 QUICK = {"max-retries": "0", "stall-timeout": "1s", "finalize-timeout": "1s"}
 
@@ -63,16 +71,21 @@ def place(tmp_path: Path) -> Iterator[Place]:
     (workspace / "ota.zip").write_bytes((workspace / "app.aab").read_bytes())
     heard: list[bytes] = []
     with contextlib.ExitStack() as stack:
-        elsewhere = stack.enter_context(serving(lambda connection: heard.append(read_head(connection)[0])))
+        elsewhere = stack.enter_context(
+            serving(lambda connection: heard.append(read_head(connection)[0]))
+        )
         middle = Middle(stack.enter_context(Emulator()))
         middle.url = middle.emulator.url = stack.enter_context(serving(middle.serve))
         yield Place(tmp_path, middle, elsewhere.removeprefix("http://"), heard)
 
 
-# One test for all of a share, so that a key is made once and not three hundred times; the name stands in the message.
+# One test for all of a share, so that a key is made once and not three hundred times; the name
+# stands in the message.
 @pytest.mark.parametrize("share", range(6))
 def test_malformed_answers(place: Place, share: int) -> None:
-    """Whatever is answered to whichever request: a code of the contract, one error line, no traceback, no hang."""
+    """Whatever is answered to whichever request: a code of the contract, one error line, no
+    traceback, no hang.
+    """
     kinds = list(KINDS.items())
     met = 0
     for number, (name, malformed) in enumerate(responses(place.elsewhere)):
@@ -91,7 +104,9 @@ def held(
     pattern: str,
     codes: tuple[int, ...] = (0, 3, 4, 5, 75),
 ) -> bool:
-    """One malformed answer in one run, and everything that must be true of it; whether it was asked for at all."""
+    """One malformed answer in one run, and everything that must be true of it; whether it was asked
+    for at all.
+    """
     emulator, middle = place.middle.emulator, place.middle
     emulator.faults.clear()
     emulator.play.reset()
@@ -108,14 +123,18 @@ def held(
     assert len(errors) <= 1, f"{name}\n{log}"
     assert "Traceback" not in log, name
     assert "program itself" not in log, name
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log), f"{name}\n{log!r}"
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log), (
+        f"{name}\n{log!r}"
+    )
     assert not place.heard, f"{name}: something went elsewhere"
     assert taken < 8, f"{name}: {taken:.1f} s"
     return middle.met > 0
 
 
 def test_the_words_of_a_server_move_no_terminal(place: Place) -> None:
-    """Escapes, bidirectional marks and workflow commands in a refusal are shown as what they are."""
+    """Escapes, bidirectional marks and workflow commands in a refusal are shown as what they
+    are.
+    """
     refusal = json.dumps({"error": {"message": f"No: {ESCAPES}", "status": "DENIED"}}).encode()
     place.middle.pattern = KINDS["track update"][1]
     place.middle.response = lambda connection: connection.sendall(written(400, refusal))
@@ -127,11 +146,13 @@ def test_the_words_of_a_server_move_no_terminal(place: Place) -> None:
     assert [command.name for command in workflow_commands(log)].count("error") == 1
 
 
-# --- proxies --------------------------------------------------------------------------------------------------------
+# --- proxies --------------------------------------------------------------------------------------
 
 
 class Proxy:
-    """A CONNECT proxy: it writes down what it is asked for, and sees nothing of what goes through."""
+    """A CONNECT proxy: it writes down what it is asked for, and sees nothing of what goes
+    through.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -142,7 +163,9 @@ class Proxy:
         self.asked.append(head.split(b"\r\n")[0].decode())
         method, target, _ = self.asked[-1].split()
         if method != "CONNECT" or self.refuses:
-            connection.sendall(written(407, b"<html>who are you?</html>", 'Proxy-Authenticate: Basic realm="x"'))
+            connection.sendall(
+                written(407, b"<html>who are you?</html>", 'Proxy-Authenticate: Basic realm="x"')
+            )
             return
         host, _, port = target.rpartition(":")
         with socket.create_connection((host, int(port))) as there:
@@ -161,7 +184,9 @@ class Behind:
 
 @pytest.fixture
 def behind(tmp_path: Path, certificate: Path) -> Iterator[Behind]:
-    """TLS in front of the emulator, under an authority that only REQUESTS_CA_BUNDLE names, and a proxy to it."""
+    """TLS in front of the emulator, under an authority that only REQUESTS_CA_BUNDLE names, and a
+    proxy to it.
+    """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     workspace = tmp_path / "workspace"
@@ -177,18 +202,27 @@ def behind(tmp_path: Path, certificate: Path) -> Iterator[Behind]:
 
         emulator.url = stack.enter_context(threaded(unwrap, context)).replace("localhost", HERE)
         address = stack.enter_context(threaded(proxy.serve))
-        yield Behind(Job(workspace, emulator), proxy, {"HTTPS_PROXY": address, "REQUESTS_CA_BUNDLE": str(certificate)})
+        yield Behind(
+            Job(workspace, emulator),
+            proxy,
+            {"HTTPS_PROXY": address, "REQUESTS_CA_BUNDLE": str(certificate)},
+        )
 
 
 @contextlib.contextmanager
 def threaded(handler: Answer, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """As `serving`, with every connection in a thread of its own: a proxy has several open at once."""
+    """As `serving`, with every connection in a thread of its own: a proxy has several open at
+    once.
+    """
 
     def begin(connection: socket.socket) -> None:
         mine = connection.dup()
 
         def handle() -> None:
-            with contextlib.suppress(OSError), tls.wrap_socket(mine, server_side=True) if tls else mine as peer:
+            with (
+                contextlib.suppress(OSError),
+                tls.wrap_socket(mine, server_side=True) if tls else mine as peer,
+            ):
                 handler(peer)
 
         threading.Thread(target=handle, daemon=True).start()
@@ -198,7 +232,9 @@ def threaded(handler: Answer, tls: ssl.SSLContext | None = None) -> Iterator[str
 
 
 def test_everything_goes_through_the_proxy(behind: Behind) -> None:
-    """Token and upload travel through CONNECT under the authority of REQUESTS_CA_BUNDLE; the proxy sees a host only."""
+    """Token and upload travel through CONNECT under the authority of REQUESTS_CA_BUNDLE; the proxy
+    sees a host only.
+    """
     ended = behind.job.run(DRIVE, **behind.environment)
     assert ended.code == 0, ended.log
     host = behind.job.emulator.url.removeprefix("https://")
@@ -208,7 +244,9 @@ def test_everything_goes_through_the_proxy(behind: Behind) -> None:
 
 
 def test_a_proxy_may_speak_tls_itself(behind: Behind, certificate: Path) -> None:
-    """TLS inside the proxy's own TLS carries everything, too, and both are judged by the same authorities."""
+    """TLS inside the proxy's own TLS carries everything, too, and both are judged by the same
+    authorities.
+    """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     with threaded(behind.proxy.serve, context) as address:
@@ -226,14 +264,18 @@ PLACES = {"token": "token", "API": "session start", "session": "last chunk"}
 
 @pytest.mark.parametrize("kind", PLACES)
 def test_an_answer_without_end_ends_the_run(place: Place, kind: str) -> None:
-    """However it is framed: a temporary failure or a broken protocol, in one line, and never a fault of the program."""
+    """However it is framed: a temporary failure or a broken protocol, in one line, and never a
+    fault of the program.
+    """
     inputs, pattern = KINDS[PLACES[kind]]
     for name in ENDLESS:
         held(place, name, MANNERS[f"{name} without an end"], inputs, pattern, codes=(4, 75))
 
 
 def test_an_authority_that_is_not_trusted_is_named(behind: Behind) -> None:
-    """Without REQUESTS_CA_BUNDLE nothing is sent to whoever answers, and the error line says what to set."""
+    """Without REQUESTS_CA_BUNDLE nothing is sent to whoever answers, and the error line says what
+    to set.
+    """
     environment = {**behind.environment, "REQUESTS_CA_BUNDLE": ""}
     ended = behind.job.run({**DRIVE, "max-retries": "0"}, **environment)
     assert ended.code == 4, ended.log
@@ -256,18 +298,28 @@ def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
     """User and password in HTTPS_PROXY reach the proxy and no log, also where it refuses."""
     address = behind.environment["HTTPS_PROXY"].replace("://", "://builder:hunter2secret@")
     behind.proxy.refuses = True
-    ended = behind.job.run({**DRIVE, "max-retries": "0"}, **{**behind.environment, "HTTPS_PROXY": address})
+    ended = behind.job.run(
+        {**DRIVE, "max-retries": "0"}, **{**behind.environment, "HTTPS_PROXY": address}
+    )
     assert (ended.code, "HTTPS_PROXY" in ended.log) == (75, True)
     assert "hunter2secret" not in ended.log + str(ended.results) + ended.summary
 
 
 @pytest.mark.parametrize("target", [PLAY, {**DRIVE, "files": "*.aab"}], ids=["play", "drive"])
-def test_a_proxy_that_takes_no_large_request_leads_to_chunks(job: Job, target: dict[str, str]) -> None:
-    """413 that is not Google's own: the hint names `chunk-size`; Google's own 413 is told in its words alone."""
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=2 << 20)
+def test_a_proxy_that_takes_no_large_request_leads_to_chunks(
+    job: Job, target: dict[str, str]
+) -> None:
+    """413 that is not Google's own: the hint names `chunk-size`; Google's own 413 is told in its
+    words alone.
+    """
+    specimens.make_bundle(
+        job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=2 << 20
+    )
     job.emulator.add_fault("resumable.put", "status", status=413, body="<html>Too large</html>")
     ended = job.run({**target, "upload-protocol": "resumable", "chunk-size": "auto"})
     assert (ended.code, "Set `chunk-size`" in ended.log) == (4, True), ended.log
-    job.emulator.add_fault("resumable.start", "status", status=413, reason="uploadTooLarge", message="No.")
+    job.emulator.add_fault(
+        "resumable.start", "status", status=413, reason="uploadTooLarge", message="No."
+    )
     ended = job.run({**target, "upload-protocol": "resumable", "chunk-size": "auto"})
     assert (ended.code, "chunk-size" in ended.log) == (4, False), ended.log

@@ -1,4 +1,6 @@
-"""Files that change while they are sent: never finished on the server, exit 5; and digests that go on over a resume."""
+"""Files that change while they are sent: never finished on the server, exit 5; and digests that go
+on over a resume.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ CHANGES = (
 
 
 class Meddling(Bench):
-    """A run in which something happens to the file once the server's answer to a chunk was counted."""
+    """A run in which something happens to the file once the server's answer to a chunk was
+    counted.
+    """
 
     def change_at(self, offset: int, change: Callable[[], object]) -> None:
         """Calls `change` when the upload stands at `offset` or beyond, once."""
@@ -103,9 +107,15 @@ class Meddling(Bench):
 @pytest.mark.parametrize("chunk", [None, MIB], ids=["one request", "chunks"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_a_change_while_it_is_sent(
-    tmp_path: Path, emulator: Emulator, change: Callable[[Path], None], chunk: int | None, dialect: Dialect
+    tmp_path: Path,
+    emulator: Emulator,
+    change: Callable[[Path], None],
+    chunk: int | None,
+    dialect: Dialect,
 ) -> None:
-    """Whatever happens to the file after its first half was sent: exit 5, no object, the session ended."""
+    """Whatever happens to the file after its first half was sent: exit 5, no object, the session
+    ended.
+    """
     artifact = on_disk(tmp_path, data_of(SIZE))
     bench = Meddling(emulator, chunk=chunk)
     bench.change_at(SIZE // 2, lambda: change(artifact.path))
@@ -147,8 +157,12 @@ HARMLESS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_what_leaves_the_bytes_alone_is_no_change(tmp_path: Path, emulator: Emulator, what: str) -> None:
-    """A new mode or link moves the file's ctime, too: the content is read once more and the upload goes through."""
+def test_what_leaves_the_bytes_alone_is_no_change(
+    tmp_path: Path, emulator: Emulator, what: str
+) -> None:
+    """A new mode or link moves the file's ctime, too: the content is read once more and the upload
+    goes through.
+    """
     artifact = on_disk(tmp_path, data_of(SIZE))
     bench = Meddling(emulator, chunk=MIB)
     bench.change_at(SIZE // 2, lambda: HARMLESS[what](artifact.path))
@@ -157,7 +171,9 @@ def test_what_leaves_the_bytes_alone_is_no_change(tmp_path: Path, emulator: Emul
 
 
 def test_a_file_that_changes_under_a_running_job(job: Job) -> None:
-    """Through the entrypoint: exit 5, one error line with a cure, nothing stored, the journal empty."""
+    """Through the entrypoint: exit 5, one error line with a cure, nothing stored, the journal
+    empty.
+    """
     path = job.workspace / "app.bin"
     path.write_bytes(data_of(SIZE))
     job.emulator.add_fault("resumable.put", "stall", nth=3, seconds=1)

@@ -1,4 +1,6 @@
-"""The component as GitLab runs it: typed inputs, a dotenv report that later jobs read, a retry that goes on."""
+"""The component as GitLab runs it: typed inputs, a dotenv report that later jobs read, a retry that
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from tests.support.runner.gitlab import Project
 
 ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
-EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {"shell": gitlab.shell, "containers": gitlab.containers}
+EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {
+    "shell": gitlab.shell,
+    "containers": gitlab.containers,
+}
 
 
 @pytest.fixture(params=EXECUTORS)
@@ -39,9 +44,14 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
 
 def included(**changes: Any) -> dict[str, object]:
     """The component with these inputs, by their names with underscores."""
-    given = {"image": os.environ.get("UPLOADER_TEST_IMAGE", "none"), "target": "play", "files": "*.aab"}
+    given = {
+        "image": os.environ.get("UPLOADER_TEST_IMAGE", "none"),
+        "target": "play",
+        "files": "*.aab",
+    }
     given |= {
-        name.replace("_", "-"): value for name, value in {"tracks": "internal", "rules": ALWAYS, **changes}.items()
+        name.replace("_", "-"): value
+        for name, value in {"tracks": "internal", "rules": ALWAYS, **changes}.items()
     }
     return {"local": "templates/upload.yml", "inputs": given}
 
@@ -59,14 +69,23 @@ def words(log: str) -> str:
 def later(line: str, stage: str = ".post", **more: Any) -> dict[str, Any]:
     """A job that prints a line of variables, in a shell of its own."""
     image = os.environ.get("UPLOADER_TEST_IMAGE", "none")
-    return {"stage": stage, "image": {"name": image, "entrypoint": [""]}, "script": [f'echo "{line}"'], **more}
+    return {
+        "stage": stage,
+        "image": {"name": image, "entrypoint": [""]},
+        "script": [f'echo "{line}"'],
+        **more,
+    }
 
 
 def test_a_later_job_reads_the_outputs(project: Project) -> None:
-    """The dotenv report brings ids and counters into the next job's environment, and no secret into any log."""
+    """The dotenv report brings ids and counters into the next job's environment, and no secret into
+    any log.
+    """
     with Emulator() as google:
         configuration: dict[str, object] = {"include": [included(api_endpoint=google.url)]}
-        configuration["tell"] = later("code=$UPLOADER_VERSION_CODE edit=$UPLOADER_EDIT_ID done=$UPLOADER_COMMITTED")
+        configuration["tell"] = later(
+            "code=$UPLOADER_VERSION_CODE edit=$UPLOADER_EDIT_ID done=$UPLOADER_COMMITTED"
+        )
         pipeline = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
         assert pipeline.code == 0, pipeline.log
         (edit,) = google.state()["edits"]["committed"]
@@ -77,13 +96,21 @@ def test_a_later_job_reads_the_outputs(project: Project) -> None:
 
 
 def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(project: Project) -> None:
-    """The job ends with 75, which `retry` names, and the cache brings the sealed session to the job that follows.
+    """The job ends with 75, which `retry` names, and the cache brings the sealed session to the job
+    that follows.
 
     gitlab-ci-local does not retry by exit code, so the next attempt is a pipeline of its own.
     """
-    cut = {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "after": 600_000}
+    cut = {
+        "on": "play.bundles.upload+resumable.put",
+        "do": "status",
+        "status": 503,
+        "after": 600_000,
+    }
     with Emulator([cut]) as google:
-        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url, max_retries=0)]}
+        configuration: dict[str, object] = {
+            "include": [included(api_endpoint=google.url, max_retries=0)]
+        }
         configuration["tell"] = later("resumed=$UPLOADER_RESUMED bytes=$UPLOADER_BYTES_UPLOADED")
         first = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
         assert first.code != 0
@@ -92,19 +119,25 @@ def test_a_temporary_failure_keeps_the_upload_for_the_next_attempt(project: Proj
         assert again.code == 0, again.log
         (stored,) = google.state()["objects"]
     assert stored["size"] == 1_000_000
-    assert f"resumed=true bytes={1_000_000 - 2 * 262_144}" in words(again.log)  # whole granules are what a server keeps
+    # whole granules are what a server keeps
+    assert f"resumed=true bytes={1_000_000 - 2 * 262_144}" in words(again.log)
     component = (ROOT / "templates/upload.yml").read_text(encoding="utf-8")
     assert "\n  retry:\n    max: 2\n    exit_codes: [75]\n" in component
 
 
 def test_two_jobs_share_an_edit(project: Project) -> None:
-    """The second job finds the first one's outputs in its environment: one is its input, none is a mistake."""
+    """The second job finds the first one's outputs in its environment: one is its input, none is a
+    mistake.
+    """
     with Emulator() as google:
         first = included(job_name="open", stage="build", commit=False, api_endpoint=google.url)
         second = included(
-            job_name="commit", files="wear/*.aab", tracks="alpha", existing_edit_id="$UPLOADER_EDIT_ID",
+            job_name="commit",
+            files="wear/*.aab",
+            tracks="alpha",
+            existing_edit_id="$UPLOADER_EDIT_ID",
             api_endpoint=google.url,
-        )  # fmt: skip
+        )
         pipeline = project.start({"include": [first, second]}, UPLOADER_CREDENTIALS=encoded(google))
         state = google.state()
     assert pipeline.code == 0, pipeline.log
@@ -114,9 +147,14 @@ def test_two_jobs_share_an_edit(project: Project) -> None:
 
 
 def test_a_keyless_job_takes_gitlabs_token(project: Project) -> None:
-    """The token of `id_tokens` is exchanged; the runner of these tests has none of its own, so it is given."""
+    """The token of `id_tokens` is exchanged; the runner of these tests has none of its own, so it
+    is given.
+    """
     with Emulator() as google:
-        login = {"workload_identity_provider": google.provider, "service_account": google.service_account}
+        login = {
+            "workload_identity_provider": google.provider,
+            "service_account": google.service_account,
+        }
         configuration: dict[str, object] = {"include": [included(api_endpoint=google.url, **login)]}
         pipeline = project.start(configuration, UPLOADER_ID_TOKEN=google.id_token())
         assert google.state()["requests"]["sts.token"] == 1
@@ -125,9 +163,13 @@ def test_a_keyless_job_takes_gitlabs_token(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"dry_run": "maybe"}, {"status": "done"}, {"max_retries": "many"}, {"target": 4}], ids=str
+    "wrong",
+    [{"dry_run": "maybe"}, {"status": "done"}, {"max_retries": "many"}, {"target": 4}],
+    ids=str,
 )
-def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_a_wrong_input_is_refused_before_any_job_starts(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
     """The inputs are typed, so GitLab refuses the pipeline itself."""
     gitlab.tool()
     pipeline = Project(tmp_path, gitlab.shell()).start({"include": [included(**wrong)]})
@@ -137,20 +179,78 @@ def test_a_wrong_input_is_refused_before_any_job_starts(tmp_path: Path, wrong: d
 
 
 LIBRARIES = (  # what the loader, Python, OpenSSL, requests and google-auth obey
-    *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),
-    *("OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"),
-    *("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
-    *("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CLOUDSDK_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS"),
-    *("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"),
-    *("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "RUNNER_TEMP"),
-    *("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-    *("UPLOADER_DOTENV", "UPLOADER_STATE_KEY", "INPUT_CREDENTIALS", "INPUT_STATE_KEY", "INPUT_FILES"),
-    *("GITHUB_ENV", "GITHUB_STATE", "GITHUB_PATH", "GITHUB_SERVER_URL", "GITHUB_REF", "GITHUB_SHA", "RUNNER_DEBUG"),
-    *("ACT", "GITEA_ACTIONS", "FORGEJO_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "JENKINS_URL", "CI_SYSTEM_NAME"),
-    *("LD_SHOW_AUXV", "LD_BIND_NOT", "MALLOC_TRACE", "LOCPATH", "NETRC", "PYTHONMALLOC", "Https_Proxy", "name"),
-    *("PYTHON_GIL", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "AWS_CA_BUNDLE", "CDPATH", "uploader_state_key"),
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "BASH_ENV",
+    "ENV",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "OPENSSL_CONF",
+    "OPENSSL_MODULES",
+    "OPENSSL_ENGINES",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSLKEYLOGFILE",
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "CLOUDSDK_CONFIG",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES",
+    "GCE_METADATA_HOST",
+    "GCE_METADATA_IP",
+    "GCE_METADATA_ROOT",
+    "GITHUB_ACTIONS",
+    "GITHUB_OUTPUT",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_WORKSPACE",
+    "RUNNER_TEMP",
+    "ACTIONS_ID_TOKEN_REQUEST_URL",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+    "UPLOADER_DOTENV",
+    "UPLOADER_STATE_KEY",
+    "INPUT_CREDENTIALS",
+    "INPUT_STATE_KEY",
+    "INPUT_FILES",
+    "GITHUB_ENV",
+    "GITHUB_STATE",
+    "GITHUB_PATH",
+    "GITHUB_SERVER_URL",
+    "GITHUB_REF",
+    "GITHUB_SHA",
+    "RUNNER_DEBUG",
+    "ACT",
+    "GITEA_ACTIONS",
+    "FORGEJO_ACTIONS",
+    "TF_BUILD",
+    "TEAMCITY_VERSION",
+    "JENKINS_URL",
+    "CI_SYSTEM_NAME",
+    "LD_SHOW_AUXV",
+    "LD_BIND_NOT",
+    "MALLOC_TRACE",
+    "LOCPATH",
+    "NETRC",
+    "PYTHONMALLOC",
+    "Https_Proxy",
+    "name",
+    "PYTHON_GIL",
+    "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+    "AWS_CA_BUNDLE",
+    "CDPATH",
+    "uploader_state_key",
 )
-HARMLESS = {  # values with which a shell still starts; most would end the program or send it elsewhere
+# values with which a shell still starts; most would end the program or send it elsewhere
+HARMLESS = {
     "PYTHONHOME": "/nowhere",
     "PYTHONPATH": "/nowhere",
     "LD_PRELOAD": "/nowhere/evil.so",
@@ -172,14 +272,21 @@ HARMLESS = {  # values with which a shell still starts; most would end the progr
 
 
 def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -> None:
-    """The pipeline ends well: the key is not named, no file of the report's choice is written, its own report is."""
+    """The pipeline ends well: the key is not named, no file of the report's choice is written, its
+    own report is.
+    """
     (project.folder / "planted.txt").write_text("before\n")
     lines = [f"echo '{name}={value}' >>evil.env" for name, value in HARMLESS.items()]
     with Emulator() as google:
         first = later("a build", stage="build", artifacts={"reports": {"dotenv": "evil.env"}})
         first["script"] = lines
-        configuration: dict[str, object] = {"include": [included(api_endpoint=google.url)], "hostile": first}
-        configuration["tell"] = later("code=$UPLOADER_VERSION_CODE token=$ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+        configuration: dict[str, object] = {
+            "include": [included(api_endpoint=google.url)],
+            "hostile": first,
+        }
+        configuration["tell"] = later(
+            "code=$UPLOADER_VERSION_CODE token=$ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+        )
         pipeline = project.start(configuration, UPLOADER_CREDENTIALS=encoded(google))
         assert pipeline.code == 0, pipeline.log
         assert json.dumps(google.key["private_key"])[1:-1] not in pipeline.log
@@ -201,12 +308,18 @@ def test_a_release_after_a_job_whose_report_sets_all_of_them(project: Project) -
         ("api_endpoint", "--api-endpoint"),
     ],
 )
-def test_a_variable_without_a_value_is_no_input_that_was_left_out(project: Project, name: str, told: str) -> None:
-    """The component hands on what it is given; a job of one's own has the variable itself. Both end with 2."""
+def test_a_variable_without_a_value_is_no_input_that_was_left_out(
+    project: Project, name: str, told: str
+) -> None:
+    """The component hands on what it is given; a job of one's own has the variable itself. Both end
+    with 2.
+    """
     given = {"tracks": "production", "status": "completed", "package_name": "com.example.app"}
     with Emulator() as google:
         component = included(**{**given, "api_endpoint": google.url, name: "$MY_VALUE"})
-        pipeline = project.start({"include": [component]}, UPLOADER_CREDENTIALS=encoded(google), MY_VALUE="")
+        pipeline = project.start(
+            {"include": [component]}, UPLOADER_CREDENTIALS=encoded(google), MY_VALUE=""
+        )
         assert not google.state()["requests"]
     assert "FAIL 2" in words(pipeline.log), pipeline.log
     assert f"{told}: is empty" in words(pipeline.log)
@@ -215,24 +328,35 @@ def test_a_variable_without_a_value_is_no_input_that_was_left_out(project: Proje
 def test_an_empty_variable_of_a_plain_job_is_a_mistake(project: Project) -> None:
     """What is set and empty differs from what is not set, which the job leaves to the program."""
     image = {"name": os.environ.get("UPLOADER_TEST_IMAGE", "none"), "entrypoint": [""]}
-    variables = {"UPLOADER_TARGET": "play", "UPLOADER_FILES": "app.aab", "UPLOADER_TRACKS": "internal"}
+    variables = {
+        "UPLOADER_TARGET": "play",
+        "UPLOADER_FILES": "app.aab",
+        "UPLOADER_TRACKS": "internal",
+    }
     with Emulator() as google:
         variables["UPLOADER_API_ENDPOINT"] = google.url
-        emptied = {"image": image, "script": ["uploader"], "variables": {**variables, "UPLOADER_USER_FRACTION": ""}}
+        emptied = {
+            "image": image,
+            "script": ["uploader"],
+            "variables": {**variables, "UPLOADER_USER_FRACTION": ""},
+        }
         first = project.start({"release": emptied}, UPLOADER_CREDENTIALS=encoded(google))
         assert not google.state()["requests"]
         left_out = {**emptied, "variables": variables}
         second = project.start({"release": left_out}, UPLOADER_CREDENTIALS=encoded(google))
     assert "FAIL 2" in words(first.log), first.log
-    assert "UPLOADER_USER_FRACTION: is empty, so the release would not be limited to a share of users." in words(
-        first.log
+    assert (
+        "UPLOADER_USER_FRACTION: is empty, so the release would not be limited to a share of users."
+        in words(first.log)
     )
     assert second.code == 0, second.log
 
 
 HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job's own variables
     **{f"{prefix}_API_ENDPOINT": "https://evil.example" for prefix in ("UPLOADER", "INPUT")},
-    "UPLOADER_WORKLOAD_IDENTITY_PROVIDER": "projects/6/locations/global/workloadIdentityPools/evil/providers/evil",
+    "UPLOADER_WORKLOAD_IDENTITY_PROVIDER": (
+        "projects/6/locations/global/workloadIdentityPools/evil/providers/evil"
+    ),
     "UPLOADER_SERVICE_ACCOUNT": "evil@evil.iam.gserviceaccount.com",
     "UPLOADER_IMPERSONATE_USER": "evil@example.com",
     "UPLOADER_ENV_FILE": "evil.env",
@@ -240,21 +364,33 @@ HOSTILE = {  # what an earlier job's dotenv report may set: it outranks the job'
 
 
 def script(**given: str) -> tuple[dict[str, Any], str]:
-    """The component's job, and the lines of its script with these inputs, by their names with underscores."""
+    """The component's job, and the lines of its script with these inputs, by their names with
+    underscores.
+    """
     head, jobs = yaml.safe_load_all((ROOT / "templates/upload.yml").read_text(encoding="utf-8"))
     (job,) = jobs.values()
     (lines,) = job["script"]
-    values = {name: declared.get("default", "") for name, declared in head["spec"]["inputs"].items()}
+    values = {
+        name: declared.get("default", "") for name, declared in head["spec"]["inputs"].items()
+    }
     values.update({name.replace("_", "-"): value for name, value in given.items()})
     return job, re.sub(r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda name: str(values[name[1]]), lines)
 
 
-def carried_out(folder: Path, lines: str, **variables: str) -> tuple[list[str], dict[str, str], str]:
-    """The script in a plain shell, as in the job: the arguments and variables of the program, and the log."""
-    (folder / "uploader").write_text('#!/bin/sh\n{ for word; do echo "$word"; done; echo; env; } >"$0.told"\n')
+def carried_out(
+    folder: Path, lines: str, **variables: str
+) -> tuple[list[str], dict[str, str], str]:
+    """The script in a plain shell, as in the job: the arguments and variables of the program, and
+    the log.
+    """
+    (folder / "uploader").write_text(
+        '#!/bin/sh\n{ for word; do echo "$word"; done; echo; env; } >"$0.told"\n'
+    )
     (folder / "uploader").chmod(0o755)
     environment = {**variables, "PATH": f"{folder}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-euc", lines], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-euc", lines], env=environment, capture_output=True, text=True, check=True
+    )
     arguments, _, told = (folder / "uploader.told").read_text().rpartition("\n\n")
     if not arguments:
         told = told.lstrip("\n")
@@ -262,9 +398,15 @@ def carried_out(folder: Path, lines: str, **variables: str) -> tuple[list[str], 
     return arguments.split(), {name: value for name, _, value in pairs}, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("given", [{}, {"api-endpoint": "https://good.example:8443"}, {"service-account": "$MY_USER"}])
-def test_a_dotenv_report_does_not_say_where_secrets_go(tmp_path: Path, given: dict[str, str]) -> None:
-    """The component's inputs of that kind are options or nothing; the script runs in a plain shell, as in the job."""
+@pytest.mark.parametrize(
+    "given", [{}, {"api-endpoint": "https://good.example:8443"}, {"service-account": "$MY_USER"}]
+)
+def test_a_dotenv_report_does_not_say_where_secrets_go(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    """The component's inputs of that kind are options or nothing; the script runs in a plain shell,
+    as in the job.
+    """
     job, lines = script(**{name.replace("-", "_"): value for name, value in given.items()})
     arguments, told, _ = carried_out(tmp_path, lines, **HOSTILE, MY_USER="me@example.com")
     assert "evil" not in str(told)
@@ -273,14 +415,17 @@ def test_a_dotenv_report_does_not_say_where_secrets_go(tmp_path: Path, given: di
     login = ["--service-account", "me@example.com"] if "service-account" in given else []
     assert arguments == [*endpoint, *login]
     assert (
-        not {f"UPLOADER_{name.replace('-', '_').upper()}" for name in make_reference.OPTIONS} & job["variables"].keys()
+        not {f"UPLOADER_{name.replace('-', '_').upper()}" for name in make_reference.OPTIONS}
+        & job["variables"].keys()
     )
     assert job["artifacts"]["access"] == "developer"
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_no_setting_of_an_earlier_job_reaches_the_program(tmp_path: Path, name: str) -> None:
-    """Neither what loads code, nor what leads the traffic elsewhere, nor another login, nor another CI system."""
+    """Neither what loads code, nor what leads the traffic elsewhere, nor another login, nor another
+    CI system.
+    """
     _, lines = script()
     _, told, _ = carried_out(tmp_path, lines, **{name: "/evil"}, UPLOADER_TARGET="play")
     assert "/evil" not in str(told)
@@ -288,15 +433,27 @@ def test_no_setting_of_an_earlier_job_reaches_the_program(tmp_path: Path, name: 
 
 
 def test_the_proxy_and_the_certificates_are_inputs(tmp_path: Path) -> None:
-    """Their variables count only where an input says so; a job that had a proxy is told what to give."""
-    variables = {"https_proxy": "http://evil:1", "CURL_CA_BUNDLE": "/evil.pem", "COMPANY_CA": "/builds/ca.pem"}
+    """Their variables count only where an input says so; a job that had a proxy is told what to
+    give.
+    """
+    variables = {
+        "https_proxy": "http://evil:1",
+        "CURL_CA_BUNDLE": "/evil.pem",
+        "COMPANY_CA": "/builds/ca.pem",
+    }
     _, lines = script()
     _, told, log = carried_out(tmp_path, lines, **variables)
     assert "evil" not in str(told)
-    assert log == "The proxy in this job's variables is not used. Where one is needed, give the input proxy.\n"
+    assert log == (
+        "The proxy in this job's variables is not used. Where one is needed, give the input "
+        "proxy.\n"
+    )
     _, lines = script(proxy="http://proxy.example:3128", ca_file="$COMPANY_CA")
     _, told, log = carried_out(tmp_path, lines, **variables)
-    assert (told["HTTPS_PROXY"], told["REQUESTS_CA_BUNDLE"]) == ("http://proxy.example:3128", "/builds/ca.pem")
+    assert (told["HTTPS_PROXY"], told["REQUESTS_CA_BUNDLE"]) == (
+        "http://proxy.example:3128",
+        "/builds/ca.pem",
+    )
     assert "evil" not in str(told)
     assert log == ""
     _, lines = script(proxy="$https_proxy")
@@ -304,7 +461,9 @@ def test_the_proxy_and_the_certificates_are_inputs(tmp_path: Path) -> None:
 
 
 def test_what_gitlab_says_of_the_job_reaches_the_program(tmp_path: Path) -> None:
-    """Its own variables and the program's, also after a message that names a variable, and in several lines."""
+    """Its own variables and the program's, also after a message that names a variable, and in
+    several lines.
+    """
     kept = {
         "CI_COMMIT_TAG": "v1",
         "CI_JOB_ID": "7",
@@ -328,7 +487,9 @@ def test_what_gitlab_says_of_the_job_reaches_the_program(tmp_path: Path) -> None
 
 
 def test_the_key_that_seals_the_state_is_named_by_an_input(tmp_path: Path) -> None:
-    """Whoever could choose it could read and forge what the cache brings; a key for a keyless login is left out."""
+    """Whoever could choose it could read and forge what the cache brings; a key for a keyless login
+    is left out.
+    """
     keyless = {"workload_identity_provider": "projects/1/x"}
     variables = {
         "UPLOADER_STATE_KEY": "chosen by an earlier job",
@@ -338,7 +499,10 @@ def test_the_key_that_seals_the_state_is_named_by_an_input(tmp_path: Path) -> No
     _, lines = script(**keyless)
     _, told, log = carried_out(tmp_path, lines, **variables)
     assert not {"UPLOADER_STATE_KEY", "UPLOADER_CREDENTIALS"} & told.keys()
-    assert log == "UPLOADER_STATE_KEY is not used. To resume with it, give state-key: $UPLOADER_STATE_KEY.\n"
+    assert (
+        log == "UPLOADER_STATE_KEY is not used. To resume with it, give state-key: "
+        "$UPLOADER_STATE_KEY.\n"
+    )
     _, lines = script(**keyless, state_key="$MY_KEY")
     _, told, log = carried_out(tmp_path, lines, **variables)
     assert (told["UPLOADER_STATE_KEY"], log) == ("mine", "")
@@ -357,14 +521,18 @@ def test_every_shell_understands_the_script(tmp_path: Path, shell: str) -> None:
         "proxy": "evil",
         "UPLOADER_FILES": "a",
     }
-    (tmp_path / "uploader").write_text('#!/bin/sh\nprintf "%s " "$HTTPS_PROXY" "$UPLOADER_FILES" "${TF_BUILD:-none}"\n')
+    (tmp_path / "uploader").write_text(
+        '#!/bin/sh\nprintf "%s " "$HTTPS_PROXY" "$UPLOADER_FILES" "${TF_BUILD:-none}"\n'
+    )
     (tmp_path / "uploader").chmod(0o755)
     told = subprocess.check_output([program, *options, "-euc", lines], env=environment, text=True)
     assert told == "http://proxy.example:3128 a none "
 
 
 def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
-    """Another one that comes first in PATH is not; without the image, as in a shell executor, PATH is what there is."""
+    """Another one that comes first in PATH is not; without the image, as in a shell executor, PATH
+    is what there is.
+    """
     installed, planted = tmp_path / "installed", tmp_path / "planted"
     for folder in (installed, planted):
         folder.mkdir()
@@ -374,13 +542,16 @@ def test_the_program_is_started_by_its_path(tmp_path: Path) -> None:
     assert lines.count(make_reference.PROGRAM) == 1
     lines = lines.replace(make_reference.PROGRAM, str(installed / "uploader"))
     environment = {"PATH": f"{planted}:{os.environ['PATH']}"}
-    assert subprocess.check_output(["sh", "-euc", lines], env=environment, text=True) == "installed\n"
+    assert (
+        subprocess.check_output(["sh", "-euc", lines], env=environment, text=True) == "installed\n"
+    )
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert f"ln -s ../venv/bin/uploader {make_reference.PROGRAM}" in dockerfile
 
 
 @pytest.mark.parametrize(
-    "value", ["`id`", "$(id)", "${HOME}", '"; id; "', "a b", "a\nb", "a'", "a;b", "a|b", "a\\b", "a&b"]
+    "value",
+    ["`id`", "$(id)", "${HOME}", '"; id; "', "a b", "a\nb", "a'", "a;b", "a|b", "a\\b", "a&b"],
 )
 def test_what_stands_in_the_script_is_one_word(value: str) -> None:
     """GitLab refuses an input that could be more than a word or a variable to the shell."""

@@ -1,7 +1,9 @@
-"""A workspace that wants to publish the secrets of the run: links and hard links, through every input that names files.
+"""A workspace that wants to publish the secrets of the run: links and hard links, through every
+input that names files.
 
-Whoever may open a pull request chooses what a link points at. Each attack goes through the entrypoint: exit 2, nothing
-is sent, and the secret is nowhere (the job's own watch looks for it in all that a run leaves).
+Whoever may open a pull request chooses what a link points at. Each attack goes through the
+entrypoint: exit 2, nothing is sent, and the secret is nowhere (the job's own watch looks for it in
+all that a run leaves).
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ PLACES = {
     "mail body": ("mail/body.txt", {**MAIL, "mail-body-file": "mail/body.txt"}),
     "mail body, as it was": ("mail/body.txt", {**MAIL, "mail-body": "file:mail/body.txt"}),
     "mail html": ("mail/body.html", {**MAIL, "mail-html-file": "mail/body.html"}),
-    "message": ("mail/a.eml", {"target": "gmail", "impersonate-user": "me@example.com", "message-file": "mail/a.eml"}),
+    "message": (
+        "mail/a.eml",
+        {"target": "gmail", "impersonate-user": "me@example.com", "message-file": "mail/a.eml"},
+    ),
     "attachment": ("build/report.pdf", {**MAIL, "files": "build/*"}),
     "artifact": ("build/a.bin", {**DRIVE, "files": "build/a.bin"}),
 }
@@ -69,7 +74,9 @@ def job(tmp_path: Path, emulator: Emulator) -> Job:
 
 
 def refused(job: Job, inputs: dict[str, str], named: str) -> str:
-    """The log of a run that ends with exit 2 at the input, and of which nothing but a login ever reached a service."""
+    """The log of a run that ends with exit 2 at the input, and of which nothing but a login ever
+    reached a service.
+    """
     ended = job.run({"credentials": "key.json", **inputs})
     state = job.emulator.state()
     assert ended.code == 2, ended.log
@@ -83,7 +90,9 @@ def refused(job: Job, inputs: dict[str, str], named: str) -> str:
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_link_to_a_secret_is_never_followed(job: Job, place: str, secret: str) -> None:
-    """Whatever is allowed: no input publishes the key, the repository's configuration or an environment file."""
+    """Whatever is allowed: no input publishes the key, the repository's configuration or an
+    environment file.
+    """
     path, inputs = PLACES[place]
     soft(job.workspace / path, job.workspace / secret)
     refused(job, {**inputs, **ALLOWED}, "uploaded")
@@ -97,18 +106,26 @@ def test_a_hard_link_to_the_key_is_never_read(job: Job, place: str) -> None:
     assert "contains this run's credentials" in refused(job, {**inputs, **ALLOWED}, path)
 
 
-@pytest.mark.parametrize("name", [".git/config", ".ssh/id_ed25519", ".env.production", "gha-creds-0123.json"])
+@pytest.mark.parametrize(
+    "name", [".git/config", ".ssh/id_ed25519", ".env.production", "gha-creds-0123.json"]
+)
 def test_a_secret_under_its_own_name_is_no_artifact(job: Job, name: str) -> None:
     """Not even when the workflow names it itself."""
     refused(job, {**DRIVE, "files": name, **ALLOWED}, name)
 
 
-BOUND = [place for place in PLACES if place not in {"mapping", "expansion", "attachment", "artifact", "symbols zip"}]
+BOUND = [
+    place
+    for place in PLACES
+    if place not in {"mapping", "expansion", "attachment", "artifact", "symbols zip"}
+]
 
 
 @pytest.mark.parametrize("place", [place for place in BOUND if "/" in PLACES[place][0]])
 def test_a_link_out_of_the_input_s_folder_needs_allow_symlinks(job: Job, place: str) -> None:
-    """A secret of another kind beside the folder stays where it is, and the sentence names the input that allows it."""
+    """A secret of another kind beside the folder stays where it is, and the sentence names the
+    input that allows it.
+    """
     path, inputs = PLACES[place]
     (job.workspace / "secrets.properties").write_text("password=do-not-publish\n")
     soft(job.workspace / path, job.workspace / "secrets.properties")
@@ -149,12 +166,24 @@ def test_allow_symlinks_lets_a_text_come_from_elsewhere_in_the_workspace(job: Jo
 
 # What lies in the checkout to be run, read or sent
 
-MODULES = ("requests", "urllib3", "google", "yaml", "tqdm", "json", "ssl", "sitecustomize", "uploader/__init__")
+MODULES = (
+    "requests",
+    "urllib3",
+    "google",
+    "yaml",
+    "tqdm",
+    "json",
+    "ssl",
+    "sitecustomize",
+    "uploader/__init__",
+)
 PLANTED = "import pathlib\npathlib.Path(__file__).with_name('PLANTED').touch()\n"
 
 
 def test_nothing_that_lies_in_the_workspace_is_run_read_or_sent(job: Job) -> None:
-    """Planted modules, a `.env` and credential files change nothing: the release is the one that was asked for."""
+    """Planted modules, a `.env` and credential files change nothing: the release is the one that
+    was asked for.
+    """
     (job.workspace / "uploader").mkdir()
     for name in MODULES:
         (job.workspace / f"{name}.py").write_text(PLANTED)
@@ -189,6 +218,8 @@ HIDDEN = "=?utf-8?q?Hi=0D=0ABcc=3A_spy=40example.com?="
     ],
 )
 def test_no_encoded_word_becomes_a_header(job: Job, inputs: dict[str, str], named: str) -> None:
-    """A subject, a name, a file's name: a line break behind an encoded word is refused, and no mail goes out."""
+    """A subject, a name, a file's name: a line break behind an encoded word is refused, and no mail
+    goes out.
+    """
     (job.workspace / HIDDEN).write_text("x")
     refused(job, {**MAIL, "mail-body": "b", **inputs}, named)

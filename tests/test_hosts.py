@@ -1,4 +1,6 @@
-"""Where the bearer token may go: its endpoint's origin and Google's API hosts over https, by no trick elsewhere."""
+"""Where the bearer token may go: its endpoint's origin and Google's API hosts over https, by no
+trick elsewhere.
+"""
 
 from __future__ import annotations
 

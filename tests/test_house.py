@@ -1,4 +1,6 @@
-"""What a test holds of the structure: imports point down without a circle, two packages apart, hashed locks."""
+"""What a test holds of the structure: imports point down without a circle, two packages apart,
+hashed locks.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,16 @@ LAYERS = (
 def modules(package: str) -> dict[str, Path]:
     """Every module of a package by its dotted name."""
     files = (file.relative_to(ROOT) for file in (ROOT / package).rglob("*.py"))
-    return {".".join(file.with_suffix("").parts).removesuffix(".__init__"): ROOT / file for file in files}
+    return {
+        ".".join(file.with_suffix("").parts).removesuffix(".__init__"): ROOT / file
+        for file in files
+    }
 
 
 def imports(file: Path) -> Iterator[str]:
-    """Every dotted name that a file imports, wherever the import stands: `from a import b` gives `a.b`."""
+    """Every dotted name that a file imports, wherever the import stands: `from a import b` gives
+    `a.b`.
+    """
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -61,24 +68,31 @@ def test_imports_point_down() -> None:
         room = [*name.split("."), "__init__"][1]
         below = {*LAYERS[LAYERS.index(room) :], "__version__"}
         upward = [
-            found for found in imports(file) if found.startswith("uploader.") and found.split(".")[1] not in below
+            found
+            for found in imports(file)
+            if found.startswith("uploader.") and found.split(".")[1] not in below
         ]
         assert not upward, f"{name} imports {upward}"
 
 
 @pytest.mark.parametrize("package", ["uploader", "google_emulator"])
 def test_no_imports_go_in_a_circle(package: str) -> None:
-    """No modules of a package need each other, neither for types alone nor by an import inside a function."""
+    """No modules of a package need each other, neither for types alone nor by an import inside a
+    function.
+    """
     known = modules(package)
     graph = {
-        name: {found if found in known else found.rpartition(".")[0] for found in imports(file)} & known.keys()
+        name: {found if found in known else found.rpartition(".")[0] for found in imports(file)}
+        & known.keys()
         for name, file in known.items()
     }
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 def test_the_program_and_the_emulator_know_nothing_of_each_other() -> None:
-    """The emulator is a second reading of the documents; the program starts it in one place, for a rehearsal."""
+    """The emulator is a second reading of the documents; the program starts it in one place, for a
+    rehearsal.
+    """
     emulator = [
         name
         for name, file in modules("google_emulator").items()
@@ -101,7 +115,9 @@ def pins(lock: str) -> dict[str, tuple[str, ...]]:
 
 
 def test_the_locks_agree_and_are_hashed() -> None:
-    """What is tested is what runs: the development lock holds the runtime lock as it is; every line has its hashes."""
+    """What is tested is what runs: the development lock holds the runtime lock as it is; every line
+    has its hashes.
+    """
     runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
     assert all(pins("requirements-build.lock").values())
     assert all(development.values())

@@ -1,4 +1,6 @@
-"""What is kept from the users, a halted release or a draft, is given to them by a written status alone."""
+"""What is kept from the users, a halted release or a draft, is given to them by a written status
+alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from tests.support.fake_play import PACKAGE, release
 from tests.support.job import Job
 
 NO_FILES = {"target": "play", "package-name": PACKAGE, "tracks": "production"}
-ROLLOUT = {"target": "play-rollout", "package-name": PACKAGE, "tracks": "production", "rollout-steps": "20%, 100%"}
+ROLLOUT = {
+    "target": "play-rollout",
+    "package-name": PACKAGE,
+    "tracks": "production",
+    "rollout-steps": "20%, 100%",
+}
 HALTED = release(42, status="halted", userFraction=0.05, name="4.2")
 DRAFT = release(42, status="draft", name="4.2")
 
@@ -35,10 +42,14 @@ def live(job: Job, track: str = "production") -> list[dict[str, Any]]:
 
 def fingerprint(job: Job) -> str:
     """Everything that is live in the emulator, to the last field."""
-    return hashlib.sha256(json.dumps(job.emulator.state()["tracks"], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(job.emulator.state()["tracks"], sort_keys=True).encode()
+    ).hexdigest()
 
 
-@pytest.mark.parametrize("wish", [{"user-fraction": "50%"}, {"release-name": "5"}, {"in-app-update-priority": "3"}])
+@pytest.mark.parametrize(
+    "wish", [{"user-fraction": "50%"}, {"release-name": "5"}, {"in-app-update-priority": "3"}]
+)
 def test_a_halted_release_stays_halted_without_a_status(job: Job, wish: dict[str, str]) -> None:
     """A fraction, a name or a priority do not say that it goes on."""
     before = fingerprint(job)
@@ -52,7 +63,9 @@ def test_a_halted_release_stays_halted_without_a_status(job: Job, wish: dict[str
     [({"status": "inProgress"}, "inProgress"), ({"status": "completed"}, "completed")],
     ids=["inProgress", "completed"],
 )
-def test_a_written_status_goes_on_with_a_halted_release_and_says_so(job: Job, wish: dict[str, str], now: str) -> None:
+def test_a_written_status_goes_on_with_a_halted_release_and_says_so(
+    job: Job, wish: dict[str, str], now: str
+) -> None:
     """The plan, a dry run and the last line name the version and what it was."""
     rehearsed = job.succeed({**NO_FILES, **wish, "dry-run": "true"})
     assert rehearsed.log.rstrip().endswith("42 was halted on production.")
@@ -107,7 +120,10 @@ def test_a_written_status_publishes_a_draft_and_says_so(waiting: Job) -> None:
 def test_a_name_for_a_draft_leaves_it_a_draft(waiting: Job) -> None:
     """What publishes nothing needs no status."""
     ended = waiting.succeed({**NO_FILES, "tracks": "beta", "release-name": "Spring"})
-    assert (live(waiting, "beta")[0]["status"], live(waiting, "beta")[0]["name"]) == ("draft", "Spring")
+    assert (live(waiting, "beta")[0]["status"], live(waiting, "beta")[0]["name"]) == (
+        "draft",
+        "Spring",
+    )
     assert "was a draft" not in ended.log
 
 
@@ -123,7 +139,9 @@ AT_ANY_REACH = {
 @pytest.mark.parametrize("wish", AT_ANY_REACH)
 def test_a_promotion_does_not_serve_a_draft_without_a_status(waiting: Job, wish: str) -> None:
     before = fingerprint(waiting)
-    ended = waiting.fail(4, {**NO_FILES, "tracks": "alpha", "promote-from": "beta", **AT_ANY_REACH[wish]})
+    ended = waiting.fail(
+        4, {**NO_FILES, "tracks": "alpha", "promote-from": "beta", **AT_ANY_REACH[wish]}
+    )
     assert ended.outputs["failure"] == "release-kept-back"
     assert fingerprint(waiting) == before
 
@@ -131,7 +149,12 @@ def test_a_promotion_does_not_serve_a_draft_without_a_status(waiting: Job, wish:
 @pytest.mark.parametrize("wish", AT_ANY_REACH)
 def test_a_promotion_does_not_serve_a_halted_release_without_a_status(job: Job, wish: str) -> None:
     before = fingerprint(job)
-    promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "production", "promote-version-codes": "42"}
+    promotion = {
+        **NO_FILES,
+        "tracks": "alpha",
+        "promote-from": "production",
+        "promote-version-codes": "42",
+    }
     ended = job.fail(4, {**promotion, **AT_ANY_REACH[wish]})
     assert ended.outputs["failure"] == "release-kept-back"
     assert fingerprint(job) == before
@@ -157,14 +180,21 @@ def test_a_promotion_with_a_written_status_says_that_it_was_a_draft(waiting: Job
 
 
 def test_a_promotion_with_a_written_status_says_that_it_was_halted(job: Job) -> None:
-    promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "production", "promote-version-codes": "42"}
+    promotion = {
+        **NO_FILES,
+        "tracks": "alpha",
+        "promote-from": "production",
+        "promote-version-codes": "42",
+    }
     ended = job.succeed({**promotion, "status": "completed"})
     assert ended.log.rstrip().endswith("42 was halted on production.")
     assert live(job, "alpha")[0]["status"] == "completed"
 
 
 def test_a_promotion_of_a_draft_as_a_draft_serves_nobody(waiting: Job) -> None:
-    ended = waiting.succeed({**NO_FILES, "tracks": "alpha", "promote-from": "beta", "status": "draft"})
+    ended = waiting.succeed(
+        {**NO_FILES, "tracks": "alpha", "promote-from": "beta", "status": "draft"}
+    )
     assert live(waiting, "alpha")[0]["status"] == "draft"
     assert "was a draft" not in ended.log
 

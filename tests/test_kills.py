@@ -1,4 +1,6 @@
-"""A Play release, a step of its rollout or an upload, killed at any moment: a plain re-run ends as a clean run does."""
+"""A Play release, a step of its rollout or an upload, killed at any moment: a plain re-run ends as
+a clean run does.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,16 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from tests.support.transfer_harness import data_of
 
-RELEASE = {"target": "play", "tracks": "internal", "release-name": "One", "images-directory": "listing"}
+RELEASE = {
+    "target": "play",
+    "tracks": "internal",
+    "release-name": "One",
+    "images-directory": "listing",
+}
 RELEASES = (
     {**RELEASE, "files": "*.aab"},
-    {**RELEASE, "files": "app42.aab", "mapping-file": "mapping.txt"},  # which belongs to one artifact
+    # which belongs to one artifact
+    {**RELEASE, "files": "app42.aab", "mapping-file": "mapping.txt"},
 )
 MAPPING = "com.example.Shop -> a.a:\n    int price -> a\n    1:1:void pay():10:10 -> b\n"
 
@@ -30,11 +38,18 @@ def png(shade: int) -> bytes:
     """A 320 x 320 picture of one shade."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     rows = b"".join(b"\0" + bytes([shade]) * 320 for _ in range(320))
     head = struct.pack(">IIBBBBB", 320, 320, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
 
 
 def workspace(folder: Path) -> Path:
@@ -44,7 +59,9 @@ def workspace(folder: Path) -> Path:
     for place in range(6):
         (pictures / f"{place}.png").write_bytes(png(place * 40))
     for code in (42, 43):
-        specimens.make_bundle(folder / f"app{code}.aab", "com.example.shop", code, "1.0", size_bytes=1_500_000 + code)
+        specimens.make_bundle(
+            folder / f"app{code}.aab", "com.example.shop", code, "1.0", size_bytes=1_500_000 + code
+        )
     (folder / "mapping.txt").write_text(MAPPING)
     return folder
 
@@ -73,7 +90,9 @@ def clean(
     release: dict[str, str] = request.param
     with Emulator() as emulator:
         began = time.monotonic()
-        ended = Job(workspace(tmp_path_factory.mktemp("clean") / "workspace"), emulator).run(release)
+        ended = Job(workspace(tmp_path_factory.mktemp("clean") / "workspace"), emulator).run(
+            release
+        )
         assert ended.code == 0, ended.log
         state = emulator.state()
         assert len(accepted(state)) == (1 if "mapping-file" in release else 2)
@@ -84,12 +103,15 @@ def clean(
 def test_a_killed_release_is_finished_by_a_plain_re_run(
     tmp_path: Path, clean: tuple[dict[str, str], Any, float], seed: int
 ) -> None:
-    """SIGKILL at a random moment, then the same job once more: the same state, and no bundle is taken twice."""
+    """SIGKILL at a random moment, then the same job once more: the same state, and no bundle is
+    taken twice.
+    """
     release, expected, seconds = clean
     with Emulator() as emulator:
         job = Job(workspace(tmp_path / "workspace"), emulator)
         running = job.start(release)
-        time.sleep(random.Random(seed).uniform(0.1, 0.95) * seconds)  # the moment itself is what is tested
+        # the moment itself is what is tested
+        time.sleep(random.Random(seed).uniform(0.1, 0.95) * seconds)
         running.send(signal.SIGKILL).end()
         again = job.run(release)
         assert again.code == 0, again.log
@@ -130,19 +152,25 @@ def share(job: Job) -> tuple[str, float]:
 def seconds(tmp_path_factory: pytest.TempPathFactory) -> float:
     """How long an undisturbed look takes."""
     with Emulator() as emulator:
-        job, began = rolling(tmp_path_factory.mktemp("clean"), emulator, crashing=False), time.monotonic()
+        job, began = (
+            rolling(tmp_path_factory.mktemp("clean"), emulator, crashing=False),
+            time.monotonic(),
+        )
         assert job.run(ROLLOUT).code == 0
         return time.monotonic() - began
 
 
 @pytest.mark.parametrize("seed", range(50))
 def test_a_killed_step_is_one_step_or_one_halt(tmp_path: Path, seconds: float, seed: int) -> None:
-    """SIGKILL at a random moment, then the same job once more, unless the first had told its end: one commit."""
+    """SIGKILL at a random moment, then the same job once more, unless the first had told its end:
+    one commit.
+    """
     crashing = seed % 2 == 1
     with Emulator() as emulator:
         job = rolling(tmp_path / "workspace", emulator, crashing=crashing)
         running = job.start(ROLLOUT)
-        time.sleep(random.Random(seed).uniform(0.2, 1.05) * seconds)  # the moment itself is what is tested
+        # the moment itself is what is tested
+        time.sleep(random.Random(seed).uniform(0.2, 1.05) * seconds)
         killed = running.send(signal.SIGKILL).end()
         if "decision=" not in killed.log:
             again = job.run(ROLLOUT)
@@ -156,10 +184,14 @@ DRIVE = {"target": "drive.files.create", "files": "*.bin"}
 
 
 def test_killed_and_then_the_session_is_lost(tmp_path: Path) -> None:
-    """SIGKILL at 20 random moments of 32 MiB: a doubt only where the last block was due, and never a doubled file."""
+    """SIGKILL at 20 random moments of 32 MiB: a doubt only where the last block was due, and never
+    a doubled file.
+    """
     chance, content = random.Random(3), data_of(32 << 20)
     # The last block, and what the sockets between the two can hold.
-    on_the_way = (1 << 20) + int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text().split()[2]) + (1 << 20)
+    on_the_way = (
+        (1 << 20) + int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text().split()[2]) + (1 << 20)
+    )
     for number in range(20):
         with Emulator(config={"read_rate": 48 << 20}) as emulator:
             emulator._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)

@@ -1,4 +1,6 @@
-"""What a run says about a release beside its files: notes in an input, names by track, chosen and retained versions."""
+"""What a run says about a release beside its files: notes in an input, names by track, chosen and
+retained versions.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +48,14 @@ def notes(job: Job, track: str = "internal") -> dict[str, str]:
     return {note["language"]: note["text"] for note in live(job, track)[0]["releaseNotes"]}
 
 
-# --- notes in an input ----------------------------------------------------------------------------------------------
+# --- notes in an input ----------------------------------------------------------------------------
 
 
 def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
     """Play is asked for it once, for as many tracks as there are."""
-    job.succeed({**NEW, "tracks": "internal, alpha", "whats-new": "Startet schneller.\n\nUnd mehr."})
+    job.succeed(
+        {**NEW, "tracks": "internal, alpha", "whats-new": "Startet schneller.\n\nUnd mehr."}
+    )
     assert notes(job) == notes(job, "alpha") == {"de-DE": "Startet schneller.\n\nUnd mehr."}
     assert job.emulator.state()["requests"]["play.details.get"] == 1
 
@@ -59,7 +63,10 @@ def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"whats-new": "Text.", "whats-new-directory": "notes"}, "release notes were given in `whats-new-directory`"),
+        (
+            {"whats-new": "Text.", "whats-new-directory": "notes"},
+            "release notes were given in `whats-new-directory`",
+        ),
         ({"whats-new": "en-US: Fixed: a crash"}, "a text with `: ` in it needs quotes"),
         ({"promote-version-codes": "47"}, "the track that the versions are on is not given"),
     ],
@@ -73,7 +80,7 @@ def test_what_contradicts_itself_is_a_mistake(job: Job, given: dict[str, str], w
     assert not job.emulator.state()["requests"]
 
 
-# --- names by track -------------------------------------------------------------------------------------------------
+# --- names by track -------------------------------------------------------------------------------
 
 
 def publisher_folder(job: Job, **names: str) -> dict[str, str]:
@@ -92,25 +99,37 @@ def test_a_release_has_the_name_of_its_track(job: Job) -> None:
     text.parent.mkdir(parents=True)
     text.write_text("Faster.")
     job.succeed({**NEW, **given, "tracks": "internal, alpha"})
-    assert [live(job, track)[0]["name"] for track in ("internal", "alpha")] == ["Nightly 48", "Spring"]
+    assert [live(job, track)[0]["name"] for track in ("internal", "alpha")] == [
+        "Nightly 48",
+        "Spring",
+    ]
     assert notes(job) == {"en-US": "Faster."}
 
 
-# --- chosen versions ------------------------------------------------------------------------------------------------
+# --- chosen versions ------------------------------------------------------------------------------
 
 
 def test_chosen_versions_are_promoted(job: Job) -> None:
     """One version of a release that is not the newest, with that release's name and notes."""
-    job.succeed({**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "1046"})
+    job.succeed(
+        {**PLAY, "tracks": "alpha", "promote-from": "beta", "promote-version-codes": "1046"}
+    )
     assert live(job, "alpha") == [{**BETA[0], "versionCodes": ["1046"]}]
 
 
-# --- retained versions ----------------------------------------------------------------------------------------------
+# --- retained versions ----------------------------------------------------------------------------
 
 
 def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> None:
-    """Those of the staged one are not: they would reach everybody. A run that is repeated changes nothing."""
-    given = {**NEW, "tracks": "beta", "replace-rollout": "true", "version-codes-to-retain": "last-release"}
+    """Those of the staged one are not: they would reach everybody. A run that is repeated changes
+    nothing.
+    """
+    given = {
+        **NEW,
+        "tracks": "beta",
+        "replace-rollout": "true",
+        "version-codes-to-retain": "last-release",
+    }
     ended = job.succeed(given)
     assert "1.48 (48) with the versions of the last release" in ended.log
     named = {**release(48, 46, 1046), "name": ANY}  # Google Play names it after the day
@@ -119,7 +138,7 @@ def test_the_versions_of_the_last_completed_release_are_retained(job: Job) -> No
     assert live(job, "beta") == [named]
 
 
-# --- what users have ------------------------------------------------------------------------------------------------
+# --- what users have ------------------------------------------------------------------------------
 
 
 def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> None:
@@ -127,4 +146,7 @@ def test_notes_for_a_release_on_the_track_keep_the_other_languages(job: Job) -> 
     job.succeed({**PLAY, "tracks": "beta", "whats-new": "en-US: Faster.\nde-DE: Schneller."})
     ended = job.succeed({**PLAY, "tracks": "beta", "whats-new": "de-DE: Viel schneller."})
     assert notes(job, "beta") == {"en-US": "Faster.", "de-DE": "Viel schneller."}
-    assert 'notes de-DE: "Schneller." (10 characters) -> "Viel schneller." (15 characters)' in ended.log
+    assert (
+        'notes de-DE: "Schneller." (10 characters) -> "Viel schneller." (15 characters)'
+        in ended.log
+    )

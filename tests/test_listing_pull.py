@@ -1,4 +1,6 @@
-"""The store listing pulled through the real entrypoint: what a push would leave unchanged, whatever Play answers."""
+"""The store listing pulled through the real entrypoint: what a push would leave unchanged, whatever
+Play answers.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,21 @@ TEXTS = {
     "video": "",
 }
 PULL = {"target": "play-listing-pull", "package-name": APP, "images-directory": "metadata"}
-PUSH = {"target": "play", "package-name": APP, "images-directory": "metadata", "images-prune": "true"}
+PUSH = {
+    "target": "play",
+    "package-name": APP,
+    "images-directory": "metadata",
+    "images-prune": "true",
+}
 LISTINGS, IMAGES = "play.listings.list", "play.images.list"
 SERVED = "googleusercontent.images"
 
 
 @pytest.fixture
 def job(job: Job) -> Job:
-    """A job with an empty workspace; the app has texts in two languages, an icon, screenshots and a release."""
+    """A job with an empty workspace; the app has texts in two languages, an icon, screenshots and a
+    release.
+    """
     app = job.emulator.play.app(APP)
     for language in ("en-US", "de-DE"):
         app.live.listings[language] = {"language": language, **TEXTS}
@@ -44,7 +53,9 @@ def job(job: Job) -> Job:
 def pulled(job: Job) -> dict[str, bytes]:
     """Every file below the destination."""
     root = job.workspace / "metadata"
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
 
 
 def open_edits(job: Job) -> list[Any]:
@@ -58,7 +69,9 @@ def requests(job: Job, operation: str) -> int:
 
 
 def test_a_pull_writes_what_is_live_byte_for_byte(job: Job) -> None:
-    """Texts as Google Play has them, images under names in their order, notes under the highest version code."""
+    """Texts as Google Play has them, images under names in their order, notes under the highest
+    version code.
+    """
     job.succeed(PULL)
     source = job.workspace / "source/en-US/images"
     files = pulled(job)
@@ -67,7 +80,11 @@ def test_a_pull_writes_what_is_live_byte_for_byte(job: Job) -> None:
         expected = (source / f"phoneScreenshots/{number}.png").read_bytes()
         assert files.pop(f"en-US/images/phoneScreenshots/{number}_en-US.png") == expected
     assert files.pop("en-US/changelogs/42.txt") == b"Faster."
-    names = {"title": "title", "short_description": "shortDescription", "full_description": "fullDescription"}
+    names = {
+        "title": "title",
+        "short_description": "shortDescription",
+        "full_description": "fullDescription",
+    }
     assert files == {
         f"{language}/{name}.txt": TEXTS[field].encode()
         for language in ("en-US", "de-DE")
@@ -82,8 +99,15 @@ def test_a_pull_followed_by_a_push_sends_nothing(job: Job) -> None:
     before = job.emulator.state()
     ended = job.succeed(PUSH)
     after = job.emulator.state()
-    for operation in ("play.images.upload", "play.images.delete", "play.listings.update", "play.edits.commit"):
-        assert before["requests"].get(operation, 0) == after["requests"].get(operation, 0), operation
+    for operation in (
+        "play.images.upload",
+        "play.images.delete",
+        "play.listings.update",
+        "play.edits.commit",
+    ):
+        assert before["requests"].get(operation, 0) == after["requests"].get(operation, 0), (
+            operation
+        )
     assert "already" in ended.log
 
 
@@ -108,11 +132,17 @@ def test_a_language_that_leads_elsewhere_is_left_out(job: Job) -> None:
     app = job.emulator.play.app(APP)
     for language in ("../evil", "/etc", "en-US/../../..", "..", ""):
         app.live.listings[language] = {**TEXTS, "language": language}
-    app.live.tracks["production"][0]["releaseNotes"] = [{"language": "../../notes", "text": "Evil."}]
+    app.live.tracks["production"][0]["releaseNotes"] = [
+        {"language": "../../notes", "text": "Evil."}
+    ]
     ended = job.succeed(PULL)
     assert ended.log.count("which is not a language") == 6
     assert {name.partition("/")[0] for name in pulled(job)} == {"en-US", "de-DE"}
-    assert sorted(path.name for path in job.workspace.iterdir()) == ["metadata", "source", "uploader-results.json"]
+    assert sorted(path.name for path in job.workspace.iterdir()) == [
+        "metadata",
+        "source",
+        "uploader-results.json",
+    ]
 
 
 def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
@@ -136,7 +166,9 @@ def test_a_link_in_the_folder_is_not_followed(job: Job, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["../elsewhere", "/tmp/elsewhere", ".git/metadata", "a/.env.d"])
-def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_asked(folder: str, job: Job) -> None:
+def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_asked(
+    folder: str, job: Job
+) -> None:
     """Outside the workspace, and where what is written would be run or read as a secret."""
     before = requests(job, LISTINGS)
     job.fail(2, {**PULL, "images-directory": folder})
@@ -146,7 +178,9 @@ def test_a_folder_that_nothing_may_be_written_to_is_refused_before_anything_is_a
 def test_an_image_on_a_foreign_host_is_not_fetched(job: Job) -> None:
     """No request goes there, and the edit is deleted."""
     app = job.emulator.play.app(APP)
-    app.live.images["en-US", "icon"][0]["url"] = "https://play-lh.googleusercontent.com.example.net/1"
+    app.live.images["en-US", "icon"][0]["url"] = (
+        "https://play-lh.googleusercontent.com.example.net/1"
+    )
     ended = job.fail(4, PULL)
     assert "not one of its image hosts" in ended.log
     assert requests(job, SERVED) == 0

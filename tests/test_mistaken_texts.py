@@ -1,4 +1,6 @@
-"""Paths and other tools' output in the place of a text, through the real entrypoint: refused, and nothing changes."""
+"""Paths and other tools' output in the place of a text, through the real entrypoint: refused, and
+nothing changes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 
 PLAY = {"target": "play", "files": "app.aab", "tracks": "internal"}
-MAIL = {"target": "gmail", "impersonate-user": "me@example.com", "mail-to": "ann@example.com", "mail-subject": "s"}
+MAIL = {
+    "target": "gmail",
+    "impersonate-user": "me@example.com",
+    "mail-to": "ann@example.com",
+    "mail-subject": "s",
+}
 NOTES = "distribution/whatsnew/whatsnew-en-US"
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 
@@ -38,15 +45,22 @@ def refused(job: Job, inputs: dict[str, str], *words: str) -> None:
     ("text", "words"),
     [
         pytest.param(
-            NOTES, "would be published as the text. Accepted: `whats-new-directory: distribution/whatsnew`", id="path"
+            NOTES,
+            "would be published as the text. Accepted: `whats-new-directory: "
+            "distribution/whatsnew`",
+            id="path",
         ),
         pytest.param("CHANGELOG.md", "the text is the path of a file in the workspace", id="file"),
-        pytest.param("distribution", "the text is the path of a folder in the workspace", id="folder"),
+        pytest.param(
+            "distribution", "the text is the path of a folder in the workspace", id="folder"
+        ),
         pytest.param("file:CHANGELOG.md", "`file:PATH`, which is not read here", id="file scheme"),
         pytest.param("@CHANGELOG.md", "`@PATH`, which is not read here", id="at sign"),
         pytest.param('[{"language":"en-US","text":"Fix"}]', "is JSON that is not a map", id="JSON"),
         pytest.param("- en-US: Fix", "leave the dash out", id="list"),
-        pytest.param("English: Fix", "`English`, which is not a language code", id="name of a language"),
+        pytest.param(
+            "English: Fix", "`English`, which is not a language code", id="name of a language"
+        ),
         pytest.param("en-US=Fix", "write `en-US: …`", id="equals sign"),
     ],
 )
@@ -66,7 +80,9 @@ def test_notes_in_quotes_are_published_as_they_are(job: Job) -> None:
     ("path", "inputs"),
     [
         pytest.param("notes/whatsnew-de-DE", {**PLAY, "whats-new-directory": "notes"}, id="notes"),
-        pytest.param("store/de-DE/title.txt", {**PLAY, "images-directory": "store"}, id="listing text"),
+        pytest.param(
+            "store/de-DE/title.txt", {**PLAY, "images-directory": "store"}, id="listing text"
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -91,11 +107,17 @@ def test_a_file_that_only_leads_to_a_text_is_not_published(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        pytest.param('{"language": "en-US", "text": "Fix"}', "is JSON, and would be published", id="JSON"),
-        pytest.param("file:CHANGELOG.md", "is `file:PATH`, which is not read here", id="file scheme"),
+        pytest.param(
+            '{"language": "en-US", "text": "Fix"}', "is JSON, and would be published", id="JSON"
+        ),
+        pytest.param(
+            "file:CHANGELOG.md", "is `file:PATH`, which is not read here", id="file scheme"
+        ),
     ],
 )
-def test_a_file_of_notes_with_another_tool_s_output_is_not_published(job: Job, content: str, words: str) -> None:
+def test_a_file_of_notes_with_another_tool_s_output_is_not_published(
+    job: Job, content: str, words: str
+) -> None:
     """The file is named."""
     (job.workspace / NOTES).write_text(content)
     refused(job, {**PLAY, "whats-new-directory": "distribution/whatsnew"}, f"{NOTES} {words}")

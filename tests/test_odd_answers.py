@@ -1,8 +1,9 @@
-"""A release whose requests are answered by somebody else: with nothing, with nonsense, or with half an answer.
+"""A release whose requests are answered by somebody else: with nothing, with nonsense, or with half
+an answer.
 
-Whatever it is, what is live afterwards is what was asked or what was before, to the last field; the run ends well or
-with 75, and the next run finishes. An answer may come in place of Google Play's, which then never saw the request, or
-spoil its own.
+Whatever it is, what is live afterwards is what was asked or what was before, to the last field; the
+run ends well or with 75, and the next run finishes. An answer may come in place of Google Play's,
+which then never saw the request, or spoil its own.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def fault(kind: str, *, in_place: bool) -> dict[str, Any]:
 
 @dataclass
 class Stage:
-    """An app with releases, texts and images, and a job that changes all of them; `reset` brings it back."""
+    """An app with releases, texts and images, and a job that changes all of them; `reset` brings it
+    back.
+    """
 
     job: Job
     root: Path
@@ -85,7 +88,9 @@ class Stage:
 
     def prepare(self) -> None:
         """Makes what is live, and finds out what a run without faults asks and leaves."""
-        self._write({"title": "Title", "short_description": "Short", "full_description": "Long"}, ("1", "2"))
+        self._write(
+            {"title": "Title", "short_description": "Short", "full_description": "Long"}, ("1", "2")
+        )
         assert self.run(LISTING, FakeTime()) == 0
         self._apps, self.before = copy.deepcopy(self.job.emulator.play.apps), self.live()
         shutil.rmtree(self.job.workspace / "listing")
@@ -113,7 +118,9 @@ class Stage:
     def live(self) -> Any:
         """Everything that is live, images by their digests."""
         app = copy.deepcopy(self.job.emulator.state()["apps"][PACKAGE])
-        app["images"] = {place: [one["sha256"] for one in images] for place, images in app["images"].items()}
+        app["images"] = {
+            place: [one["sha256"] for one in images] for place, images in app["images"].items()
+        }
         return app
 
     def run(self, inputs: dict[str, str], time: FakeTime, **more: str) -> int:
@@ -123,7 +130,9 @@ class Stage:
         return code
 
     def survives(self, fault: dict[str, Any], **more: str) -> int:
-        """A run with the fault, and where that ends with 75 one after it without: the exit code of the first."""
+        """A run with the fault, and where that ends with 75 one after it without: the exit code of
+        the first.
+        """
         self.reset()
         self.job.emulator.faults.add([fault])
         code = self.run(RELEASE, FakeTime(), **more)
@@ -161,12 +170,16 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield stage
 
 
-WHERE = pytest.mark.parametrize("in_place", [True, False], ids=["in Google's place", "of Google's answer"])
+WHERE = pytest.mark.parametrize(
+    "in_place", [True, False], ids=["in Google's place", "of Google's answer"]
+)
 
 
 @WHERE
 def test_any_odd_answer_is_asked_again(stage: Stage, in_place: bool) -> None:
-    """The kinds in turn, each at every sixth request: what is quick enough to be looked at each time."""
+    """The kinds in turn, each at every sixth request: what is quick enough to be looked at each
+    time.
+    """
     kinds = list(IN_PLACE)
     for number in range(1, stage.requests["any"] + 1):
         kind = kinds[number % len(kinds)]
@@ -176,7 +189,9 @@ def test_any_odd_answer_is_asked_again(stage: Stage, in_place: bool) -> None:
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
 def test_one_odd_answer_is_asked_again(stage: Stage, kind: str, in_place: bool) -> None:
-    """To any request of the release, the login among them: the run goes on after a wait, and ends well."""
+    """To any request of the release, the login among them: the run goes on after a wait, and ends
+    well.
+    """
     for number in range(1, stage.requests["any"] + 1):
         assert stage.survives({"on": "any", "nth": number, **fault(kind, in_place=in_place)}) == 0
 
@@ -186,7 +201,8 @@ def test_one_odd_answer_is_asked_again(stage: Stage, kind: str, in_place: bool) 
 def test_odd_answers_from_a_request_on_end_the_run(stage: Stage, kind: str, in_place: bool) -> None:
     """Whatever is asked after it, nobody hears Google Play any more: 75, and the next run finishes.
 
-    But for the commit, which comes last: where Google's own refusals get through, they say that it happened.
+    But for the commit, which comes last: where Google's own refusals get through, they say that it
+    happened.
     """
     last = stage.requests["any"]
     for number in range(1, last + 1):
@@ -197,8 +213,13 @@ def test_odd_answers_from_a_request_on_end_the_run(stage: Stage, kind: str, in_p
 
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
-def test_odd_answers_to_one_question_change_nothing_else(stage: Stage, kind: str, in_place: bool) -> None:
+def test_odd_answers_to_one_question_change_nothing_else(
+    stage: Stage, kind: str, in_place: bool
+) -> None:
     """Every request of a kind is answered so, to the end, while all others go through."""
     for name in sorted(stage.requests):
         if stage.requests[name] and name.startswith(("play.", "resumable.", "oauth.")):
-            stage.survives({"on": name, "times": 10_000, **fault(kind, in_place=in_place)}, **{"max-retries": "1"})
+            stage.survives(
+                {"on": name, "times": 10_000, **fault(kind, in_place=in_place)},
+                **{"max-retries": "1"},
+            )

@@ -1,6 +1,8 @@
-"""What a run says that it changes: before the first byte, the same in a dry run and after the commit, and nothing else.
+"""What a run says that it changes: before the first byte, the same in a dry run and after the
+commit, and nothing else.
 
-The plans of all kinds of releases stand below tests/golden/plans; `python -m tests.support.release_plans` writes them.
+The plans of all kinds of releases stand below tests/golden/plans; `python -m
+tests.support.release_plans` writes them.
 """
 
 from __future__ import annotations
@@ -69,14 +71,20 @@ def live(job: Job) -> dict[str, Any]:
 def planned(ended: Ended) -> dict[str, Any]:
     """The same of what the output `plan` says that will be live."""
     return {
-        change["track"]: [(one["version_codes"], one["status"], one["user_fraction"]) for one in change["after"]]
+        change["track"]: [
+            (one["version_codes"], one["status"], one["user_fraction"]) for one in change["after"]
+        ]
         for change in json.loads(ended.outputs["plan"])["tracks"]
     }
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if not KINDS[name].shared])
-def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(name: str, tmp_path: Path) -> None:
-    """Log, output and summary of the dry run agree with what is live after the run that was not dry."""
+def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(
+    name: str, tmp_path: Path
+) -> None:
+    """Log, output and summary of the dry run agree with what is live after the run that was not
+    dry.
+    """
     with arranged(KINDS[name], tmp_path) as (job, inputs):
         before = live(job)
         dry = job.run({**inputs, "dry-run": "true"})
@@ -88,25 +96,48 @@ def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(name: str, t
         assert "plan" not in wet.outputs
         assert live(job) == {**before, **planned(dry)}
         for ended, title in ((dry, "Planned changes"), (wet, "Changes")):
-            diff = ended.summary.split(f"### {title}\n\n```diff\n")[1].partition("\n```")[0].splitlines()
+            diff = (
+                ended.summary.split(f"### {title}\n\n```diff\n")[1]
+                .partition("\n```")[0]
+                .splitlines()
+            )
             shown = [line[2:] for line in plan_of(dry).splitlines() if ": version code" not in line]
-            signed = [[line for line in lines if line[:1] in ("+", "-", "~", "=", "?")] for lines in (diff, shown)]
+            signed = [
+                [line for line in lines if line[:1] in ("+", "-", "~", "=", "?")]
+                for lines in (diff, shown)
+            ]
             assert signed[0] == signed[1]
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].shared])
-def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(name: str, tmp_path: Path) -> None:
-    """A phone release at 10 % that another job prepared is named before the upload, the commit and in the summary."""
+def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(
+    name: str, tmp_path: Path
+) -> None:
+    """A phone release at 10 % that another job prepared is named before the upload, the commit and
+    in the summary.
+    """
     with arranged(KINDS[name], tmp_path) as (job, inputs):
         ended = job.succeed(inputs)
         assert live(job)["production"][0] == (["48"], "inProgress", 0.1)
     assert plan_of(ended) == golden(name).read_text(encoding="utf-8")
-    phone = "production 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed (not from this run)"
+    phone = (
+        "production 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed "
+        "(not from this run)"
+    )
     edit = inputs["existing-edit-id"]
-    ours = "wear:production 1048 (all users, completed), " if "wear" in inputs.get("tracks", "") else ""
+    ours = (
+        "wear:production 1048 (all users, completed), "
+        if "wear" in inputs.get("tracks", "")
+        else ""
+    )
     said = [f"The commit of edit {edit} publishes: {ours}{phone}.", f"Committed edit {edit}."]
-    assert [line for line in ended.log.splitlines() if phone in line or line.startswith("Committed")] == said
-    theirs = "+ track production: 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, completed"
+    assert [
+        line for line in ended.log.splitlines() if phone in line or line.startswith("Committed")
+    ] == said
+    theirs = (
+        "+ track production: 1.48 (48), 10 % of users, in progress, new; 1.47 (47), all users, "
+        "completed"
+    )
     assert f"\nAlso in the edit, not from this run\n{theirs}\n" in ended.summary
 
 
@@ -129,7 +160,9 @@ def test_a_conflict_of_the_second_artifact_is_found_before_the_first_is_sent(job
 
 
 def test_after_a_refused_track_nothing_is_claimed(job: Job) -> None:
-    """What was uploaded went with the edit: no version code and no id is an output, each file tells the error."""
+    """What was uploaded went with the edit: no version code and no id is an output, each file tells
+    the error.
+    """
     (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
     job.emulator.add_fault(PUT, "status", status=400, message="Too naughty.")
     ended = job.fail(4, {**NEW, "mapping-file": "mapping.txt"})
@@ -156,12 +189,17 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
 
 
 def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(job: Job) -> None:
-    """Its answer was lost, and so was every look at the edit: `committed` is neither true nor false."""
+    """Its answer was lost, and so was every look at the edit: `committed` is neither true nor
+    false.
+    """
     job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
     job.emulator.add_fault("play.edits.get", "status", status=503, times=2)
     ended = job.run({**NEW, "max-retries": "1"})
     assert (ended.code, ended.outputs["committed"]) == (75, ""), ended.log
-    assert f"The commit of edit {ended.outputs['edit-id']} may have happened: the next run checks." in ended.log
+    assert (
+        f"The commit of edit {ended.outputs['edit-id']} may have happened: the next run checks."
+        in ended.log
+    )
     again = job.run(NEW)
     assert (again.code, again.outputs["committed"]) == (0, "true"), again.log
 
@@ -194,13 +232,17 @@ def test_names_and_notes_of_others_stay_on_their_lines(tmp_path: Path) -> None:
 
 
 def test_under_gitlab_a_plan_that_is_too_long_is_left_out_of_the_report(tmp_path: Path) -> None:
-    """The report takes 5 KiB; the other outputs are in it, a warning names the one that is not, the log has it."""
+    """The report takes 5 KiB; the other outputs are in it, a warning names the one that is not, the
+    log has it.
+    """
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     specimens.make_bundle(workspace / "app.aab", PACKAGE, 1048, "1.0")
     tracks = {f"closed {number}": [release(number)] for number in range(1, 31)}
     with Emulator(config={"apps": {PACKAGE: {"tracks": tracks}}}) as emulator:
-        ended = Job(workspace, emulator, "gitlab").run({**NEW, "tracks": ",".join(tracks), "dry-run": "true"})
+        ended = Job(workspace, emulator, "gitlab").run(
+            {**NEW, "tracks": ",".join(tracks), "dry-run": "true"}
+        )
     assert ended.code == 0, ended.log
     report = dotenv_report((workspace / "uploader.env").read_bytes())
     assert "UPLOADER_PLAN" not in report
@@ -216,11 +258,13 @@ def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
     assert (plan["version"], plan["target"], plan["left_out"]) == (1, "drive.files.create", 0)
     assert any("app.aab" in step for step in plan["steps"])
     assert tables(ended.summary)[0] == [["Step"], *([step] for step in plan["steps"])]
-    assert ended.summary.startswith("# NOTHING WAS PUBLISHED\n\n**Dry run.** Every check passed; nothing was sent.")
+    assert ended.summary.startswith(
+        "# NOTHING WAS PUBLISHED\n\n**Dry run.** Every check passed; nothing was sent."
+    )
     assert ended.log.endswith("\nDry run. Every check passed; nothing was sent.\n")
 
 
-# --- the output -----------------------------------------------------------------------------------------------------
+# --- the output -----------------------------------------------------------------------------------
 
 EVERYTHING = Changes(
     ReleaseJob(PACKAGE),
@@ -229,7 +273,9 @@ EVERYTHING = Changes(
             f"closed {number}",
             tuple(release(code, name="n" * 5000) for code in range(9)),
             tuple(
-                release(code, releaseNotes=[{"language": f"l{n}", "text": "ä" * 500} for n in range(20)])
+                release(
+                    code, releaseNotes=[{"language": f"l{n}", "text": "ä" * 500} for n in range(20)]
+                )
                 for code in range(9)
             ),
         )
@@ -237,12 +283,16 @@ EVERYTHING = Changes(
     ),
     texts=tuple(TextChange(f"l{number}", "title", "old", "ä" * 4000) for number in range(300)),
     others=(OtherTrack("production", (release(1),), frozenset({"1"})),),
-    images=tuple(ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300))) for n in range(300)),
+    images=tuple(
+        ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300))) for n in range(300)
+    ),
 )
 
 
 def test_the_output_never_grows_out_of_hand() -> None:
-    """Whatever an edit holds, the line stays short enough for GitHub, and counts what it leaves out."""
+    """Whatever an edit holds, the line stays short enough for GitHub, and counts what it leaves
+    out.
+    """
     text = plan_output(EVERYTHING)
     assert len(text) <= MAX_PLAN
     assert text.isascii()

@@ -1,4 +1,6 @@
-"""What follows a commit, through the real entrypoint against the emulator: the review, the status, the rollout."""
+"""What follows a commit, through the real entrypoint against the emulator: the review, the status,
+the rollout.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,20 @@ from tests.support.platforms import workflow_commands
 
 APP = "com.example.app"
 DAY = 86_400.0
-RELEASE = {"target": "play", "files": "*.aab", "tracks": "production", "user-fraction": "0.01", "release-name": "4.2"}
+RELEASE = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "production",
+    "user-fraction": "0.01",
+    "release-name": "4.2",
+}
 STATUS = {"target": "play-status", "package-name": APP}
 ROLLOUT = {
-    "target": "play-rollout", "package-name": APP, "tracks": "production", "rollout-steps": "1%, 5%, 20%, 50%, 100%",
-}  # fmt: skip
+    "target": "play-rollout",
+    "package-name": APP,
+    "tracks": "production",
+    "rollout-steps": "1%, 5%, 20%, 50%, 100%",
+}
 GATED = {**ROLLOUT, "halt-above": "crash-rate 1.09%, anr-rate 0.47%"}
 GOOD, BAD = 0.004, 0.03
 
@@ -42,7 +53,13 @@ def measure(job: Job, rate: float, users: int = 5000) -> None:
 
 def rolling(job: Job, fraction: float = 0.01, **more: Any) -> None:
     """Version 42 in progress, published."""
-    release = {"versionCodes": ["42"], "status": "inProgress", "userFraction": fraction, "name": "4.2", **more}
+    release = {
+        "versionCodes": ["42"],
+        "status": "inProgress",
+        "userFraction": fraction,
+        "name": "4.2",
+        **more,
+    }
     job.emulator.console.add_release(APP, "production", release)
 
 
@@ -50,7 +67,8 @@ def track(job: Job) -> str:
     """The releases on production in short."""
     found = job.emulator.state()["apps"][APP]["tracks"]["production"]
     return ", ".join(
-        " ".join([*one["versionCodes"], one["status"], str(one.get("userFraction", ""))]).strip() for one in found
+        " ".join([*one["versionCodes"], one["status"], str(one.get("userFraction", ""))]).strip()
+        for one in found
     )
 
 
@@ -65,17 +83,27 @@ def annotated(ended: Ended, kind: str) -> list[str]:
     return [command.data for command in workflow_commands(ended.log) if command.name == kind]
 
 
-# --- status -----------------------------------------------------------------------------------------------------------
+# --- status ---------------------------------------------------------------------------------------
 
 
 def test_a_status_needs_the_package_name_alone(job: Job) -> None:
-    """All tracks with their releases, in log, summary and outputs; the plan tells of the edit that it takes."""
+    """All tracks with their releases, in log, summary and outputs; the plan tells of the edit that
+    it takes.
+    """
     rolling(job, 0.05)
-    job.emulator.console.add_release(APP, "closed", {"versionCodes": ["43"], "name": "next", "status": "draft"})
+    job.emulator.console.add_release(
+        APP, "closed", {"versionCodes": ["43"], "name": "next", "status": "draft"}
+    )
     ended = job.succeed(STATUS)
     status = json.loads(ended.outputs["status"])
     assert status["production"]["releases"] == [
-        {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.05, "lifecycle": "PUBLISHED"},
+        {
+            "versionCodes": ["42"],
+            "name": "4.2",
+            "status": "inProgress",
+            "userFraction": 0.05,
+            "lifecycle": "PUBLISHED",
+        },
         {"versionCodes": ["41"], "name": "4.1", "status": "completed", "lifecycle": "PUBLISHED"},
     ]
     assert status["closed"]["releases"][0]["lifecycle"] == "DRAFT"
@@ -85,18 +113,26 @@ def test_a_status_needs_the_package_name_alone(job: Job) -> None:
     assert "closes any other edit" in ended.log
     assert annotated(ended, "warning") == []
     assert re.search(r"^Track +Release +Users and status +Review$", ended.log, re.MULTILINE)
-    assert re.search(r"^production +4\.2 \(42\) +5 % of users, in progress +published$", ended.log, re.MULTILINE)
+    assert re.search(
+        r"^production +4\.2 \(42\) +5 % of users, in progress +published$", ended.log, re.MULTILINE
+    )
     assert "The credentials are accepted" in ended.log
     assert "in progress" in ended.summary or "inProgress" in ended.summary
     assert "### Tracks" in ended.summary
 
 
-@pytest.mark.parametrize("more", [{"dry-run": "true"}, {"wait-for": "published", "wait-deadline": "0s"}])
+@pytest.mark.parametrize(
+    "more", [{"dry-run": "true"}, {"wait-for": "published", "wait-deadline": "0s"}]
+)
 def test_a_status_opens_no_edit_where_it_need_not(job: Job, more: dict[str, str]) -> None:
     """A dry run and a wait look at the list of releases alone, and say what it says."""
     rolling(job)
     ended = job.succeed({**STATUS, **more})
-    assert (edits(job), ended.outputs["version-code"], ended.outputs["lifecycle"]) == ((0, 0, 0), "42", "PUBLISHED")
+    assert (edits(job), ended.outputs["version-code"], ended.outputs["lifecycle"]) == (
+        (0, 0, 0),
+        "42",
+        "PUBLISHED",
+    )
     assert "next-version-code" not in ended.outputs
     assert annotated(ended, "warning") == []
 
@@ -121,11 +157,13 @@ def test_a_status_after_a_failure_leaves_the_kept_edit_alone(job: Job) -> None:
     assert "unfinished release" in annotated(ended, "warning")[-1]
 
 
-# --- the review -------------------------------------------------------------------------------------------------------
+# --- the review -----------------------------------------------------------------------------------
 
 
 def test_a_release_waits_for_its_review(job: Job) -> None:
-    """After the commit the list is asked at growing intervals, each told in the log, until the review is through."""
+    """After the commit the list is asked at growing intervals, each told in the log, until the
+    review is through.
+    """
     job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "looks": 1}, "PUBLISHED"]})
     ended = job.succeed({**RELEASE, "wait-for": "published", "wait-deadline": "2s"})
     assert (ended.outputs["lifecycle"], ended.outputs["committed"]) == ("PUBLISHED", "true")
@@ -139,7 +177,11 @@ def test_a_deadline_is_75_and_the_next_run_commits_nothing(job: Job) -> None:
     job.emulator.lifecycle.script({APP: ["IN_REVIEW"]})
     waiting = {**RELEASE, "wait-for": "approved", "wait-deadline": "0s"}
     first = job.run(waiting)
-    assert (first.code, first.outputs["committed"], first.outputs["version-code"]) == (75, "true", "42"), first.log
+    assert (first.code, first.outputs["committed"], first.outputs["version-code"]) == (
+        75,
+        "true",
+        "42",
+    ), first.log
     assert "\nTrack production\n+ 4.2 (42): 1 % of users, in progress\n" in first.summary
     assert json.loads(first.outputs["status"])["production"]["releases"] == [
         {"versionCodes": ["42"], "name": "4.2", "status": "inProgress", "userFraction": 0.01},
@@ -166,32 +208,46 @@ def test_a_rejection_is_6_with_where_to_look(job: Job, inputs: dict[str, str]) -
     assert "Policy status in the Play Console" in error
 
 
-# --- the rollout ------------------------------------------------------------------------------------------------------
+# --- the rollout ----------------------------------------------------------------------------------
 
 
 def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
-    """One step, the measurements as chart and table, the decision as an output; the scope is asked for only then."""
+    """One step, the measurements as chart and table, the decision as an output; the scope is asked
+    for only then.
+    """
     rolling(job)
     measure(job, GOOD)
     ended = job.run(GATED)
     assert (ended.code, ended.outputs["decision"], track(job)) == (
-        0, "stepped", "42 inProgress 0.05, 41 completed",
-    ), ended.log  # fmt: skip
+        0,
+        "stepped",
+        "42 inProgress 0.05, 41 completed",
+    ), ended.log
     assert (ended.outputs["user-fraction"], ended.outputs["committed"]) == ("0.05", "true")
     assert "### Measurements\n\n```mermaid\n" in ended.summary
-    assert re.search(r"^    bar \[0\.4, 0\.4, 1\.09\]\n    line \[1\.09, 1\.09, 1\.09\]$", ended.summary, re.MULTILINE)
+    assert re.search(
+        r"^    bar \[0\.4, 0\.4, 1\.09\]\n    line \[1\.09, 1\.09, 1\.09\]$",
+        ended.summary,
+        re.MULTILINE,
+    )
     assert "```\n\n| Day | Version |" in ended.summary
-    assert re.search(r"^Day +Version +Measured +Rate +At least +Limit +Users +Finding$", ended.log, re.MULTILINE)
+    assert re.search(
+        r"^Day +Version +Measured +Rate +At least +Limit +Users +Finding$", ended.log, re.MULTILINE
+    )
 
 
 def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
-    """Exit 6 with the numbers in one annotation and the table in the summary; the next run resumes nothing."""
+    """Exit 6 with the numbers in one annotation and the table in the summary; the next run resumes
+    nothing.
+    """
     rolling(job, 0.05)
     measure(job, BAD)
     ended = job.run(GATED)
     assert (ended.code, ended.outputs["decision"], track(job)) == (
-        6, "halted", "42 halted 0.05, 41 completed",
-    ), ended.log  # fmt: skip
+        6,
+        "halted",
+        "42 halted 0.05, 41 completed",
+    ), ended.log
     (error,) = annotated(ended, "error")
     for number in ("3 %", "1.09 %", "5,000", "42"):
         assert number in error
@@ -203,11 +259,20 @@ def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
 
 @pytest.mark.parametrize(
     "wish",
-    [{}, {"status": "inProgress"}, {"status": "inProgress", "user-fraction": "0.5"}, {"status": "completed"}],
+    [
+        {},
+        {"status": "inProgress"},
+        {"status": "inProgress", "user-fraction": "0.5"},
+        {"status": "completed"},
+    ],
     ids=["as-before", "inProgress", "more-users", "completed"],
 )
-def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(job: Job, wish: dict[str, str]) -> None:
-    """Somebody presses "Re-run": it ends well, nobody gets the release, and the last line says how it would go on."""
+def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(
+    job: Job, wish: dict[str, str]
+) -> None:
+    """Somebody presses "Re-run": it ends well, nobody gets the release, and the last line says how
+    it would go on.
+    """
     job.succeed(RELEASE)
     measure(job, BAD)
     job.fail(6, GATED)
@@ -218,15 +283,20 @@ def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(j
     rehearsed, ended = job.succeed({**again, "dry-run": "true"}), job.succeed(again)
     assert (track(job), edits(job)[1]) == ("42 halted 0.01, 41 completed", 2)
     told = (
-        "4.2 (42) is halted at 1 % on production, and stays so: to go on with it, leave `files` out (`files: none`) "
-        "and set `status: inProgress` or `status: completed`"
+        "4.2 (42) is halted at 1 % on production, and stays so: to go on with it, leave `files` "
+        "out (`files: none`) and set `status: inProgress` or `status: completed`"
     )
     for one in (rehearsed, ended):
         assert one.log.rstrip().endswith(f"{told}.")
         assert (one.log.count(f"      {told}"), told in one.summary) == (1, True)
         assert annotated(one, "warning")[-1] == f"{told}."
     assert (ended.outputs["committed"], ended.outputs["user-fraction"]) == ("true", "0.01")
-    without_files = {"target": "play", "package-name": APP, "tracks": "production", "status": "inProgress"}
+    without_files = {
+        "target": "play",
+        "package-name": APP,
+        "tracks": "production",
+        "status": "inProgress",
+    }
     resumed = job.succeed(without_files)
     assert track(job) == "42 inProgress 0.01, 41 completed"
     assert resumed.log.rstrip().endswith("42 was halted on production.")
@@ -237,8 +307,12 @@ def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(j
     [("20%", "20 % of users, in progress"), ("100%", "all users, completed")],
     ids=["wider", "completed"],
 )
-def test_a_release_that_the_daily_rollout_took_further_is_done(job: Job, steps: str, now: str) -> None:
-    """The job that began it is run again: nothing is sent or written, and it says what the release is now."""
+def test_a_release_that_the_daily_rollout_took_further_is_done(
+    job: Job, steps: str, now: str
+) -> None:
+    """The job that began it is run again: nothing is sent or written, and it says what the release
+    is now.
+    """
     job.succeed(RELEASE)
     job.succeed({**ROLLOUT, "rollout-steps": steps})
     before = track(job)
@@ -275,18 +349,36 @@ def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
     """The decision is an output; Google Play is as before."""
     rolling(job)
     ended = job.run({**ROLLOUT, "dry-run": "true"})
-    assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "stepped", (0, 0, 1)), ended.log
+    assert (ended.code, ended.outputs["decision"], edits(job)) == (0, "stepped", (0, 0, 1)), (
+        ended.log
+    )
     assert "play.tracks.update" not in job.emulator.state()["requests"]
     assert "NOTHING WAS PUBLISHED" in ended.summary
     plan = json.loads(ended.outputs["plan"])
-    assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == ("play-rollout", 0.05)
+    assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == (
+        "play-rollout",
+        0.05,
+    )
 
 
 def test_all_mistakes_are_told_before_anything_is_sent(job: Job) -> None:
     """A rollout needs an app, one track, steps that ascend and limits that can be read."""
-    wrong = {"target": "play-rollout", "rollout-steps": "5%, 1%", "halt-above": "crashes 1%", "tracks": "beta, alpha"}
+    wrong = {
+        "target": "play-rollout",
+        "rollout-steps": "5%, 1%",
+        "halt-above": "crashes 1%",
+        "tracks": "beta, alpha",
+    }
     ended = job.fail(2, {**wrong, "files": "*.aab", "existing-edit-id": "7", "commit": "false"})
-    for name in ("rollout-steps", "halt-above", "tracks", "package-name", "files", "existing-edit-id", "commit"):
+    for name in (
+        "rollout-steps",
+        "halt-above",
+        "tracks",
+        "package-name",
+        "files",
+        "existing-edit-id",
+        "commit",
+    ):
         assert f"- {name}:" in ended.log
     assert job.emulator.state()["requests"] == {}
 
@@ -301,7 +393,8 @@ def test_the_reporting_scope_is_asked_for_only_by_a_gate(job: Job) -> None:
         assert any("playdeveloperreporting" in str(one["scopes"]) for one in tokens) == asked
 
 
-# One fault after another, at every call of every run: what is answered, lost on the way, or undone by somebody else.
+# One fault after another, at every call of every run: what is answered, lost on the way, or undone
+# by somebody else.
 LIST, CRASHES, ANRS = (
     "androidpublisher.applications.tracks.releases.list",
     "playdeveloperreporting.vitals.crashrate",
@@ -318,24 +411,52 @@ FIRST_DAY = {
 }
 NONSENSE = {"no-freshness": '{"freshnessInfo": {}}', "no-row": '{"rows": [7]}'}
 DAYS: list[tuple[dict[str, str], str, str]] = [
-    ({"play.edits.insert": "reset", "play.edits.commit": "answer-lost"}, "stepped", "42 inProgress 0.05, 41 completed"),
-    ({"play.tracks.get": "lose-edit", LIST: "answer-lost"}, "stepped", "42 inProgress 0.2, 41 completed"),
-    ({f"{CRASHES}.get": "status", f"{CRASHES}.query": "reset"}, "stepped", "42 inProgress 0.5, 41 completed"),
-    ({f"{ANRS}.get": "no-freshness", f"{CRASHES}.get": "html"}, "held", "42 inProgress 0.5, 41 completed"),
-    ({f"{ANRS}.query": "no-row", f"{CRASHES}.query": "invalid-json"}, "held", "42 inProgress 0.5, 41 completed"),
-    ({"play.tracks.update": "lose-edit", "play.edits.commit": "status"}, "completed", "42 completed"),
+    (
+        {"play.edits.insert": "reset", "play.edits.commit": "answer-lost"},
+        "stepped",
+        "42 inProgress 0.05, 41 completed",
+    ),
+    (
+        {"play.tracks.get": "lose-edit", LIST: "answer-lost"},
+        "stepped",
+        "42 inProgress 0.2, 41 completed",
+    ),
+    (
+        {f"{CRASHES}.get": "status", f"{CRASHES}.query": "reset"},
+        "stepped",
+        "42 inProgress 0.5, 41 completed",
+    ),
+    (
+        {f"{ANRS}.get": "no-freshness", f"{CRASHES}.get": "html"},
+        "held",
+        "42 inProgress 0.5, 41 completed",
+    ),
+    (
+        {f"{ANRS}.query": "no-row", f"{CRASHES}.query": "invalid-json"},
+        "held",
+        "42 inProgress 0.5, 41 completed",
+    ),
+    (
+        {"play.tracks.update": "lose-edit", "play.edits.commit": "status"},
+        "completed",
+        "42 completed",
+    ),
     ({"play.tracks.get": "status", "play.edits.delete": "answer-lost"}, "nothing", "42 completed"),
-]  # fmt: skip
+]
 
 
 def test_the_whole_life_of_a_release(job: Job) -> None:
-    """From the tag to everybody, a look a day, something wrong at every call: each day is one step at most."""
+    """From the tag to everybody, a look a day, something wrong at every call: each day is one step
+    at most.
+    """
     job.emulator.lifecycle.script({APP: [{"state": "IN_REVIEW", "seconds": DAY / 2}, "PUBLISHED"]})
     add_faults(job, FIRST_DAY)
     first = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
     assert (first.code, first.outputs["committed"], track(job)) == (
-        75, "true", "42 inProgress 0.01, 41 completed",
-    ), first.log  # fmt: skip
+        75,
+        "true",
+        "42 inProgress 0.01, 41 completed",
+    ), first.log
     measure(job, GOOD, users=40)
     assert job.run(GATED).outputs["decision"] == "held"
     for faults, decision, after in DAYS:
@@ -343,7 +464,9 @@ def test_the_whole_life_of_a_release(job: Job) -> None:
         measure(job, GOOD)
         add_faults(job, faults)
         ended = job.run(GATED)
-        assert (ended.code, ended.outputs["decision"], track(job)) == (0, decision, after), ended.log
+        assert (ended.code, ended.outputs["decision"], track(job)) == (0, decision, after), (
+            ended.log
+        )
         assert job.emulator.state()["faults"]["waiting"] == []
     assert edits(job)[1] == 5
     last = job.run({**STATUS, "wait-for": "published", "wait-deadline": "0s"})

@@ -1,4 +1,6 @@
-"""A release from the environment to the committed edit, through the real entrypoint, as a CI job runs it."""
+"""A release from the environment to the committed edit, through the real entrypoint, as a CI job
+runs it.
+"""
 
 from __future__ import annotations
 
@@ -44,21 +46,34 @@ def fired(job: Job) -> list[str]:
 
 
 def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
-    """The bundle is stored byte for byte, its version code is on the track, the edit is committed, the ids are out."""
+    """The bundle is stored byte for byte, its version code is on the track, the edit is committed,
+    the ids are out.
+    """
     ended = job.run({**PLAY, "release-name": "One"})
     state = job.emulator.state()
     assert ended.code == 0, ended.log
     assert stored(job) == [file(job.workspace / "app.aab")]
-    assert ended.outputs["version-codes"] == ended.outputs["version-code"] == ended.outputs["id"] == "42"
+    assert (
+        ended.outputs["version-codes"]
+        == ended.outputs["version-code"]
+        == ended.outputs["id"]
+        == "42"
+    )
     assert ended.outputs["committed"] == "true"
     assert ended.outputs["edit-id"] in str(state["edits"]["committed"])
     assert ended.outputs["bytes-uploaded"] == str(SIZE)
-    assert (ended.outputs["bytes-resent"], ended.outputs["attempts"], ended.outputs["resumed"]) == ("0", "1", "false")
+    assert (ended.outputs["bytes-resent"], ended.outputs["attempts"], ended.outputs["resumed"]) == (
+        "0",
+        "1",
+        "false",
+    )
     assert "One" in json.dumps(state["tracks"])
 
 
 def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> None:
-    """An APK that nobody here made arrives whole, with at most two chunks sent again; it is a debug build."""
+    """An APK that nobody here made arrives whole, with at most two chunks sent again; it is a debug
+    build.
+    """
     apk = real_apk()
     (job.workspace / "app.aab").unlink()
     (job.workspace / "server.apk").symlink_to(apk)
@@ -76,13 +91,39 @@ def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> No
 
 FAULTS: dict[str, dict[str, Any]] = {
     "status 500 at once": {"on": "resumable.put", "do": "status", "status": 500},
-    "status 502 after bytes": {"on": "resumable.put", "do": "status", "status": 502, "after": 700_000, "nth": 2},
-    "status 429 with Retry-After": {"on": "resumable.put", "do": "status", "status": 429, "retry_after": 1},
+    "status 502 after bytes": {
+        "on": "resumable.put",
+        "do": "status",
+        "status": 502,
+        "after": 700_000,
+        "nth": 2,
+    },
+    "status 429 with Retry-After": {
+        "on": "resumable.put",
+        "do": "status",
+        "status": 429,
+        "retry_after": 1,
+    },
     "status 408": {"on": "resumable.put", "do": "status", "status": 408, "nth": 3},
-    "rate limit 403": {"on": "resumable.put", "do": "status", "status": 403, "reason": "rateLimitExceeded"},
+    "rate limit 403": {
+        "on": "resumable.put",
+        "do": "status",
+        "status": 403,
+        "reason": "rateLimitExceeded",
+    },
     "start refused for now": {"on": "resumable.start", "do": "status", "status": 503},
-    "connection reset after bytes": {"on": "resumable.put", "do": "reset", "after": 600_000, "nth": 2},
-    "fewer bytes stored than sent": {"on": "resumable.put", "do": "short-store", "stored": 262_144, "nth": 2},
+    "connection reset after bytes": {
+        "on": "resumable.put",
+        "do": "reset",
+        "after": 600_000,
+        "nth": 2,
+    },
+    "fewer bytes stored than sent": {
+        "on": "resumable.put",
+        "do": "short-store",
+        "stored": 262_144,
+        "nth": 2,
+    },
     "308 without Range": {"on": "resumable.put", "do": "no-range", "nth": 2},
     "answer lost after completion": {"on": "resumable.final", "do": "answer-lost"},
     "error after completion": {"on": "resumable.final", "do": "status-after-effect", "status": 503},
@@ -91,25 +132,37 @@ FAULTS: dict[str, dict[str, Any]] = {
     "session lost 404": {"on": "resumable.put", "do": "session-lost", "nth": 4},
     "session lost 410": {"on": "resumable.put", "do": "session-lost", "status": 410, "nth": 4},
     "token expired": {"on": "resumable.put", "do": "token-expired", "nth": 2},
-    "commit answered by a stranger": {"on": "play.edits.commit", "do": "status", "status": 200, "body": ""},
+    "commit answered by a stranger": {
+        "on": "play.edits.commit",
+        "do": "status",
+        "status": 200,
+        "body": "",
+    },
 }
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
-    """Whatever happens once on the way, the release ends committed with the same bytes, stored once."""
+    """Whatever happens once on the way, the release ends committed with the same bytes, stored
+    once.
+    """
     fault = FAULTS[name]
     job.emulator.add_fault(**fault)
     ended = job.succeed({**PLAY, "chunk-size": "1MiB", "stall-timeout": "1s"})
     assert fired(job) == [fault["do"]]
     assert stored(job) == [file(job.workspace / "app.aab")]
-    assert (ended.outputs["committed"], len(job.emulator.state()["edits"]["committed"])) == ("true", 1)
+    assert (ended.outputs["committed"], len(job.emulator.state()["edits"]["committed"])) == (
+        "true",
+        1,
+    )
 
 
 def test_a_gibibyte_needs_little_memory(job: Job) -> None:
     """A sparse bundle of 1 GiB goes through with less than 80 MB of resident memory."""
     (job.workspace / "app.aab").unlink()
-    specimens.make_bundle(job.workspace / "huge.aab", "com.example.app", 43, "1.0", size_bytes=1 << 30, sparse=True)
+    specimens.make_bundle(
+        job.workspace / "huge.aab", "com.example.app", 43, "1.0", size_bytes=1 << 30, sparse=True
+    )
     ended = job.succeed(PLAY)
     assert stored(job)[0][0] == 1 << 30
     assert stored(job)[0][1] == ended.results[0]["sha256"]
@@ -127,8 +180,12 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
 
 
 @pytest.mark.parametrize("commit", [{}, {"commit": "false"}], ids=["commits", "commit-false"])
-def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(job: Job, commit: dict[str, str]) -> None:
-    """A job of the pipeline is started again after the last one has committed: its part is live, and it says so."""
+def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(
+    job: Job, commit: dict[str, str]
+) -> None:
+    """A job of the pipeline is started again after the last one has committed: its part is live,
+    and it says so.
+    """
     first = job.succeed({**PLAY, "commit": "false"})
     edit = {"existing-edit-id": first.outputs["edit-id"]}
     job.succeed({"target": "play", "package-name": "com.example.app", **edit})
@@ -142,19 +199,28 @@ def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(job: Job, commi
 
 
 def test_a_login_that_fails_leaves_the_edit_of_the_run_before_told(job: Job) -> None:
-    """The edit is open still, and its id an output of the second run, too, which has not seen what is committed."""
+    """The edit is open still, and its id an output of the second run, too, which has not seen what
+    is committed.
+    """
     job.emulator.add_fault("resumable.put", "status", status=503, times=2)
     first = job.fail(75, {**PLAY, "max-retries": "1"})
     job.emulator.add_fault("oauth.token", "status", status=401)
     second = job.fail(3, PLAY)
     assert first.outputs["edit-id"]
     assert first.outputs["committed"] == "false"
-    assert (second.outputs["edit-id"], second.outputs.get("committed", "")) == (first.outputs["edit-id"], "")
+    assert (second.outputs["edit-id"], second.outputs.get("committed", "")) == (
+        first.outputs["edit-id"],
+        "",
+    )
 
 
 def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
-    """When Google says no, its own words come out in one annotation, and the edit that was opened is gone."""
-    job.emulator.add_fault("play.tracks.update", "status", status=400, message="Release notes are too naughty.")
+    """When Google says no, its own words come out in one annotation, and the edit that was opened
+    is gone.
+    """
+    job.emulator.add_fault(
+        "play.tracks.update", "status", status=400, message="Release notes are too naughty."
+    )
     ended = job.run(PLAY)
     state = job.emulator.state()
     errors = [command for command in workflow_commands(ended.log) if command.name == "error"]
@@ -166,13 +232,18 @@ def test_a_refusal_deletes_the_edit_and_keeps_the_words(job: Job) -> None:
 
 
 def test_retries_spent_keep_the_session_and_the_next_run_resumes(job: Job) -> None:
-    """Exit 75 keeps edit and session; the same run again sends only the rest, and ends as one clean run would."""
+    """Exit 75 keeps edit and session; the same run again sends only the rest, and ends as one clean
+    run would.
+    """
     job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
     job.emulator.add_fault("resumable.query", "status", status=503)
     first = job.fail(75, {**PLAY, "chunk-size": "1MiB", "max-retries": "1"})
     assert len(job.emulator.state()["edits"]["open"]) == 1
     second = job.succeed({**PLAY, "chunk-size": "1MiB"})
-    assert (second.outputs["resumed"], second.outputs["bytes-uploaded"]) == ("true", str(SIZE - 2 * MIB))
+    assert (second.outputs["resumed"], second.outputs["bytes-uploaded"]) == (
+        "true",
+        str(SIZE - 2 * MIB),
+    )
     assert second.outputs["edit-id"] == first.outputs["edit-id"]
     assert stored(job) == [file(job.workspace / "app.aab")]
     assert second.results[0]["resumed_from"] == 2 * MIB
@@ -180,12 +251,15 @@ def test_retries_spent_keep_the_session_and_the_next_run_resumes(job: Job) -> No
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same bytes", "other bytes"])
 def test_a_fresh_checkout_is_known_by_its_bytes(job: Job, same: bool) -> None:
-    """The next job's copy of the file has another modification time: only with the same bytes the upload goes on."""
+    """The next job's copy of the file has another modification time: only with the same bytes the
+    upload goes on.
+    """
     job.emulator.add_fault("resumable.put", "stall", after=2 * MIB, seconds=30)
     job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])).send(signal.SIGTERM).end()
     bundle = job.workspace / "app.aab"
     content = bytearray(bundle.read_bytes())
-    content[MIB] ^= 0 if same else 1  # in the middle, where neither the manifest nor the archive's end is
+    # in the middle, where neither the manifest nor the archive's end is
+    content[MIB] ^= 0 if same else 1
     bundle.unlink()
     bundle.write_bytes(content)
     os.utime(bundle, (1_700_000_000, 1_700_000_000))
@@ -199,18 +273,27 @@ def listed(job: Job) -> dict[str, str]:
     """The inputs of a release with a mapping and two screenshots."""
     (job.workspace / "mapping.txt").write_text("a.B -> c:\n")
     for number in "12":
-        image = job.workspace / "listing" / "en-US" / "images" / "phoneScreenshots" / f"{number}.png"
+        image = (
+            job.workspace / "listing" / "en-US" / "images" / "phoneScreenshots" / f"{number}.png"
+        )
         image.parent.mkdir(parents=True, exist_ok=True)
         specimens.make_image(image, 1080, 1919 + int(number))
     return {**PLAY, "mapping-file": "mapping.txt", "images-directory": "listing"}
 
 
-FILES = ["app.aab", "mapping.txt", *(f"listing/en-US/images/phoneScreenshots/{number}.png" for number in "12")]
+FILES = [
+    "app.aab",
+    "mapping.txt",
+    *(f"listing/en-US/images/phoneScreenshots/{number}.png" for number in "12"),
+]
 
 
 @pytest.mark.parametrize("request_name", ["play.edits.commit", "play.tracks.update"])
-def test_what_was_lost_with_an_edit_is_no_result(job: Job, listed: dict[str, str], request_name: str) -> None:
-    """Somebody closed it, and all was sent again into a fresh one: each file has one object, about that edit.
+def test_what_was_lost_with_an_edit_is_no_result(
+    job: Job, listed: dict[str, str], request_name: str
+) -> None:
+    """Somebody closed it, and all was sent again into a fresh one: each file has one object, about
+    that edit.
 
     What was sent for nothing was sent all the same.
     """
@@ -227,29 +310,47 @@ def test_images_that_were_lost_with_an_edit_have_no_ids(job: Job, listed: dict[s
     """A listing alone has the ids of its images, each once."""
     job.emulator.add_fault("play.edits.commit", "lose-edit")
     ended = job.succeed(
-        {**listed, "package-name": "com.example.app", "files": "none", "tracks": "none", "mapping-file": ""}
+        {
+            **listed,
+            "package-name": "com.example.app",
+            "files": "none",
+            "tracks": "none",
+            "mapping-file": "",
+        }
     )
     assert ended.outputs["ids"] == ",".join(one["id"] for one in ended.results)
-    assert [(one["path"], one["error"]) for one in ended.results] == [(path, "") for path in FILES[2:]]
+    assert [(one["path"], one["error"]) for one in ended.results] == [
+        (path, "") for path in FILES[2:]
+    ]
     live = job.emulator.state()["apps"]["com.example.app"]
     assert all(one["id"] in json.dumps(live) for one in ended.results)
 
 
 def test_what_a_lost_commit_brought_keeps_its_results(job: Job, listed: dict[str, str]) -> None:
-    """The fresh edit has it already: the object of each file is that of its upload, and there is no second one."""
+    """The fresh edit has it already: the object of each file is that of its upload, and there is no
+    second one.
+    """
     job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
     job.emulator.add_fault("play.edits.get", "status", status=404, message="Edit not found.")
     ended = job.succeed(listed)
     assert [one["path"] for one in ended.results] == FILES
     assert [(one["error"], one["attempts"]) for one in ended.results] == [("", 1)] * 4
-    assert (ended.outputs["ids"], ended.outputs["attempts"], ended.outputs["committed"]) == ("42", "4", "true")
+    assert (ended.outputs["ids"], ended.outputs["attempts"], ended.outputs["committed"]) == (
+        "42",
+        "4",
+        "true",
+    )
 
 
-def test_a_run_that_ends_after_the_loss_of_its_edit_says_so_of_each_file(job: Job, listed: dict[str, str]) -> None:
+def test_a_run_that_ends_after_the_loss_of_its_edit_says_so_of_each_file(
+    job: Job, listed: dict[str, str]
+) -> None:
     """The fresh edit is refused, so that nothing of what was sent is anywhere."""
     job.emulator.add_fault("play.tracks.update", "lose-edit")
     job.emulator.add_fault("play.edits.insert", "status", status=400, nth=2)
     ended = job.fail(4, listed)
     assert [one["path"] for one in ended.results] == FILES
-    assert all(one["error"].startswith("Uploaded, then lost with the edit") for one in ended.results)
+    assert all(
+        one["error"].startswith("Uploaded, then lost with the edit") for one in ended.results
+    )
     assert not {"id", "ids", "version-codes"} & ended.outputs.keys()

@@ -1,4 +1,6 @@
-"""Images removed from the store listing, through the real entrypoint: only what was asked, and counted before."""
+"""Images removed from the store listing, through the real entrypoint: only what was asked, and
+counted before.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ SCREENS = "listing/{}/images/phoneScreenshots"
 
 @pytest.fixture
 def job(job: Job) -> Job:
-    """Eight live images of two languages, icons among them; the workspace holds what was published."""
+    """Eight live images of two languages, icons among them; the workspace holds what was
+    published.
+    """
     for language in ("en-US", "de-DE"):
         folder = job.workspace / SCREENS.format(language)
         folder.mkdir(parents=True)
@@ -55,7 +59,9 @@ def refused(job: Job, prune: str = "true") -> Ended:
 
 
 def test_a_folder_without_any_image_removes_none(job: Job) -> None:
-    """The message counts what would have gone, and asks about the two ways in which images get lost."""
+    """The message counts what would have gone, and asks about the two ways in which images get
+    lost.
+    """
     for path in (job.workspace / "listing").rglob("*.png"):
         path.unlink()
     log = refused(job).log
@@ -73,7 +79,9 @@ def test_an_empty_folder_of_screenshots_removes_none(job: Job) -> None:
 
 def test_git_lfs_pointers_in_the_place_of_images_are_told_as_such(job: Job) -> None:
     """With or without pruning."""
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+    pointer = (
+        "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+    )
     for path in (job.workspace / "listing").rglob("*.png"):
         path.write_text(pointer)
     for prune in ("false", "true", "everywhere"):
@@ -83,7 +91,9 @@ def test_git_lfs_pointers_in_the_place_of_images_are_told_as_such(job: Job) -> N
 
 
 def test_pruning_leaves_what_the_folder_has_no_image_of(job: Job) -> None:
-    """A language that is gone from the folder, and a type: both stay, and the log says what would remove them."""
+    """A language that is gone from the folder, and a type: both stay, and the log says what would
+    remove them.
+    """
     shutil.rmtree(job.workspace / "listing/de-DE")
     (job.workspace / "listing/en-US/images/icon.png").unlink()
     (job.workspace / SCREENS.format("en-US") / "3.png").unlink()
@@ -107,7 +117,10 @@ def test_pruning_everywhere_counts_what_goes_before_it_does(job: Job) -> None:
         assert "- 5 images of 2 languages are removed in all" in ended.log
         assert "~ de-DE phoneScreenshots: 3 removed, none is left" in ended.log
         assert "~ en-US phoneScreenshots: 1 removed, 2 kept" in ended.log
-    removed = {(one["language"], one["type"]): one["removed"] for one in json.loads(dry.outputs["plan"])["images"]}
+    removed = {
+        (one["language"], one["type"]): one["removed"]
+        for one in json.loads(dry.outputs["plan"])["images"]
+    }
     assert removed == {
         ("en-US", "phoneScreenshots"): 1,
         ("de-DE", "icon"): 1,

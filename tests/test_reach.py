@@ -1,4 +1,6 @@
-"""Who gets a release: seen before anything of it is sent, by the manifest, the tracks and the testers of the app."""
+"""Who gets a release: seen before anything of it is sent, by the manifest, the tracks and the
+testers of the app.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def live(begin: Callable[..., Job]) -> Live:
     return lambda **tracks: begin(apps={PACKAGE: {"tracks": tracks}})
 
 
-def send(job: Job, code: int, tracks: str, more: Mapping[str, str] = DRY, build: Build = RELEASE_BUILD) -> Ended:
+def send(
+    job: Job, code: int, tracks: str, more: Mapping[str, str] = DRY, build: Build = RELEASE_BUILD
+) -> Ended:
     """A release of one bundle; a dry run unless other inputs are given."""
     specimens.make_bundle(job.workspace / "app.aab", PACKAGE, code, f"1.{code}", build=build)
     return job.run({"target": "play", "files": "app.aab", "tracks": tracks, **more})
@@ -48,12 +52,16 @@ def plan(ended: Ended) -> dict[str, Any]:
     return found
 
 
-# --- the same track -------------------------------------------------------------------------------------------------
+# --- the same track -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("more", [{}, {"user-fraction": "0.1"}, DRY])
-def test_a_version_that_nobody_would_be_offered_is_refused(live: Live, more: dict[str, str]) -> None:
-    """Everybody has a higher one: exit code 4, the edit is deleted, and no byte of the bundle was sent."""
+def test_a_version_that_nobody_would_be_offered_is_refused(
+    live: Live, more: dict[str, str]
+) -> None:
+    """Everybody has a higher one: exit code 4, the edit is deleted, and no byte of the bundle was
+    sent.
+    """
     job = live(production=[release(50)])
     ended = send(job, 45, "production", more)
     assert ended.code == 4, ended.log
@@ -69,13 +77,16 @@ def test_a_version_that_nobody_would_be_offered_is_refused(live: Live, more: dic
         ([], {}),  # an app without any release
         ([release(44)], {}),
         ([release(50)], {"status": "draft"}),
-        ([release(50)], {"version-codes-to-retain": "50"}),  # a rollback for new users that keeps the old code live
+        # a rollback for new users that keeps the old code live
+        ([release(50)], {"version-codes-to-retain": "50"}),
         ([release(40, 50)], {}),  # APKs for different devices: some users have 40
         ([release(50, status="draft"), release(44)], {}),
         ([release(50, status="halted", userFraction=0.1), release(44)], {}),
     ],
 )
-def test_what_google_play_accepts_goes_through(live: Live, there: list[Any], more: dict[str, str]) -> None:
+def test_what_google_play_accepts_goes_through(
+    live: Live, there: list[Any], more: dict[str, str]
+) -> None:
     """Somebody is offered the release, or it is for nobody yet."""
     ended = send(live(production=there), 45, "production", more)
     assert ended.code == 0, ended.log
@@ -102,20 +113,30 @@ def test_a_refusal_is_one_of_google_plays_own(there: list[Any], wanted: list[Any
             plays_rule(there, wanted[:1])
 
 
-# --- more open tracks -----------------------------------------------------------------------------------------------
+# --- more open tracks -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("tracks", "track", "words"),
     [
-        ({"production": [release(50)]}, "internal", "testers on internal get 50 from production, not 45"),
-        ({"beta": [release(50)]}, "friends", "testers on friends who may get beta, too, get 50 from beta, not 45"),
+        (
+            {"production": [release(50)]},
+            "internal",
+            "testers on internal get 50 from production, not 45",
+        ),
+        (
+            {"beta": [release(50)]},
+            "friends",
+            "testers on friends who may get beta, too, get 50 from beta, not 45",
+        ),
     ],
 )
 def test_testers_who_get_more_elsewhere_are_told_in_plan_and_log(
     live: Live, tracks: dict[str, Any], track: str, words: str
 ) -> None:
-    """The release goes on, since it may be meant; a warning and the plan say who gets something else."""
+    """The release goes on, since it may be meant; a warning and the plan say who gets something
+    else.
+    """
     job = live(**tracks, friends=[])
     dry = send(job, 45, track)
     assert (dry.code, plan(dry)["reach"]) == (0, [words]), dry.log
@@ -126,11 +147,17 @@ def test_testers_who_get_more_elsewhere_are_told_in_plan_and_log(
 
 def test_a_version_that_a_more_open_track_has_is_told(live: Live) -> None:
     """The closed track reaches more people than the internal one."""
-    promotion = {"target": "play", "package-name": PACKAGE, "promote-from": "alpha", "tracks": "internal"}
+    promotion = {
+        "target": "play",
+        "package-name": PACKAGE,
+        "promote-from": "alpha",
+        "tracks": "internal",
+    }
     dry = live(alpha=[release(45)]).run({**promotion, **DRY})
-    assert (dry.code, plan(dry)["reach"]) == (0, ["45 is on alpha already, which reaches more people than internal"]), (
-        dry.log
-    )
+    assert (dry.code, plan(dry)["reach"]) == (
+        0,
+        ["45 is on alpha already, which reaches more people than internal"],
+    ), dry.log
 
 
 @pytest.mark.parametrize(
@@ -138,19 +165,24 @@ def test_a_version_that_a_more_open_track_has_is_told(live: Live) -> None:
     [
         ({"production": [release(40)]}, "internal"),
         ({"internal": [release(50)]}, "production"),
-        ({"production": [release(40), release(50, status="inProgress", userFraction=0.1)]}, "internal"),
+        (
+            {"production": [release(40), release(50, status="inProgress", userFraction=0.1)]},
+            "internal",
+        ),
         ({"wear:production": [release(50)]}, "internal"),
         ({"alpha": [release(50)]}, "friends"),
         ({}, "internal, production"),
     ],
 )
-def test_nothing_is_said_where_the_release_is_offered(live: Live, tracks: dict[str, Any], track: str) -> None:
+def test_nothing_is_said_where_the_release_is_offered(
+    live: Live, tracks: dict[str, Any], track: str
+) -> None:
     """Lower versions, less open tracks, other devices, and the same release on both."""
     dry = send(live(**tracks, friends=[]), 45, track)
     assert (dry.code, plan(dry)["reach"]) == (0, []), dry.log
 
 
-# --- devices --------------------------------------------------------------------------------------------------------
+# --- devices --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -179,7 +211,8 @@ def test_a_build_for_other_devices_is_refused_offline(
         ("automotive:internal", {CAR: True}, False),
         ("production", {TELEVISION: False}, False),  # one build for phones and televisions
         ("production", {WATCH: True}, True),
-        ("xr:production", {}, False),  # a form factor that is not known here is Google Play's to judge
+        # a form factor that is not known here is Google Play's to judge
+        ("xr:production", {}, False),
     ],
 )
 def test_a_build_for_the_devices_of_its_track_goes_through(
@@ -193,7 +226,9 @@ def test_a_build_for_the_devices_of_its_track_goes_through(
 
 
 def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(live: Live) -> None:
-    """A state folder that is kept knows the level of the release that is replaced; of any other nothing is claimed."""
+    """A state folder that is kept knows the level of the release that is replaced; of any other
+    nothing is claimed.
+    """
     job = live(production=[release(40)])
     state = {"state-dir": "../state"}
     first = send(job, 45, "production", state, Build(min_sdk=21))
@@ -203,14 +238,16 @@ def test_a_higher_minimum_api_level_is_told_from_what_the_job_released(live: Liv
     assert "stay on" not in first.log
 
 
-# --- testers --------------------------------------------------------------------------------------------------------
+# --- testers --------------------------------------------------------------------------------------
 
 
 def test_testers_are_replaced_in_the_same_edit(live: Live) -> None:
     """The plan shows who comes and who goes; a run that changes nothing writes nothing."""
     job = live(alpha=[release(44)])
     groups = {"testers": "QA@example.com, beta@example.com"}
-    assert send(job, 45, "alpha, production", {"testers": "old@example.com, qa@example.com"}).code == 0
+    assert (
+        send(job, 45, "alpha, production", {"testers": "old@example.com, qa@example.com"}).code == 0
+    )
     dry = send(job, 46, "alpha", {**groups, **DRY})
     [change] = plan(dry)["testers"]
     assert change == {
@@ -225,13 +262,16 @@ def test_testers_are_replaced_in_the_same_edit(live: Live) -> None:
     assert again.code == 0, again.log
     state = job.emulator.state()
     assert state["apps"][PACKAGE]["testers"] == {"alpha": ["qa@example.com", "beta@example.com"]}
-    assert state["requests"]["androidpublisher.edits.testers.update"] == 3  # one of them in the dry run
+    # one of them in the dry run
+    assert state["requests"]["androidpublisher.edits.testers.update"] == 3
 
 
 def test_testers_alone_need_no_release(live: Live) -> None:
     """The track keeps what it has."""
     job = live(alpha=[release(44)])
-    job.succeed({"target": "play", "package-name": PACKAGE, "tracks": "alpha", "testers": "qa@example.com"})
+    job.succeed(
+        {"target": "play", "package-name": PACKAGE, "tracks": "alpha", "testers": "qa@example.com"}
+    )
     state = job.emulator.state()
     assert state["apps"][PACKAGE]["testers"] == {"alpha": ["qa@example.com"]}
     assert [one["versionCodes"] for one in state["tracks"][PACKAGE]["alpha"]] == [["44"]]
@@ -246,7 +286,9 @@ def test_testers_alone_need_no_release(live: Live) -> None:
         ("alpha", "qa@example.com\nQA@example.com", "more than once"),
     ],
 )
-def test_what_can_be_no_group_of_testers_is_refused_offline(job: Job, tracks: str, groups: str, words: str) -> None:
+def test_what_can_be_no_group_of_testers_is_refused_offline(
+    job: Job, tracks: str, groups: str, words: str
+) -> None:
     """Exit code 2, and no request."""
     ended = send(job, 45, tracks, {"testers": groups})
     assert ended.code == 2, ended.log

@@ -1,4 +1,6 @@
-"""What a run tells of the emulator, and what it tells of a review that people have to ask for; both never too much."""
+"""What a run tells of the emulator, and what it tells of a review that people have to ask for; both
+never too much.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from uploader import cli
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "production"}
 CHANGE = {"target": "play", "package-name": "com.example.app", "tracks": "production"}
-ROLLOUT = {**CHANGE, "target": "play-rollout", "rollout-steps": "20%, 100%", "halt-above": "crash-rate 1.09%"}
+ROLLOUT = {
+    **CHANGE,
+    "target": "play-rollout",
+    "rollout-steps": "20%, 100%",
+    "halt-above": "crash-rate 1.09%",
+}
 TO_SEND = "committed; send it for review in the Play Console"
 DEEDS = ("Committed edit", "sent for review", "passed Google Play's validation")
 
@@ -64,9 +71,13 @@ def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None
     assert (code, log.status) == (0, 403), log.getvalue()
 
 
-@pytest.mark.parametrize("more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr)
+@pytest.mark.parametrize(
+    "more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr
+)
 def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> None:
-    """What was committed is so in the emulator, which is said once; nothing is reviewed, or validated by Google."""
+    """What was committed is so in the emulator, which is said once; nothing is reviewed, or
+    validated by Google.
+    """
     ended = rehearsed(job, {**PLAY, **more})
     assert ended.code == 0, ended.log
     everything = ended.log + ended.summary + ended.outputs.get("plan", "")
@@ -76,7 +87,9 @@ def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> N
         outcome = "In the emulator: com.example.app 1.0 (42) passed the validation."
         assert ended.log.splitlines()[-1] == f"Rehearsal, nothing was published. {outcome}"
     else:
-        assert [re.sub("[0-9]+", "1", line) for line in said] == ["Committed edit 1 in the emulator."]
+        assert [re.sub("[0-9]+", "1", line) for line in said] == [
+            "Committed edit 1 in the emulator."
+        ]
     assert (ended.outputs["committed"], ended.outputs.get("sent-for-review", "")) == ("false", "")
     assert TO_SEND not in everything
 
@@ -95,15 +108,24 @@ def test_a_rehearsed_release_is_an_update(job: Job) -> None:
     ended = rehearsed(job, PLAY)
     live = "The emulator begins with com.example.app live: 41 (all users, completed) on"
     assert f"{live} production, beta, alpha, internal." in ended.log.splitlines()
-    assert "\nTrack production\n+ 1.0 (42): all users, completed\n- 41: all users, completed\n" in ended.summary
+    assert (
+        "\nTrack production\n+ 1.0 (42): all users, completed\n- 41: all users, completed\n"
+        in ended.summary
+    )
 
 
 @pytest.mark.parametrize(
     ("inputs", "headline"),
     [
         ({"promote-from": "beta"}, "2 is promoted from beta to production."),
-        ({"promote-from": "qa-team", "user-fraction": "0.05"}, "2 is promoted from qa-team, at 5 %, to production."),
-        ({"promote-from": "beta", "promote-version-codes": "41"}, "41 is promoted from beta to production."),
+        (
+            {"promote-from": "qa-team", "user-fraction": "0.05"},
+            "2 is promoted from qa-team, at 5 %, to production.",
+        ),
+        (
+            {"promote-from": "beta", "promote-version-codes": "41"},
+            "41 is promoted from beta to production.",
+        ),
         ({"user-fraction": "0.2"}, "2 is now at 20 % on production."),
         ({"user-fraction": "0.05"}, "2 is now at 5 % on production."),
         ({"status": "halted"}, "2 is halted on production."),
@@ -112,7 +134,9 @@ def test_a_rehearsed_release_is_an_update(job: Job) -> None:
     ],
     ids=repr,
 )
-def test_what_is_there_already_can_be_rehearsed(job: Job, inputs: dict[str, str], headline: str) -> None:
+def test_what_is_there_already_can_be_rehearsed(
+    job: Job, inputs: dict[str, str], headline: str
+) -> None:
     """Whoever promotes, widens, halts or completes a release finds one in progress."""
     ended = rehearsed(job, {**CHANGE, **inputs})
     last = ended.log.splitlines()[-1]
@@ -122,13 +146,24 @@ def test_what_is_there_already_can_be_rehearsed(job: Job, inputs: dict[str, str]
     ), ended.log
 
 
-@pytest.mark.parametrize("more", [{}, {"changes-not-sent-for-review": "true"}, {"version-codes-to-retain": "7"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"changes-not-sent-for-review": "true"}, {"version-codes-to-retain": "7"}]
+)
 def test_a_rehearsed_rollout_makes_its_step(job: Job, more: dict[str, str]) -> None:
-    """The gate finds healthy days of the release in progress, and nothing is said to be reviewed."""
+    """The gate finds healthy days of the release in progress, and nothing is said to be
+    reviewed.
+    """
     ended = rehearsed(job, {**ROLLOUT, **more})
     assert "sent for review" not in ended.log + ended.summary
-    assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (0, "stepped", "0.2"), ended.log
-    assert "2 (10 % of users, in progress) on production, with measurements of healthy days." in ended.log
+    assert (ended.code, ended.outputs["decision"], ended.outputs["user-fraction"]) == (
+        0,
+        "stepped",
+        "0.2",
+    ), ended.log
+    assert (
+        "2 (10 % of users, in progress) on production, with measurements of healthy days."
+        in ended.log
+    )
 
 
 def test_the_first_version_of_an_app_is_a_first_release(job: Job) -> None:
@@ -150,14 +185,19 @@ def test_a_rehearsal_finds_a_misspelt_track(job: Job) -> None:
 
 @pytest.mark.parametrize("asked", ["auto", "true"])
 def test_what_waits_for_a_person_is_never_called_released(job: Job, asked: str) -> None:
-    """The last line, the summary and the annotation tell what is left to do, and the output does."""
+    """The last line, the summary and the annotation tell what is left to do, and the output
+    does.
+    """
     job.emulator.config.review = "manual"
     ended = job.succeed({**PLAY, "changes-not-sent-for-review": asked})
     assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == ("true", "false")
     last = f"com.example.app 1.0 (42) on production (all users, completed) is {TO_SEND}."
     assert ended.log.splitlines()[-1] == last
     assert last in ended.summary
-    assert f"::warning::com.example.app: {TO_SEND}, under Publishing overview: https://play.google.com/" in ended.log
+    assert (
+        f"::warning::com.example.app: {TO_SEND}, under Publishing overview: "
+        "https://play.google.com/"
+    ) in ended.log
     assert "is released" not in ended.log + ended.summary
 
 
@@ -180,5 +220,7 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
     release = {"versionCodes": ["42"], "status": "inProgress", "userFraction": 0.1}
     job.emulator.console.add_release("com.example.app", "production", release)
     ended = job.run({name: value for name, value in ROLLOUT.items() if name != "halt-above"})
-    assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), ended.log
+    assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), (
+        ended.log
+    )
     assert ended.log.splitlines()[-1].endswith(f"goes to 20 %; {TO_SEND}.")

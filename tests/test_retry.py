@@ -1,4 +1,6 @@
-"""How long, how often and until when: the documented schedule, Retry-After, the budget, the deadline; and polling."""
+"""How long, how often and until when: the documented schedule, Retry-After, the budget, the
+deadline; and polling.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,18 @@ WAITS = [
 
 @pytest.mark.parametrize(("value", "seconds"), WAITS)
 def test_retry_after_in_seconds_or_as_a_date(value: str, seconds: float) -> None:
-    """RFC 9110, section 10.2.3, with the two older date forms of section 5.6.7; five minutes at most."""
+    """RFC 9110, section 10.2.3, with the two older date forms of section 5.6.7; five minutes at
+    most.
+    """
     for status in (429, 503):
-        assert retry_after(Response(status, Headers({"Retry-After": value})), NOW) == pytest.approx(seconds)
+        assert retry_after(Response(status, Headers({"Retry-After": value})), NOW) == pytest.approx(
+            seconds
+        )
 
 
 @pytest.mark.parametrize(
-    "value", ["", "soon", "-5", "1.5", "1e3", "5 s", "\u0665", "Wed, 99 Oct 2015 07:28:00 GMT", "0x10"]
+    "value",
+    ["", "soon", "-5", "1.5", "1e3", "5 s", "\u0665", "Wed, 99 Oct 2015 07:28:00 GMT", "0x10"],
 )
 def test_retry_after_nonsense_is_ignored(value: str) -> None:
     """What is neither seconds nor a date leaves the wait to the schedule."""
@@ -80,7 +87,9 @@ def test_every_delay_stays_under_a_minute(attempt: int, fraction: float) -> None
 
 @given(
     st.text(max_size=60)
-    | st.builds("{}, {} {} {} {}:{}:{} {}".format, *[st.text(max_size=4) | st.integers(-5, 99999)] * 8)
+    | st.builds(
+        "{}, {} {} {} {}:{}:{} {}".format, *[st.text(max_size=4) | st.integers(-5, 99999)] * 8
+    )
 )
 def test_no_retry_after_raises(value: str) -> None:
     """Dates out of every range are nonsense, not exceptions."""
@@ -88,7 +97,7 @@ def test_no_retry_after_raises(value: str) -> None:
     assert seconds is None or 0 <= seconds <= MAX_RETRY_AFTER
 
 
-# --- the waits of one operation ---------------------------------------------------------------------------------------
+# --- the waits of one operation -------------------------------------------------------------------
 
 
 class Operation:
@@ -116,12 +125,17 @@ def test_the_waits_follow_the_schedule_and_are_counted(operation: Operation) -> 
     assert operation.retrier.retries == 5
     with pytest.raises(TemporaryError) as caught:
         operation.retrier.wait("the server answered 503", BUSY)
-    assert caught.value.what == "Gave up after 5 retries without progress; last error: the server answered 503."
+    assert (
+        caught.value.what
+        == "Gave up after 5 retries without progress; last error: the server answered 503."
+    )
     assert len(operation.time.naps) == 5
 
 
 def test_at_once_skips_the_first_sleep_alone(operation: Operation) -> None:
-    """It costs no time and is reported as such, but it is spent: the next one sleeps as the second wait."""
+    """It costs no time and is reported as such, but it is spent: the next one sleeps as the second
+    wait.
+    """
     for _ in range(2):
         operation.retrier.wait("nothing was stored", at_once=True)
     assert operation.time.naps == [2.0]
@@ -132,7 +146,8 @@ def test_at_once_skips_the_first_sleep_alone(operation: Operation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "asked", "naps"), [(0, "", [1.0]), (98.9, "", [1.0]), (99, "", []), (95, "5", []), (94, "5", [5.0])]
+    ("now", "asked", "naps"),
+    [(0, "", [1.0]), (98.9, "", [1.0]), (99, "", []), (95, "5", []), (94, "5", [5.0])],
 )
 def test_no_wait_passes_the_deadline(now: float, asked: str, naps: list[float]) -> None:
     """A wait that would end at or after the deadline is not begun."""
@@ -151,7 +166,7 @@ def test_a_cancelled_run_waits_no_further(operation: Operation) -> None:
     assert operation.retrier.retries == 0
 
 
-# --- looks at something that takes hours ------------------------------------------------------------------------------
+# --- looks at something that takes hours ----------------------------------------------------------
 
 
 def looks(timeout: float) -> tuple[list[bool], Bench]:
@@ -170,7 +185,9 @@ def looks(timeout: float) -> tuple[list[bool], Bench]:
 
 
 def test_looks_come_at_growing_intervals_up_to_the_deadline() -> None:
-    """15 s, twice as long each time, ten minutes at most, and a last look when the time is up; each is told."""
+    """15 s, twice as long each time, ten minutes at most, and a last look when the time is up; each
+    is told.
+    """
     responses, bench = looks(2400)
     assert bench.time.naps == [15, 30, 60, 120, 240, 480, 600, 600, 255]
     assert responses == [True] * 9 + [False]

@@ -1,4 +1,6 @@
-"""What a run tells people while it goes and at its end: log, summary, outputs and results say what was seen."""
+"""What a run tells people while it goes and at its end: log, summary, outputs and results say what
+was seen.
+"""
 
 from __future__ import annotations
 
@@ -45,19 +47,30 @@ def said(ended: Ended) -> list[str]:
 
 def bars(ended: Ended) -> list[str]:
     """The tasks of the summary's chart, without their times."""
-    return [line.strip().rsplit(" :", 1)[0] for line in ended.summary.splitlines() if re.search(r" :.*\d+, \d+$", line)]
+    return [
+        line.strip().rsplit(" :", 1)[0]
+        for line in ended.summary.splitlines()
+        if re.search(r" :.*\d+, \d+$", line)
+    ]
 
 
 # A rehearsal
 
 
 def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
-    """Its outputs, its last line and its summary say that nothing was published; its endpoint is named."""
+    """Its outputs, its last line and its summary say that nothing was published; its endpoint is
+    named.
+    """
     ended = job.succeed({**PLAY, "api-endpoint": "emulator"})
     assert (ended.outputs["committed"], ended.outputs["rehearsal"]) == ("false", "true")
-    assert "::warning::This is a rehearsal against the embedded emulator: nothing is published." in ended.log
+    assert (
+        "::warning::This is a rehearsal against the embedded emulator: nothing is published."
+        in ended.log
+    )
     assert re.search(
-        r"^API requests go to http://127\.0\.0\.1:\d+ instead of Google's own servers\.$", ended.log, re.MULTILINE
+        r"^API requests go to http://127\.0\.0\.1:\d+ instead of Google's own servers\.$",
+        ended.log,
+        re.MULTILINE,
     )
     headline = "In the emulator: com.example.app 1.0 (42) is released on internal."
     assert said(ended)[-1] == f"Rehearsal, nothing was published. {headline}"
@@ -76,8 +89,15 @@ def test_a_lost_session_has_nothing_stored(job: Job) -> None:
     """What was stored in it is gone, and log, chart and results say so."""
     job.emulator.add_fault(PUT, "session-lost", nth=4)
     ended = job.run(CHUNKS)
-    lines = [line.removeprefix("out/app.aab: ") for line in said(ended) if line.startswith("out/app.aab: ")]
-    assert lines[0] == "The server answered 404: the session is gone; nothing is stored, starting over at 0."
+    lines = [
+        line.removeprefix("out/app.aab: ")
+        for line in said(ended)
+        if line.startswith("out/app.aab: ")
+    ]
+    assert (
+        lines[0]
+        == "The server answered 404: the session is gone; nothing is stored, starting over at 0."
+    )
     assert re.fullmatch(r"5\.0 MiB stored in \d+\.\d s \([89]\.\d MiB sent\), .*/s", lines[-1])
     assert "were stored" not in ended.log
     assert "starting over, the server answered 404, the session is gone" in bars(ended)
@@ -86,31 +106,52 @@ def test_a_lost_session_has_nothing_stored(job: Job) -> None:
 
 
 def test_a_session_lost_at_the_end_may_have_stored_all(job: Job) -> None:
-    """The last answer is lost, and then the session: it is not said that nothing is stored, for all of it may be."""
+    """The last answer is lost, and then the session: it is not said that nothing is stored, for all
+    of it may be.
+    """
     job.emulator.add_fault("resumable.final", "answer-lost")
     job.emulator.add_fault("resumable.query", "session-lost")
     (job.workspace / "notes.txt").write_bytes(b"text")
-    storage = {"target": "storage.objects.insert", "params": "bucket: b", "upload-protocol": "resumable"}
+    storage = {
+        "target": "storage.objects.insert",
+        "params": "bucket: b",
+        "upload-protocol": "resumable",
+    }
     ended = job.run({**storage, "files": "notes.txt"})
     assert ended.code == 0
-    assert "notes.txt: The server answered 404: the session is gone; starting over at 0." in said(ended)
+    assert "notes.txt: The server answered 404: the session is gone; starting over at 0." in said(
+        ended
+    )
 
 
 def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> None:
-    """Three mebibytes of five are sent by the second run: that number stands in the log, before the speed."""
+    """Three mebibytes of five are sent by the second run: that number stands in the log, before the
+    speed.
+    """
     job.emulator.add_fault(PUT, "status", status=503, nth=3)
     first = job.fail(75, {**CHUNKS, "max-retries": "0"})
-    assert re.search(r"^out/app\.aab: stopped, 2\.0 of 5\.0 MiB stored \(\d\.\d MiB sent\)$", first.log, re.MULTILINE)
+    assert re.search(
+        r"^out/app\.aab: stopped, 2\.0 of 5\.0 MiB stored \(\d\.\d MiB sent\)$",
+        first.log,
+        re.MULTILINE,
+    )
     assert bars(first)[-1].startswith("failed. ")
     assert tables(first.summary)[0][1][-1] == "❌ failed, see above"
     assert first.results[0]["error"]
     second = job.run(CHUNKS)
     assert "out/app.aab: The server holds 2.0 of 5.0 MiB; continuing from there." in said(second)
-    assert re.search(r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(3\.0 MiB sent\), ", second.log, re.MULTILINE)
+    assert re.search(
+        r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(3\.0 MiB sent\), ", second.log, re.MULTILINE
+    )
     assert bars(second)[0] == "resumed at 2.0 MiB"
     (speed,) = re.findall(r"3\.0 MiB sent\), ([\d.]+) MiB/s$", second.log, re.MULTILINE)
     assert float(speed) == pytest.approx(3.0 / second.results[0]["seconds"], rel=0.2)
-    assert tables(second.summary)[0][1] == ["`out/app.aab`", "`1.0 (42)`", "5.0&#160;MiB", "sent, resumed at 2.0 MiB"]
+    assert tables(second.summary)[0][1] == [
+        "`out/app.aab`",
+        "`1.0 (42)`",
+        "5.0&#160;MiB",
+        "sent, resumed at 2.0 MiB",
+    ]
 
 
 # Colours
@@ -154,7 +195,9 @@ def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
 
 @pytest.mark.parametrize("asked", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}], ids=min)
 def test_no_colour_where_none_is_wanted(job: Job, asked: dict[str, str]) -> None:
-    """`NO_COLOR`, and a terminal that knows no colours, get the same words without them, GitLab's log too."""
+    """`NO_COLOR`, and a terminal that knows no colours, get the same words without them, GitLab's
+    log too.
+    """
     shown = on_a_terminal(job, WARNED, **asked)
     assert "Plan: play\r\n" in shown
     assert "WARNING: This is a rehearsal" in shown
@@ -173,7 +216,10 @@ def test_a_mistake_in_a_shell_leaves_no_results_of_the_run_before(
 ) -> None:
     """Who reads them after exit 2 must not take them for this run's; a link is left alone."""
     monkeypatch.chdir(tmp_path)
-    results, given = tmp_path / "uploader-results.json", {"UPLOADER_TARGET": "play", "UPLOADER_FILES": "none.aab"}
+    results, given = (
+        tmp_path / "uploader-results.json",
+        {"UPLOADER_TARGET": "play", "UPLOADER_FILES": "none.aab"},
+    )
     results.write_text(OLD)
     assert cli.run(given, []) == 2
     assert not results.exists()
@@ -187,17 +233,27 @@ def test_a_mistake_in_a_shell_leaves_no_results_of_the_run_before(
     assert "UPLOADER_COMMITTED" not in (tmp_path / "x.env").read_text()
 
 
-def test_results_that_can_not_be_written_are_not_pointed_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_that_can_not_be_written_are_not_pointed_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """There is no file of this run: the output is empty."""
     output, given = tmp_path / "output", {"GITHUB_ACTIONS": "true", "INPUT_TARGET": "play"}
     output.touch()
     (tmp_path / "uploader-results.json").mkdir()
-    assert cli.run({**given, "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_OUTPUT": str(output)}, []) == 2
-    assert re.search(r"^results-file<<(\w+)\n\n\1$|^results-file=$", output.read_text(), re.MULTILINE)
+    assert (
+        cli.run({**given, "GITHUB_WORKSPACE": str(tmp_path), "GITHUB_OUTPUT": str(output)}, []) == 2
+    )
+    assert re.search(
+        r"^results-file<<(\w+)\n\n\1$|^results-file=$", output.read_text(), re.MULTILINE
+    )
     assert "uploader-results.json could not be written" in capsys.readouterr().out
 
 
-UNWRITTEN = {"github": {"GITHUB_OUTPUT": "a-folder"}, "gitlab": {}, "console": {"UPLOADER_DOTENV": "uploader.env"}}
+UNWRITTEN = {
+    "github": {"GITHUB_OUTPUT": "a-folder"},
+    "gitlab": {},
+    "console": {"UPLOADER_DOTENV": "uploader.env"},
+}
 
 
 @pytest.mark.parametrize("kind", UNWRITTEN)
@@ -209,15 +265,27 @@ def test_a_step_whose_outputs_can_not_be_written_fails(job: Job, kind: str) -> N
     given = {"target": "storage.objects.insert", "params": "bucket: b", "files": "out/*.aab"}
     ended = job.fail(1, given, **UNWRITTEN[kind])
     assert len(job.stored()) == 1
-    assert "The outputs could not be written. All else is done: 1 file sent to storage.objects.insert." in ended.log
-    assert re.search(r"could not be written: (Is a directory|what is there is not a regular file)\.", ended.log)
+    assert (
+        "The outputs could not be written. All else is done: 1 file sent to storage.objects.insert."
+        in ended.log
+    )
+    assert re.search(
+        r"could not be written: (Is a directory|what is there is not a regular file)\.", ended.log
+    )
     assert re.search(r"^id=b/out/app\.aab", ended.log, re.MULTILINE)
 
 
-def test_a_mail_whose_outputs_could_not_be_written_is_not_sent_by_the_next_attempt(job: Job) -> None:
+def test_a_mail_whose_outputs_could_not_be_written_is_not_sent_by_the_next_attempt(
+    job: Job,
+) -> None:
     """It is still in the state folder that was chosen, and asked about."""
     (job.workspace / "a-folder").mkdir()
-    mail = {"target": "gmail", "impersonate-user": "me@example.com", "mail-to": "a@example.com", "mail-body": "b"}
+    mail = {
+        "target": "gmail",
+        "impersonate-user": "me@example.com",
+        "mail-to": "a@example.com",
+        "mail-body": "b",
+    }
     given = {**mail, "mail-subject": "s", "state-dir": "state"}
     run = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "release"}
     job.fail(1, given, **run, GITHUB_RUN_ATTEMPT="1", GITHUB_OUTPUT="a-folder")
@@ -229,15 +297,24 @@ def test_a_failure_whose_outputs_can_not_be_written_stays_what_it_is(job: Job) -
     """The refusal counts, and the outputs cost a warning."""
     (job.workspace / "a-folder").mkdir()
     job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.")
-    ended = job.fail(4, {"target": "drive.files.create", "files": "out/*.aab"}, GITHUB_OUTPUT="a-folder")
+    ended = job.fail(
+        4, {"target": "drive.files.create", "files": "out/*.aab"}, GITHUB_OUTPUT="a-folder"
+    )
     assert "Not today." in ended.log
-    assert "::warning::The outputs (GITHUB_OUTPUT) could not be written: Is a directory." in ended.log
+    assert (
+        "::warning::The outputs (GITHUB_OUTPUT) could not be written: Is a directory." in ended.log
+    )
 
 
 def test_a_proxy_is_told_without_its_password(job: Job) -> None:
     """Whoever set it, perhaps an earlier job, the log shows in one line that there is one."""
     key = {**job.emulator.key, "token_uri": "https://oauth2.googleapis.com/token"}
-    elsewhere = {**PLAY, "api-endpoint": "https://api.example", "max-retries": "0", "credentials": json.dumps(key)}
+    elsewhere = {
+        **PLAY,
+        "api-endpoint": "https://api.example",
+        "max-retries": "0",
+        "credentials": json.dumps(key),
+    }
     ended = job.run(elsewhere, HTTPS_PROXY="http://me:pass-of-the-proxy@127.0.0.1:1")
     assert said(ended).count("Requests go through the proxy 127.0.0.1:1 (from HTTPS_PROXY).") == 1
     assert "pass-of-the-proxy" not in ended.log + ended.summary

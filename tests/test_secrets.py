@@ -1,7 +1,8 @@
-"""Secrets in every channel of every failure, and words that deceive; the watch itself is tested first.
+"""Secrets in every channel of every failure, and words that deceive; the watch itself is tested
+first.
 
-Every run that goes through `tests.support.job` or `tests.support.tcp_proxy`, anywhere in the suite, is looked through
-in the same way.
+Every run that goes through `tests.support.job` or `tests.support.tcp_proxy`, anywhere in the suite,
+is looked through in the same way.
 """
 
 from __future__ import annotations
@@ -38,8 +39,19 @@ from uploader.inputs.table import CommonInputs
 from uploader.transfer.engine import Engine
 
 SIZE = 600 * KIB  # bytes
-PLAY = {"target": "play", "files": "app.aab", "tracks": "internal", "chunk-size": "256KiB", "max-retries": "1"}
-DRIVE = {"target": "drive.files.create", "files": "a.bin", "chunk-size": "256KiB", "max-retries": "1"}
+PLAY = {
+    "target": "play",
+    "files": "app.aab",
+    "tracks": "internal",
+    "chunk-size": "256KiB",
+    "max-retries": "1",
+}
+DRIVE = {
+    "target": "drive.files.create",
+    "files": "a.bin",
+    "chunk-size": "256KiB",
+    "max-retries": "1",
+}
 DEBUG = {"RUNNER_DEBUG": "1"}
 
 
@@ -66,28 +78,48 @@ def filled(workspace: Path) -> None:
     (workspace / "a.bin").write_bytes(data_of(SIZE))
 
 
-# --- the watch ------------------------------------------------------------------------------------------------------
+# --- the watch ------------------------------------------------------------------------------------
 
 
 def test_the_watch_sees_each_secret_in_each_channel(emulator: Emulator) -> None:
-    """A line of the key, a token, a session, an assertion: each is found wherever it stands, and masks are no leak."""
+    """A line of the key, a token, a session, an assertion: each is found wherever it stands, and
+    masks are no leak.
+    """
     token = emulator.token("drive")
     line = emulator.key["private_key"].splitlines()[3]
-    for secret in (token, line, emulator.oidc_request_token, "upload_id=" + "a" * 20, emulator.id_token()):
+    for secret in (
+        token,
+        line,
+        emulator.oidc_request_token,
+        "upload_id=" + "a" * 20,
+        emulator.id_token(),
+    ):
         assert secret_watch.leaks(emulator, {"the log": b"a " + secret.encode() + b" b"})
         assert not secret_watch.leaks(emulator, {"the log": f"::add-mask::{secret}\n".encode()})
     assert not secret_watch.leaks(emulator, {"the log": b"upload_id=*** Bearer *** ::add-mask::"})
-    assert "access token 0 in the state" in secret_watch.leaks(emulator, {"a": b"", "the state": token.encode()})
+    assert "access token 0 in the state" in secret_watch.leaks(
+        emulator, {"a": b"", "the state": token.encode()}
+    )
 
 
 def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
-    """Each target's service gets a record or single values, never the whole of the inputs, and no part of a login."""
+    """Each target's service gets a record or single values, never the whole of the inputs, and no
+    part of a login.
+    """
     platform = Platform(workspace=tmp_path, id_token="SECRET", oidc_request_token="SECRET")
-    whole = Inputs(state_key="SECRET", credentials='{"private_key": "SECRET"}', texts=("SECRET",), platform=platform)
+    whole = Inputs(
+        state_key="SECRET",
+        credentials='{"private_key": "SECRET"}',
+        texts=("SECRET",),
+        platform=platform,
+    )
     given: dict[str, list[object]] = {}
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        if (event, frame.f_code.co_name) == ("call", "prepare") and "services" in frame.f_code.co_filename:
+        if (event, frame.f_code.co_name) == (
+            "call",
+            "prepare",
+        ) and "services" in frame.f_code.co_filename:
             given[target] = [one for one in frame.f_locals.values() if not callable(one)]
 
     for target in ("drive.files.create", *TARGETS):
@@ -103,14 +135,18 @@ def test_no_service_is_given_a_secret(tmp_path: Path) -> None:
     assert b"SECRET" in pickle.dumps(whole)
 
 
-# --- every ending ---------------------------------------------------------------------------------------------------
+# --- every ending ---------------------------------------------------------------------------------
 
 ENDINGS: dict[str, tuple[int, dict[str, str], list[dict[str, Any]]]] = {
     "done": (0, PLAY, []),
     "a wrong input": (2, {**PLAY, "status": "odd", "tracks": "none"}, []),
     "refused credentials": (3, PLAY, [{"on": "oauth.token", "do": "status", "status": 401}]),
     "no permission": (3, PLAY, [{"on": "api", "do": "token-expired", "times": 9}]),
-    "a refusal": (4, PLAY, [{"on": "play.tracks.update", "do": "status", "status": 400, "message": "No."}]),
+    "a refusal": (
+        4,
+        PLAY,
+        [{"on": "play.tracks.update", "do": "status", "status": 400, "message": "No."}],
+    ),
     "a foreign session": (4, DRIVE, [{"on": "resumable.start", "do": "foreign-session"}]),
     "a broken protocol": (4, DRIVE, [{"on": "resumable.put", "do": "range-beyond"}]),
     "a redirect": (4, DRIVE, [{"on": "resumable.put", "do": "redirect"}]),
@@ -124,7 +160,9 @@ ENDINGS: dict[str, tuple[int, dict[str, str], list[dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("name", ENDINGS)
 def test_no_ending_tells_a_secret(job: Job, name: str) -> None:
-    """In debug mode, on every platform: log, outputs, summary, results, dotenv, state and arguments are clean."""
+    """In debug mode, on every platform: log, outputs, summary, results, dotenv, state and arguments
+    are clean.
+    """
     code, inputs, faults = ENDINGS[name]
     for fault in faults:
         job.emulator.add_fault(**fault)
@@ -133,26 +171,46 @@ def test_no_ending_tells_a_secret(job: Job, name: str) -> None:
     assert len(secret_watch.secrets(job.emulator)) > 20
 
 
-def test_scalar_outputs_survive_the_masks_of_a_pretty_printed_key(tmp_path: Path, emulator: Emulator) -> None:
-    """GitHub masks such a secret line by line, `{` and `}` too, and drops job outputs that hold one: only JSON does."""
+def test_scalar_outputs_survive_the_masks_of_a_pretty_printed_key(
+    tmp_path: Path, emulator: Emulator
+) -> None:
+    """GitHub masks such a secret line by line, `{` and `}` too, and drops job outputs that hold
+    one: only JSON does.
+    """
     filled(tmp_path / "workspace")
     key = json.dumps(emulator.key, indent=2)
     ended = Job(tmp_path / "workspace", emulator).run({**PLAY, "credentials": key})
     assert ended.code == 0, ended.log
-    masked = [name for name, value in ended.outputs.items() if any(line.strip() in value for line in key.splitlines())]
+    masked = [
+        name
+        for name, value in ended.outputs.items()
+        if any(line.strip() in value for line in key.splitlines())
+    ]
     assert masked == ["status"]
     assert ended.outputs.keys() >= {"version-codes", "edit-id", "committed", "results-file"}
 
 
 def test_what_a_server_repeats_is_hidden(place: Place) -> None:
-    """A server that puts the request's own token, address and body into its refusal finds them masked everywhere."""
-    for pattern in (r"POST /token", r"POST \S+/edits ", r"POST /upload", r"PUT \S+upload_id", r"PUT \S+/tracks/"):
+    """A server that puts the request's own token, address and body into its refusal finds them
+    masked everywhere.
+    """
+    for pattern in (
+        r"POST /token",
+        r"POST \S+/edits ",
+        r"POST /upload",
+        r"PUT \S+upload_id",
+        r"PUT \S+/tracks/",
+    ):
         middle = place.middle
         middle.pattern = pattern
 
         def repeat(connection: socket.socket, middle: Middle = middle) -> None:
             words = middle.head.decode("latin-1")
-            error = {"message": f"I heard: {words}", "status": words, "errors": [{"reason": words, "message": words}]}
+            error = {
+                "message": f"I heard: {words}",
+                "status": words,
+                "errors": [{"reason": words, "message": words}],
+            }
             connection.sendall(response(400, json.dumps({"error": error, "heard": words}).encode()))
 
         middle.response = repeat
@@ -162,7 +220,9 @@ def test_what_a_server_repeats_is_hidden(place: Place) -> None:
 
 
 def test_what_a_resource_repeats_is_hidden(place: Place) -> None:
-    """A resource that holds the session's address and the token comes out masked, in outputs and results, too."""
+    """A resource that holds the session's address and the token comes out masked, in outputs and
+    results, too.
+    """
     place.middle.pattern = r"PUT (?s:.*)Content-Range: bytes 524288-"
 
     def repeat(connection: socket.socket) -> None:
@@ -178,7 +238,9 @@ def test_what_a_resource_repeats_is_hidden(place: Place) -> None:
 def test_a_fault_of_our_own_shows_no_secret(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A traceback is shown in debug mode alone, and passes through the redactor like everything else."""
+    """A traceback is shown in debug mode alone, and passes through the redactor like everything
+    else.
+    """
     key = place.middle.emulator.key["private_key"]
 
     def broken(*_: object) -> None:
@@ -191,10 +253,12 @@ def test_a_fault_of_our_own_shows_no_secret(
         said = capsys.readouterr()
         assert ("Traceback" in said.out) == bool(more)
         assert "The program itself failed (RuntimeError)" in said.out
-        assert not secret_watch.leaks(place.middle.emulator, {"the log": (said.out + said.err).encode()})
+        assert not secret_watch.leaks(
+            place.middle.emulator, {"the log": (said.out + said.err).encode()}
+        )
 
 
-# --- a key in the wrong place ---------------------------------------------------------------------------------------
+# --- a key in the wrong place ---------------------------------------------------------------------
 
 
 def _bare(key: str) -> str:
@@ -230,7 +294,9 @@ ANYWHERE = (
 
 @pytest.mark.parametrize("how", PASTED)
 def test_a_key_in_the_wrong_place_is_not_told(job: Job, how: str) -> None:
-    """Whatever input it is pasted into, in whatever shape: no part of it is in the log, the outputs, the summary."""
+    """Whatever input it is pasted into, in whatever shape: no part of it is in the log, the
+    outputs, the summary.
+    """
     text = PASTED[how]({name: str(value) for name, value in job.emulator.key.items()})
     pieces = set(_bare(job.emulator.key["private_key"]).split())
     if "base64" in how:
@@ -238,25 +304,37 @@ def test_a_key_in_the_wrong_place_is_not_told(job: Job, how: str) -> None:
     for name in ANYWHERE:
         ended = job.run({**PLAY, name: text, "dry-run": "true"}, **DEBUG)
         assert "Traceback" not in ended.log
-        said = secret_watch.MASKS.sub(b"", (ended.log + ended.summary + str(ended.outputs)).encode()).decode()
+        said = secret_watch.MASKS.sub(
+            b"", (ended.log + ended.summary + str(ended.outputs)).encode()
+        ).decode()
         shown = [piece for piece in pieces if piece in said]
-        assert not shown, f"{how} in {name}: exit {ended.code}, {len(shown)} pieces, as {shown[0]!r}"
+        assert not shown, (
+            f"{how} in {name}: exit {ended.code}, {len(shown)} pieces, as {shown[0]!r}"
+        )
 
 
-# --- words that deceive ---------------------------------------------------------------------------------------------
+# --- words that deceive ---------------------------------------------------------------------------
 
 VISIBLE = ESCAPES.replace("\x00", "")  # no file system and no environment takes a zero byte
 
 
 def clean(log: str, kind: str = "github") -> None:
-    """Nothing in the log moves a terminal, turns text around, or is a command that we did not give."""
-    if kind == "gitlab":  # whose sections are marked by a return and an escape of our own, and whose errors are red
+    """Nothing in the log moves a terminal, turns text around, or is a command that we did not
+    give.
+    """
+    # whose sections are marked by a return and an escape of our own, and whose errors are red
+    if kind == "gitlab":
         log = re.sub(r"\x1b\[[0-9;]*m", "", log)
         log = re.sub(
-            r"^section_(start|end):\d+:uploader_\d+(\[collapsed=true\])?\r\x1b\[0K", "", log, flags=re.MULTILINE
+            r"^section_(start|end):\d+:uploader_\d+(\[collapsed=true\])?\r\x1b\[0K",
+            "",
+            log,
+            flags=re.MULTILINE,
         )
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", log)
-    assert kind != "github" or not [one for one in workflow_commands(log) if one.data.startswith("no ")]
+    assert kind != "github" or not [
+        one for one in workflow_commands(log) if one.data.startswith("no ")
+    ]
 
 
 MAIL = {
@@ -267,20 +345,30 @@ MAIL = {
 }
 
 
-@pytest.mark.parametrize("field", ["mail-subject", "mail-body", "mail-to", "mail-from", "mail-cc", "mail-html"])
+@pytest.mark.parametrize(
+    "field", ["mail-subject", "mail-body", "mail-to", "mail-from", "mail-cc", "mail-html"]
+)
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_mail_fields_move_no_terminal(tmp_path: Path, emulator: Emulator, field: str, kind: str) -> None:
+def test_mail_fields_move_no_terminal(
+    tmp_path: Path, emulator: Emulator, field: str, kind: str
+) -> None:
     """Escapes in any field of a mail reach neither the log nor another header of the mail."""
     workspace = tmp_path / "workspace"
     filled(workspace)
-    ended = Job(workspace, emulator, kind).run({**MAIL, "mail-body": "x", field: f"A {VISIBLE}\nBcc: spy@example.com"})
+    ended = Job(workspace, emulator, kind).run(
+        {**MAIL, "mail-body": "x", field: f"A {VISIBLE}\nBcc: spy@example.com"}
+    )
     clean(ended.log + ended.summary, kind)
     assert ended.code in (0, 2), ended.log
-    assert "spy@example.com" not in json.dumps([message.get("to") for message in emulator.state()["messages"]])
+    assert "spy@example.com" not in json.dumps(
+        [message.get("to") for message in emulator.state()["messages"]]
+    )
 
 
 def test_a_file_name_moves_no_terminal(job: Job) -> None:
-    """A file whose name turns text around is uploaded under it, and shown with its marks made visible."""
+    """A file whose name turns text around is uploaded under it, and shown with its marks made
+    visible.
+    """
     (job.workspace / f"{VISIBLE.replace('/', '')}.bin").write_bytes(b"content")
     ended = job.run({**DRIVE, "files": "*.bin"})
     assert ended.code == 0, ended.log
@@ -297,7 +385,8 @@ except SystemExit:
     pass
 warnings.warn("a secret in a warning", FutureWarning)
 warnings.warn("a secret in a warning", ResourceWarning)
-logging.getLogger("urllib3.connectionpool").warning("Failed to parse headers (url=%s)", "a secret in a URL")
+logger = logging.getLogger("urllib3.connectionpool")
+logger.warning("Failed to parse headers (url=%s)", "a secret in a URL")
 logging.getLogger("google.auth").error("a secret in an error")
 """
 
@@ -305,6 +394,8 @@ logging.getLogger("google.auth").error("a secret in an error")
 def test_no_warning_of_a_library_reaches_the_log() -> None:
     """Whatever a library logs or warns of, and whatever Python was told to show of it."""
     command = [sys.executable, "-W", "always", "-c", LIBRARIES]
-    ended = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(cli.__file__).parents[1])
+    ended = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
+    )
     assert "secret" not in ended.stdout + ended.stderr
     assert ended.stderr == ""

@@ -1,4 +1,6 @@
-"""Several apps in one run: all are committed or none, the next run finishes, and every word about each app is true."""
+"""Several apps in one run: all are committed or none, the next run finishes, and every word about
+each app is true.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ from uploader.services.play.edit_requests import Edit
 from uploader.services.play.several_apps import SeveralApps
 
 APPS = ("com.example.phone", "com.example.watch", "com.example.tv")
-RELEASE = {"target": "play", "tracks": "internal", "files": "*.aab", "package-name": "\n".join(APPS)}
+RELEASE = {
+    "target": "play",
+    "tracks": "internal",
+    "files": "*.aab",
+    "package-name": "\n".join(APPS),
+}
 MAPPING = "com.example.Shop -> a.a:\n    int price -> a\n"
 
 
@@ -29,7 +36,9 @@ MAPPING = "com.example.Shop -> a.a:\n    int price -> a\n"
 def job(job: Job) -> Job:
     """A workspace with a bundle of each app, whose files are in another order than the names."""
     for name, code, app in (("1-tv", 44, 2), ("2-phone", 42, 0), ("3-watch", 43, 1)):
-        specimens.make_bundle(job.workspace / f"{name}.aab", APPS[app], code, "1.0", size_bytes=300_000)
+        specimens.make_bundle(
+            job.workspace / f"{name}.aab", APPS[app], code, "1.0", size_bytes=300_000
+        )
     return job
 
 
@@ -52,12 +61,16 @@ def apps(ended: Ended) -> dict[str, dict[str, Any]]:
 
 def uploads(job: Job) -> list[str]:
     """The digests of the bundles that the emulator was given."""
-    return [item["sha256"] for item in job.emulator.state()["objects"] if "/bundles" in item["path"]]
+    return [
+        item["sha256"] for item in job.emulator.state()["objects"] if "/bundles" in item["path"]
+    ]
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str) -> None:
-    """The outputs about files are in the order of `files`, those about apps by package, and the summary has a table."""
+    """The outputs about files are in the order of `files`, those about apps by package, and the
+    summary has a table.
+    """
     job = Job(job.workspace, job.emulator, kind)
     ended = job.succeed(RELEASE)
     assert commits(job) == list(APPS)
@@ -70,25 +83,39 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
         return
     assert (ended.outputs["version-codes"], ended.outputs["ids"]) == ("44,42,43", "44,42,43")
     assert (ended.outputs["committed"], ended.outputs["version-code"]) == ("true", "44")
-    assert {name: (app["committed"], app["version-codes"], app["failure"]) for name, app in apps(ended).items()} == {
+    assert {
+        name: (app["committed"], app["version-codes"], app["failure"])
+        for name, app in apps(ended).items()
+    } == {
         "com.example.phone": (True, ["42"], ""),
         "com.example.watch": (True, ["43"], ""),
         "com.example.tv": (True, ["44"], ""),
     }
     assert list(json.loads(ended.outputs["status"])) == list(APPS)
-    assert [Path(result["path"]).name for result in ended.results] == ["2-phone.aab", "3-watch.aab", "1-tv.aab"]
+    assert [Path(result["path"]).name for result in ended.results] == [
+        "2-phone.aab",
+        "3-watch.aab",
+        "1-tv.aab",
+    ]
     assert ended.log.count("Acting as") == 1
-    assert "| com.example.tv | 44 | com.example.tv 1.0 (44) is released on internal. |" in ended.summary
+    assert (
+        "| com.example.tv | 44 | com.example.tv 1.0 (44) is released on internal. |"
+        in ended.summary
+    )
 
 
 def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
-    """What Google Play refuses of one app deletes the edits of all, and each app's fate is told, the failure first."""
+    """What Google Play refuses of one app deletes the edits of all, and each app's fate is told,
+    the failure first.
+    """
     job.emulator.add_fault("play.edits.validate", "status", status=400, nth=2)
     ended = job.fail(4, RELEASE)
     assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == ([], [], [])
     failed = [name for name, app in apps(ended).items() if app["failure"]]
     assert len(failed) == 1
-    assert not any(app["committed"] or app["edit-id"] or app["version-codes"] for app in apps(ended).values())
+    assert not any(
+        app["committed"] or app["edit-id"] or app["version-codes"] for app in apps(ended).values()
+    )
     assert (ended.outputs["committed"], ended.outputs.get("ids", "")) == ("false", "")
     assert f"Not committed by this run, and no edit is kept: {', '.join(APPS)}." in ended.log
     rows = [line for line in ended.summary.splitlines() if line.startswith("| com.example.")]
@@ -97,8 +124,12 @@ def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"dry-run": "true"}], ids=["release", "dry-run"])
-def test_a_review_that_is_left_to_people_ends_the_train_before_its_first_commit(job: Job, more: dict[str, str]) -> None:
-    """With `changes-not-sent-for-review: false` what the validation announces is final; with `auto` the train goes."""
+def test_a_review_that_is_left_to_people_ends_the_train_before_its_first_commit(
+    job: Job, more: dict[str, str]
+) -> None:
+    """With `changes-not-sent-for-review: false` what the validation announces is final; with `auto`
+    the train goes.
+    """
     job.emulator.add_fault("play.edits.validate", "status", status=400, message=BY_HAND, nth=2)
     ended = job.fail(4, {**RELEASE, **more, "changes-not-sent-for-review": "false"})
     assert (live(job), commits(job), job.emulator.state()["edits"]["open"]) == ([], [], [])
@@ -108,23 +139,46 @@ def test_a_review_that_is_left_to_people_ends_the_train_before_its_first_commit(
 
 
 def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) -> None:
-    """The first app stays committed, the edits of the others are kept, and nothing is sent or committed twice."""
+    """The first app stays committed, the edits of the others are kept, and nothing is sent or
+    committed twice.
+    """
     job.emulator.add_fault("play.edits.commit", "status", status=403, nth=2)
     ended = job.run(RELEASE)
     assert ended.code in (3, 4), ended.log
     assert live(job) == ["com.example.phone"]
     assert [app["committed"] for app in apps(ended).values()] == [True, False, False]
-    assert all(app["edit-id"] in str(job.emulator.state()["edits"]["open"]) for app in list(apps(ended).values())[1:])
-    assert f"Committed: {APPS[0]}. Not committed by this run, and its edit is kept: {APPS[1]}, {APPS[2]}." in ended.log
+    assert all(
+        app["edit-id"] in str(job.emulator.state()["edits"]["open"])
+        for app in list(apps(ended).values())[1:]
+    )
+    assert (
+        f"Committed: {APPS[0]}. Not committed by this run, and its edit is kept: {APPS[1]}, "
+        f"{APPS[2]}."
+    ) in ended.log
     again = job.succeed(RELEASE)
-    assert commits(job) == ["com.example.phone", "com.example.watch", "com.example.watch", "com.example.tv"]
-    assert (again.outputs["bytes-uploaded"], again.outputs["committed"], len(uploads(job))) == ("0", "true", 3)
+    assert commits(job) == [
+        "com.example.phone",
+        "com.example.watch",
+        "com.example.watch",
+        "com.example.tv",
+    ]
+    assert (again.outputs["bytes-uploaded"], again.outputs["committed"], len(uploads(job))) == (
+        "0",
+        "true",
+        3,
+    )
     assert (ended.outputs["sent-for-review"], again.outputs["sent-for-review"]) == ("true", "true")
 
 
-@pytest.mark.parametrize("change", [{"user-fraction": "0.5"}, {"status": "halted"}], ids=["wider", "halted"])
-def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(job: Job, change: dict[str, str]) -> None:
-    """The train stopped behind its first app, whose rollout went on meanwhile: the next run commits the rest."""
+@pytest.mark.parametrize(
+    "change", [{"user-fraction": "0.5"}, {"status": "halted"}], ids=["wider", "halted"]
+)
+def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(
+    job: Job, change: dict[str, str]
+) -> None:
+    """The train stopped behind its first app, whose rollout went on meanwhile: the next run commits
+    the rest.
+    """
     staged = {**RELEASE, "tracks": "production", "user-fraction": "0.1"}
     for name in APPS:
         job.emulator.console.add_release(name, "production", {"versionCodes": ["7"]})
@@ -134,29 +188,44 @@ def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(job: Job, cha
     ended = job.succeed(staged)
     on_track = {name: job.emulator.state()["tracks"][name]["production"][0] for name in APPS}
     first = on_track[APPS[0]]
-    assert (first["status"], first["userFraction"]) == (("halted", 0.1) if "status" in change else ("inProgress", 0.5))
+    assert (first["status"], first["userFraction"]) == (
+        ("halted", 0.1) if "status" in change else ("inProgress", 0.5)
+    )
     assert [(on_track[name]["status"], on_track[name]["userFraction"]) for name in APPS[1:]] == [
         ("inProgress", 0.1)
     ] * 2
     assert (ended.outputs["committed"], ended.outputs["bytes-uploaded"]) == ("true", "0")
-    told = "is halted at 10 % on production, and stays so" if "status" in change else "has gone on since: 50 % of users"
-    assert told in next(line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[0]} "))
+    told = (
+        "is halted at 10 % on production, and stays so"
+        if "status" in change
+        else "has gone on since: 50 % of users"
+    )
+    assert told in next(
+        line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[0]} ")
+    )
 
 
 def test_apps_that_can_t_be_looked_at_are_not_said_to_be_uncommitted(job: Job) -> None:
-    """The first app is committed and the commit of the second in doubt; the next run may look at nothing at all."""
+    """The first app is committed and the commit of the second in doubt; the next run may look at
+    nothing at all.
+    """
     job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503, nth=2)
     job.fail(75, {**RELEASE, "max-retries": "0"})
     key = {**job.emulator.key, "token_uri": "http://127.0.0.1:9/token"}
     ended = job.fail(75, {**RELEASE, "credentials": json.dumps(key), "max-retries": "0"})
-    assert (ended.outputs["committed"], [app["committed"] for app in apps(ended).values()]) == ("", [None] * 3)
+    assert (ended.outputs["committed"], [app["committed"] for app in apps(ended).values()]) == (
+        "",
+        [None] * 3,
+    )
     assert f"Perhaps committed: {APPS[1]}." in ended.log
     again = job.succeed(RELEASE)
     assert (commits(job), again.outputs["committed"]) == (list(APPS), "true")
 
 
 def test_an_app_that_was_built_again_begins_anew_alone(job: Job) -> None:
-    """After a stopped run its edit is replaced; those of the others are continued, and their files not sent again."""
+    """After a stopped run its edit is replaced; those of the others are continued, and their files
+    not sent again.
+    """
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
     kept = apps(job.fail(75, {**RELEASE, "max-retries": "0"}))
     specimens.make_bundle(job.workspace / "3-watch.aab", APPS[1], 43, "1.0", size_bytes=310_000)
@@ -170,7 +239,12 @@ def test_the_last_line_names_each_app_whose_release_was_kept_from_its_users(job:
     for name in APPS:
         job.emulator.console.add_release(name, "production", halted)
     ended = job.succeed(
-        {"target": "play", "package-name": ",".join(APPS), "tracks": "production", "status": "completed"}
+        {
+            "target": "play",
+            "package-name": ",".join(APPS),
+            "tracks": "production",
+            "status": "completed",
+        }
     )
     last = ended.log.rstrip().splitlines()[-1]
     assert last.startswith("All 3 apps are committed.")
@@ -178,7 +252,9 @@ def test_the_last_line_names_each_app_whose_release_was_kept_from_its_users(job:
 
 
 def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
-    """After 75 nothing is published, and the next run goes on in all of the edits without sending a file again."""
+    """After 75 nothing is published, and the next run goes on in all of the edits without sending a
+    file again.
+    """
     job.emulator.add_fault("play.edits.validate", "status", status=503, nth=3)
     ended = job.run({**RELEASE, "max-retries": "0"})
     assert (ended.code, live(job), commits(job)) == (75, [], []), ended.log
@@ -189,7 +265,9 @@ def test_a_temporary_failure_keeps_every_edit(job: Job) -> None:
 
 
 def test_after_a_failure_nothing_is_begun(job: Job) -> None:
-    """Neither an edit in place of one that does not serve, nor an upload: what is deleted already stays deleted."""
+    """Neither an edit in place of one that does not serve, nor an upload: what is deleted already
+    stays deleted.
+    """
     job.emulator.add_fault("play.edits.validate", "status", status=503)
     assert job.run({**RELEASE, "max-retries": "0"}).code == 75
     job.emulator.add_fault("play.edits.get", "status", status=403)
@@ -198,13 +276,16 @@ def test_after_a_failure_nothing_is_begun(job: Job) -> None:
     assert other.code in (3, 4), other.log
     sent = [request for request in job.emulator.requests[before:] if request.method == "POST"]
     assert [request.path for request in sent if "/applications/" in request.path] == []
-    left = {edit["id"] for edit in job.emulator.state()["edits"]["open"]}  # those that it did not come to, as well
+    # those that it did not come to, as well
+    left = {edit["id"] for edit in job.emulator.state()["edits"]["open"]}
     assert left == {app["edit-id"] for app in apps(other).values()} - {""}
     assert "could not be deleted" not in other.log
 
 
 def test_after_a_refused_upload_no_other_is_sent(job: Job) -> None:
-    """A refused edit leaves nothing to send, either, and nobody has seen what is committed of the apps."""
+    """A refused edit leaves nothing to send, either, and nobody has seen what is committed of the
+    apps.
+    """
     job.emulator.add_fault("play.bundles.upload", "status", status=400)
     assert job.run({**RELEASE, "concurrency": "1"}).code == 4
     assert uploads(job) == []
@@ -214,7 +295,9 @@ def test_after_a_refused_upload_no_other_is_sent(job: Job) -> None:
 
 
 def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> None:
-    """Somebody closes the edit of one app, and Google Play refuses another: nothing of that app is left."""
+    """Somebody closes the edit of one app, and Google Play refuses another: nothing of that app is
+    left.
+    """
     job.emulator.add_fault("play.edits.validate", "lose-edit", nth=2)
     job.emulator.add_fault("play.edits.insert", "status", status=400, nth=4)
     ended = job.run(RELEASE)
@@ -225,11 +308,21 @@ def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> No
 
 
 def test_a_bundle_that_is_sent_again_beside_an_image_is_no_defect(job: Job) -> None:
-    """An edit that is closed during its upload, while another app's images are sent: all is released."""
+    """An edit that is closed during its upload, while another app's images are sent: all is
+    released.
+    """
     listing = job.workspace / "listing" / APPS[1] / "en-US"
-    for name in ("icon", "phoneScreenshots/1", "phoneScreenshots/2", "sevenInchScreenshots/1", "tenInchScreenshots/1"):
+    for name in (
+        "icon",
+        "phoneScreenshots/1",
+        "phoneScreenshots/2",
+        "sevenInchScreenshots/1",
+        "tenInchScreenshots/1",
+    ):
         (path := listing / "images" / f"{name}.png").parent.mkdir(parents=True, exist_ok=True)
-        specimens.make_image(path, *((512, 512) if name == "icon" else (1080, 1920)), alpha=name == "icon")
+        specimens.make_image(
+            path, *((512, 512) if name == "icon" else (1080, 1920)), alpha=name == "icon"
+        )
     for name in (APPS[0], APPS[2]):
         (job.workspace / "listing" / name / "en-US").mkdir(parents=True)
         (job.workspace / "listing" / name / "en-US" / "title.txt").write_text("Title")
@@ -252,7 +345,9 @@ def test_without_a_journal_the_next_run_commits_the_rest_as_well(job: Job) -> No
 
 
 def test_every_mistake_is_told_at_once(job: Job) -> None:
-    """An app without a file, a file of another app, and inputs that can't serve several; nothing is sent."""
+    """An app without a file, a file of another app, and inputs that can't serve several; nothing is
+    sent.
+    """
     (job.workspace / "mapping.txt").write_text(MAPPING)
     wrong = {
         "package-name": "com.example.phone, com.example.tv, com.example.car",
@@ -283,7 +378,9 @@ def test_every_mistake_is_told_at_once(job: Job) -> None:
 
 
 def test_each_app_has_its_own_files(job: Job) -> None:
-    """`{package}` in a path is the app's name: its notes reach its track, and one that is missing is a mistake."""
+    """`{package}` in a path is the app's name: its notes reach its track, and one that is missing
+    is a mistake.
+    """
     for name in APPS[:2]:
         (job.workspace / "notes" / name).mkdir(parents=True)
         (job.workspace / "notes" / name / "whatsnew-en-US").write_text(f"News of {name}")
@@ -313,7 +410,10 @@ def test_a_dry_run_and_a_rehearsal_are_about_all(job: Job) -> None:
     }
     assert (commits(job), job.emulator.state()["edits"]["open"]) == ([], [])
     rehearsed = job.succeed({**RELEASE, "api-endpoint": "emulator", "wait-for": "published"})
-    assert (rehearsed.outputs["committed"], {app["committed"] for app in apps(rehearsed).values()}) == (
+    assert (
+        rehearsed.outputs["committed"],
+        {app["committed"] for app in apps(rehearsed).values()},
+    ) == (
         "false",
         {False},
     )
@@ -321,7 +421,9 @@ def test_a_dry_run_and_a_rehearsal_are_about_all(job: Job) -> None:
 
 
 def test_a_wait_is_for_all(job: Job) -> None:
-    """A review that is through for two apps of three is waited for; then the run says which one is missing."""
+    """A review that is through for two apps of three is waited for; then the run says which one is
+    missing.
+    """
     with Emulator(config={"lifecycle": {"com.example.tv": ["IN_REVIEW"]}}) as emulator:
         job = Job(job.workspace, emulator)
         ended = job.run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
@@ -330,19 +432,26 @@ def test_a_wait_is_for_all(job: Job) -> None:
     assert [app["failure"] for app in apps(ended).values()] == ["", "", "review-pending"]
     assert "com.example.tv: The release is not published" in ended.log
     states = {"com.example.tv": ["NOT_APPROVED"], "com.example.watch": ["IN_REVIEW"]}
-    with Emulator(config={"lifecycle": states}) as emulator:  # a rejection is worse than a wait, whoever comes first
-        ended = Job(job.workspace, emulator).run({**RELEASE, "wait-for": "published", "wait-deadline": "0s"})
+    # a rejection is worse than a wait, whoever comes first
+    with Emulator(config={"lifecycle": states}) as emulator:
+        ended = Job(job.workspace, emulator).run(
+            {**RELEASE, "wait-for": "published", "wait-deadline": "0s"}
+        )
     assert (ended.code, ended.outputs["failure"]) == (6, "review-rejected"), ended.log
 
 
 def test_a_status_looks_at_every_app(job: Job) -> None:
-    """One that can't be looked at ends the run with its failure, and keeps nobody from the others."""
+    """One that can't be looked at ends the run with its failure, and keeps nobody from the
+    others.
+    """
     assert job.run(RELEASE).code == 0
     look = {"target": "play-status", "package-name": RELEASE["package-name"]}
     ended = job.succeed(look)
     assert {app["committed"] for app in apps(ended).values()} == {None}
     found = json.loads(ended.outputs["status"])
-    assert {name: one["internal"]["releases"][0]["versionCodes"] for name, one in found.items()} == {
+    assert {
+        name: one["internal"]["releases"][0]["versionCodes"] for name, one in found.items()
+    } == {
         "com.example.phone": ["42"],
         "com.example.watch": ["43"],
         "com.example.tv": ["44"],
@@ -356,7 +465,9 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
 
 @pytest.mark.parametrize("kind", ["one edit an app", "an edit of somebody else"])
 def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) -> None:
-    """A server that keeps one edit of an app, or closes one in between, costs a fresh edit of that app alone."""
+    """A server that keeps one edit of an app, or closes one in between, costs a fresh edit of that
+    app alone.
+    """
     with Emulator(config={"one_edit_per_app": True}) as emulator:
         job = Job(job.workspace, emulator)
         if kind == "an edit of somebody else":
@@ -366,7 +477,9 @@ def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) ->
 
 
 def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(job: Job, tmp_path: Path) -> None:
-    """SIGKILL when the n-th request has arrived, for each n: nothing is taken twice, and all is committed."""
+    """SIGKILL when the n-th request has arrived, for each n: nothing is taken twice, and all is
+    committed.
+    """
     assert job.run(RELEASE).code == 0
     for number in range(1, len(job.emulator.requests) + 1):
         with Emulator() as emulator:
@@ -385,7 +498,9 @@ def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(job: Job, tmp_
 
 
 def test_a_hundred_apps_take_a_fifth_of_a_hundred_runs(job: Job) -> None:
-    """Bundles of 2 MiB at 50 ms: less than a fifth of the time, and hardly more memory than for fifty."""
+    """Bundles of 2 MiB at 50 ms: less than a fifth of the time, and hardly more memory than for
+    fifty.
+    """
     job.emulator.add_fault("any", "slow-answer", seconds=0.05, times=10**9)
     names = [f"com.example.app{number}" for number in range(100)]
     for number, name in enumerate(names):
@@ -396,7 +511,12 @@ def test_a_hundred_apps_take_a_fifth_of_a_hundred_runs(job: Job) -> None:
     for count in (1, 50, 100):
         files = "\n".join(f"all/{number:03}.aab" for number in range(count))
         began = time.monotonic()
-        release = {**RELEASE, "files": files, "package-name": "\n".join(names[:count]), "tracks": f"t{count}"}
+        release = {
+            **RELEASE,
+            "files": files,
+            "package-name": "\n".join(names[:count]),
+            "tracks": f"t{count}",
+        }
         ended = job.succeed(release)
         taken.append(time.monotonic() - began)
         peak.append(ended.peak)
@@ -405,7 +525,9 @@ def test_a_hundred_apps_take_a_fifth_of_a_hundred_runs(job: Job) -> None:
 
 
 def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
-    """A phone app never comes to a track for watches, nor a watch app to one for phones where it has its own."""
+    """A phone app never comes to a track for watches, nor a watch app to one for phones where it
+    has its own.
+    """
     watch = specimens.Build(features={"android.hardware.type.watch": True})
     specimens.make_bundle(job.workspace / "3-watch.aab", APPS[1], 43, "1.0", build=watch)
     job.succeed({**RELEASE, "tracks": "production, wear:production"})
@@ -419,11 +541,18 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
 
 @pytest.mark.parametrize(
     ("request_of", "gives_up"),
-    [(Edit(APPS[0], "1").delete(), True), (Edit(APPS[0], "1").delete_image("en-US", "icon", "2"), False)],
+    [
+        (Edit(APPS[0], "1").delete(), True),
+        (Edit(APPS[0], "1").delete_image("en-US", "icon", "2"), False),
+    ],
     ids=["edit", "image"],
 )
-def test_the_deletion_of_an_image_is_not_taken_for_that_of_its_edit(request_of: Call, gives_up: bool) -> None:
-    """An app that prunes its screenshots does not hold the others up, nor count as one that was refused."""
+def test_the_deletion_of_an_image_is_not_taken_for_that_of_its_edit(
+    request_of: Call, gives_up: bool
+) -> None:
+    """An app that prunes its screenshots does not hold the others up, nor count as one that was
+    refused.
+    """
 
     def deletes(_: Context) -> Flow:
         yield request_of
@@ -435,7 +564,9 @@ def test_the_deletion_of_an_image_is_not_taken_for_that_of_its_edit(request_of: 
 
 
 def test_a_wait_is_as_long_as_that_of_the_app_that_began_it_last() -> None:
-    """Apps wait together; nobody is told that time is up before it is, and the line says who is waited for."""
+    """Apps wait together; nobody is told that time is up before it is, and the line says who is
+    waited for.
+    """
 
     def waits(first: int, _: Context) -> Flow:
         for number in range(first, 3):
@@ -452,4 +583,7 @@ def test_a_wait_is_as_long_as_that_of_the_app_that_began_it_last() -> None:
         while isinstance(step, Parallel):
             told += [(one.number, one.why) for one in step.steps if isinstance(one, Sleep)]
             step = steps.send((True,))
-    assert told == [(1, "not published, for com.example.b"), (2, "not published, for com.example.b")]
+    assert told == [
+        (1, "not published, for com.example.b"),
+        (2, "not published, for com.example.b"),
+    ]

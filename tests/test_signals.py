@@ -1,4 +1,6 @@
-"""Runs that are told to stop, or are not even told: how they end, what they leave, and how the next one goes on."""
+"""Runs that are told to stop, or are not even told: how they end, what they leave, and how the next
+one goes on.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
 
 @pytest.fixture
 def job(job: Job) -> Job:
-    """A job whose workspace holds one bundle, and four files for a method that adds an object each time."""
+    """A job whose workspace holds one bundle, and four files for a method that adds an object each
+    time.
+    """
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0", size_bytes=SIZE)
     for number in range(4):
         (job.workspace / f"{number}.bin").write_bytes(data_of(MIB + number, number + 1))
@@ -37,7 +41,9 @@ def job(job: Job) -> Job:
 
 
 def stopped(running: Running, number: signal.Signals) -> Ended:
-    """How the run ended after the signal and another one on its heels; it must not have taken long."""
+    """How the run ended after the signal and another one on its heels; it must not have taken
+    long.
+    """
     time.sleep(0.1)  # from the server's view of a moment to the client's
     began = time.monotonic()
     running.send(number)
@@ -52,7 +58,9 @@ def stopped(running: Running, number: signal.Signals) -> Ended:
 
 @dataclass(frozen=True)
 class TimelineEvent:
-    """A point of a Play run at which the server holds it up. `opened`: the edit is known by then."""
+    """A point of a Play run at which the server holds it up. `opened`: the edit is known by
+    then.
+    """
 
     on: str
     do: str
@@ -63,22 +71,34 @@ class TimelineEvent:
 
 MOMENTS = {
     "the token is fetched": TimelineEvent("oauth.token", "stall", {"seconds": 30}, opened=False),
-    "the edit is opened": TimelineEvent("play.edits.insert", "stall", {"seconds": 30}, opened=False),
+    "the edit is opened": TimelineEvent(
+        "play.edits.insert", "stall", {"seconds": 30}, opened=False
+    ),
     "the session is opened": TimelineEvent("resumable.start", "stall", {"seconds": 30}),
-    "the body is on its way": TimelineEvent("resumable.put", "stall", {"after": 2 * MIB, "seconds": 30}, resumed=True),
+    "the body is on its way": TimelineEvent(
+        "resumable.put", "stall", {"after": 2 * MIB, "seconds": 30}, resumed=True
+    ),
     "the answer drips in": TimelineEvent("resumable.put", "slow-drip", {"seconds": 5}),
-    "the last answer is waited for": TimelineEvent("resumable.final", "slow-answer", {"seconds": 30}),
-    "a backoff is slept": TimelineEvent("resumable.put", "status", {"status": 503, "retry_after": 200}, resumed=True),
+    "the last answer is waited for": TimelineEvent(
+        "resumable.final", "slow-answer", {"seconds": 30}
+    ),
+    "a backoff is slept": TimelineEvent(
+        "resumable.put", "status", {"status": 503, "retry_after": 200}, resumed=True
+    ),
     "the release is written": TimelineEvent("play.tracks.update", "stall", {"seconds": 30}),
     "the commit is under way": TimelineEvent("play.edits.commit", "stall", {"seconds": 30}),
-    "the commit is done and unheard of": TimelineEvent("play.edits.commit", "slow-answer", {"seconds": 30}),
+    "the commit is done and unheard of": TimelineEvent(
+        "play.edits.commit", "slow-answer", {"seconds": 30}
+    ),
 }
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> None:
-    """It ends in two seconds with the signal's code and what it knows; the next one goes on, nothing is doubled."""
+    """It ends in two seconds with the signal's code and what it knows; the next one goes on,
+    nothing is doubled.
+    """
     moment = MOMENTS[name]
     job.emulator.add_fault(moment.on, moment.do, **moment.options)
     ended = stopped(job.start(PLAY).when(lambda state: bool(state["faults"]["fired"])), number)
@@ -97,7 +117,9 @@ def test_a_signal_at_any_moment(job: Job, name: str, number: signal.Signals) -> 
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_all_threads_of_a_batch(job: Job, number: signal.Signals) -> None:
-    """Four uploads side by side stop together, each is kept, and the next run finishes each exactly once."""
+    """Four uploads side by side stop together, each is kept, and the next run finishes each exactly
+    once.
+    """
     job.emulator.add_fault("resumable.put", "stall", after=512 * KIB, seconds=30, times=3, nth=2)
     running = job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 3)
     ended = stopped(running, number)
@@ -126,12 +148,20 @@ runpy.run_path(program, run_name="__main__")
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("module", ["uploader.cli", "uploader.inputs.table", "uploader.run", "uploader.plan"])
-def test_a_signal_is_heard_while_the_program_is_loaded(job: Job, module: str, number: signal.Signals) -> None:
-    """One that comes before the run has begun ends it with its own code and one line, and nothing was sent."""
+@pytest.mark.parametrize(
+    "module", ["uploader.cli", "uploader.inputs.table", "uploader.run", "uploader.plan"]
+)
+def test_a_signal_is_heard_while_the_program_is_loaded(
+    job: Job, module: str, number: signal.Signals
+) -> None:
+    """One that comes before the run has begun ends it with its own code and one line, and nothing
+    was sent.
+    """
     command = [sys.executable, "-c", INTERRUPTED_IMPORT, str(ENTRYPOINT), module, str(int(number))]
     ended = Running(job, popen(job, command)).end()
-    assert (ended.code, ended.log.count(f"Stopped by {number.name}")) == (SIGNALS[number], 1), ended.log
+    assert (ended.code, ended.log.count(f"Stopped by {number.name}")) == (SIGNALS[number], 1), (
+        ended.log
+    )
     assert "Traceback" not in ended.log
     assert ended.outputs["results-file"]
     assert not job.emulator.state()["requests"]
@@ -142,7 +172,9 @@ def popen(job: Job, command: list[str]) -> subprocess.Popen[bytes]:
     environment = job.environment(PLAY)
     job.empty_files()
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)
+    return subprocess.Popen(
+        command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT
+    )
 
 
 def test_a_hang_up_that_is_ignored_stays_so(job: Job) -> None:
@@ -156,10 +188,14 @@ def test_a_hang_up_that_is_ignored_stays_so(job: Job) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such switch")
 def test_no_process_of_the_same_user_may_look_inside(job: Job) -> None:
-    """The kernel is told to give memory and environment, which hold the secrets, to no debugger and no core file."""
+    """The kernel is told to give memory and environment, which hold the secrets, to no debugger and
+    no core file.
+    """
     tell = "atexit.register(lambda: print('dumpable', ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)))"
     run = f"runpy.run_path({str(ENTRYPOINT)!r}, run_name='__main__')"
-    ended = Running(job, popen(job, [sys.executable, "-c", f"import atexit, ctypes, runpy; {tell}; {run}"])).end()
+    ended = Running(
+        job, popen(job, [sys.executable, "-c", f"import atexit, ctypes, runpy; {tell}; {run}"])
+    ).end()
     assert ended.code == 0
     assert "dumpable 0" in ended.log
 
@@ -178,16 +214,24 @@ def test_a_signal_is_heard_while_a_connection_is_not_made(job: Job) -> None:
 
 
 def test_a_simple_mail_that_is_stopped_says_its_doubt(job: Job) -> None:
-    """Where one request was asked for nothing can be resumed: the log says that it may have arrived."""
-    (job.workspace / "mail.eml").write_bytes(b"From: a@example.com\r\nTo: b@example.com\r\nSubject: c\r\n\r\nd\r\n")
+    """Where one request was asked for nothing can be resumed: the log says that it may have
+    arrived.
+    """
+    (job.workspace / "mail.eml").write_bytes(
+        b"From: a@example.com\r\nTo: b@example.com\r\nSubject: c\r\n\r\nd\r\n"
+    )
     job.emulator.add_fault("simple", "slow-answer", seconds=30)
     mail = {"target": "gmail", "message-file": "mail.eml", "impersonate-user": "a@example.com"}
-    running = job.start({**mail, "upload-protocol": "simple"}).when(lambda state: bool(state["faults"]["fired"]))
+    running = job.start({**mail, "upload-protocol": "simple"}).when(
+        lambda state: bool(state["faults"]["fired"])
+    )
     assert "the run ended before the answer came" in stopped(running, signal.SIGTERM).log
 
 
 def test_a_run_that_can_not_end_is_left_behind() -> None:
-    """Work that hears nothing (a name that is resolved) does not keep the process from ending in time."""
+    """Work that hears nothing (a name that is resolved) does not keep the process from ending in
+    time.
+    """
     cancellation, forever = Cancellation(), threading.Event()
     threading.Timer(0.05, cancellation.cancel, (signal.SIGTERM,)).start()
     began = time.monotonic()

@@ -1,4 +1,5 @@
-"""Files that are swapped between their check and the end of the run: exactly the checked bytes arrive, or none.
+"""Files that are swapped between their check and the end of the run: exactly the checked bytes
+arrive, or none.
 
 Each run is a whole one, behind a server that swaps the file when a given request comes by.
 """
@@ -34,7 +35,7 @@ SIZE = 1_200_000  # bytes: five chunks
 CHUNK = "256KiB"
 NUMBERS = itertools.count(1)
 
-# --- what is swapped --------------------------------------------------------------------------------------------------
+# --- what is swapped ------------------------------------------------------------------------------
 
 
 def bundle(path: Path, package: str) -> None:
@@ -46,7 +47,9 @@ def apk(path: Path, package: str) -> None:
 
 
 def mapping(path: Path, _: str) -> None:
-    path.write_text("".join(f"com.example.C{number} -> a.b{number}:\n" for number in range(SIZE // 32)))
+    path.write_text(
+        "".join(f"com.example.C{number} -> a.b{number}:\n" for number in range(SIZE // 32))
+    )
 
 
 def symbols(path: Path, _: str) -> None:
@@ -56,7 +59,8 @@ def symbols(path: Path, _: str) -> None:
 
 def image(path: Path, _: str) -> None:
     specimens.make_image(path, 512, 512, alpha=True)
-    with path.open("r+b") as file:  # an image that takes several chunks: what is before its end is no part of it
+    # an image that takes several chunks: what is before its end is no part of it
+    with path.open("r+b") as file:
         data = file.read()
         end = data.rindex(b"IEND") - 4
         file.seek(0)
@@ -75,7 +79,9 @@ def plain(path: Path, _: str) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A file of one kind: how it is made, where it is in the workspace, and the inputs of the run that sends it."""
+    """A file of one kind: how it is made, where it is in the workspace, and the inputs of the run
+    that sends it.
+    """
 
     make: Callable[[Path, str], None]
     place: str
@@ -89,23 +95,48 @@ PLAY = {"target": "play", "tracks": "internal", "chunk-size": CHUNK}
 KINDS = {
     "bundle": Kind(bundle, "in/app.aab", {**PLAY, "files": "in/app.aab"}, "", "bundles"),
     "apk": Kind(apk, "in/app.apk", {**PLAY, "files": "in/app.apk"}, "", "apks"),
-    "mapping": Kind(mapping, "in/mapping.txt", {**PLAY, "mapping-file": "in/mapping.txt"}, "bundle", "deobfuscation"),
-    "symbols": Kind(symbols, "in/symbols.zip", {**PLAY, "debug-symbols": "in/symbols.zip"}, "bundle", "deobfuscation"),
-    "expansion": Kind(plain, "in/main.obb", {**PLAY, "expansion-file-main": "in/main.obb"}, "apk", "expansion"),
-    "image": Kind(image, "in/en-US/images/icon.png", {**PLAY, "images-directory": "in"}, "bundle", "listings"),
+    "mapping": Kind(
+        mapping,
+        "in/mapping.txt",
+        {**PLAY, "mapping-file": "in/mapping.txt"},
+        "bundle",
+        "deobfuscation",
+    ),
+    "symbols": Kind(
+        symbols,
+        "in/symbols.zip",
+        {**PLAY, "debug-symbols": "in/symbols.zip"},
+        "bundle",
+        "deobfuscation",
+    ),
+    "expansion": Kind(
+        plain, "in/main.obb", {**PLAY, "expansion-file-main": "in/main.obb"}, "apk", "expansion"
+    ),
+    "image": Kind(
+        image, "in/en-US/images/icon.png", {**PLAY, "images-directory": "in"}, "bundle", "listings"
+    ),
     "attachment": Kind(
         plain,
         "in/report.bin",
-        {**MAIL, "mail-from": "a@example.com", "mail-to": "b@example.com", "files": "in/report.bin"},
+        {
+            **MAIL,
+            "mail-from": "a@example.com",
+            "mail-to": "b@example.com",
+            "files": "in/report.bin",
+        },
         "",
         "gmail",
     ),
     "any file": Kind(
-        plain, "in/a.bin", {"target": "drive.files.create", "files": "in/a.bin", "chunk-size": CHUNK}, "", "drive"
+        plain,
+        "in/a.bin",
+        {"target": "drive.files.create", "files": "in/a.bin", "chunk-size": CHUNK},
+        "",
+        "drive",
     ),
 }
 
-# --- how it is swapped ------------------------------------------------------------------------------------------------
+# --- how it is swapped ----------------------------------------------------------------------------
 
 
 def other(data: bytes) -> bytes:
@@ -230,12 +261,13 @@ WAYS: tuple[Callable[[Path], None], ...] = (
     remove,
 )
 
-# --- when it is swapped -----------------------------------------------------------------------------------------------
+# --- when it is swapped ---------------------------------------------------------------------------
 
 
 @dataclass
 class Gate:
-    """Stands before the emulator; calls `swap` once, before the `number`th request that matches is passed on.
+    """Stands before the emulator; calls `swap` once, before the `number`th request that matches is
+    passed on.
 
     With `broken`, that request and every later one ends without an answer, until the swap is over.
     """
@@ -250,7 +282,12 @@ class Gate:
 
     def serve(self, connection: socket.socket) -> None:
         head, body = read_head(connection)
-        length = int((re.search(rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE) or [b"", b"0"])[1])
+        length = int(
+            (
+                re.search(rb"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE)
+                or [b"", b"0"]
+            )[1]
+        )
         while len(body) < length:
             part = connection.recv(1 << 20)
             if not part:
@@ -266,7 +303,9 @@ class Gate:
             if self.broken and self.seen >= self.number:
                 return
         with socket.create_connection(("127.0.0.1", self.emulator.port)) as real:
-            real.sendall(head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body)
+            real.sendall(
+                head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body
+            )
             while part := real.recv(1 << 20):
                 connection.sendall(part)
 
@@ -318,7 +357,9 @@ def prepared(tmp_path: Path, emulator: Emulator, kind: Kind) -> Prepared:
     inputs = dict(kind.inputs)
     if kind.beside:
         name = {"bundle": "app.aab", "apk": "app.apk"}[kind.beside]
-        {"bundle": specimens.make_bundle, "apk": specimens.make_apk}[kind.beside](workspace / name, package, 42, "1.0")
+        {"bundle": specimens.make_bundle, "apk": specimens.make_apk}[kind.beside](
+            workspace / name, package, 42, "1.0"
+        )
         inputs["files"] = name
     return Prepared(Job(workspace, emulator), kind, path, path.read_bytes(), inputs)
 
@@ -329,17 +370,27 @@ def arrived(emulator: Emulator, kind: Kind, since: int) -> list[bytes]:
     return [Path(one["file"]).read_bytes() for one in found if kind.method in one["path"]]
 
 
-CASES = [(kind, moment, way) for kind in KINDS for moment in MOMENTS for way in WAYS if kind != "attachment"]
+CASES = [
+    (kind, moment, way)
+    for kind in KINDS
+    for moment in MOMENTS
+    for way in WAYS
+    if kind != "attachment"
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "moment", "way"), CASES, ids=[f"{kind}, {moment}: {way.__name__}" for kind, moment, way in CASES]
+    ("kind", "moment", "way"),
+    CASES,
+    ids=[f"{kind}, {moment}: {way.__name__}" for kind, moment, way in CASES],
 )
 def test_the_checked_bytes_arrive_or_none(
     tmp_path: Path, emulator: Emulator, kind: str, moment: str, way: Callable[[Path], None]
 ) -> None:
-    """Whatever is done to the file, and whenever: exit 5, or what was checked is there to the last byte."""
+    """Whatever is done to the file, and whenever: exit 5, or what was checked is there to the last
+    byte.
+    """
     run = prepared(tmp_path, emulator, KINDS[kind])
     pattern, number = MOMENTS[moment]
     gate = Gate(emulator, pattern.format(method=run.kind.method), number, lambda: way(run.path))
@@ -370,7 +421,9 @@ def test_after_its_upload_a_file_may_change(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_an_attachment_is_read_once(tmp_path: Path, emulator: Emulator, way: Callable[[Path], None]) -> None:
+def test_an_attachment_is_read_once(
+    tmp_path: Path, emulator: Emulator, way: Callable[[Path], None]
+) -> None:
     """A mail is composed when it is checked, and sent from memory."""
     run = prepared(tmp_path, emulator, KINDS["attachment"])
     since = len(emulator.state()["objects"])
@@ -405,7 +458,9 @@ def test_between_two_runs_of_one_upload(
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_between_the_listing_and_the_check(tmp_path: Path, way: Callable[[Path], None]) -> None:
-    """What is not the file that was found is not checked; what was checked is what is read from then on."""
+    """What is not the file that was found is not checked; what was checked is what is read from
+    then on.
+    """
     path = tmp_path / "app.apk"
     specimens.make_apk(path, "com.example.app", 42, "1.0", SIZE)
     (found,) = find(["app.apk"], Workspace(tmp_path))
@@ -424,7 +479,10 @@ def test_what_a_mapping_changed_without_a_trace_is_not_read(tmp_path: Path) -> N
         (found,) = find(["app.apk"], Workspace(tmp_path))
         known = inspect(found)
         view[:] = other(data)
-        with pytest.raises(IntegrityError, match="no longer what was checked"), known.open() as opened:
+        with (
+            pytest.raises(IntegrityError, match="no longer what was checked"),
+            known.open() as opened,
+        ):
             opened.read()
         view[:] = data
         with known.open() as opened:

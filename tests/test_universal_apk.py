@@ -1,4 +1,6 @@
-"""The universal APK that Play generates: fetched through the real entrypoint, checked, and only then named and told."""
+"""The universal APK that Play generates: fetched through the real entrypoint, checked, and only
+then named and told.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from uploader.files.android.preflight import fingerprint
 
 APP = "com.example.app"
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "universal-apk": "dist/app.apk"}
-STATUS = {"target": "play-status", "package-name": APP, "tracks": "internal", "universal-apk": "dist/app.apk"}
+STATUS = {
+    "target": "play-status",
+    "package-name": APP,
+    "tracks": "internal",
+    "universal-apk": "dist/app.apk",
+}
 DOWNLOAD = "play.generatedapks.download"
 MIB = 1024 * 1024
 CERTIFICATE = hashlib.sha256(certificate(RELEASE)).hexdigest()
@@ -32,7 +39,9 @@ def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
 def generating(**generation: Any) -> pytest.MarkDecorator:
     """Says how the APKs come about in a test."""
-    return pytest.mark.parametrize("emulator", [generation], indirect=True, ids=["-".join(generation)])
+    return pytest.mark.parametrize(
+        "emulator", [generation], indirect=True, ids=["-".join(generation)]
+    )
 
 
 @pytest.fixture
@@ -82,7 +91,9 @@ def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
 
 @generating(size=MIB)
 def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
-    """What was committed is told; the run ends as one that may be repeated, and the next one finds everything done."""
+    """What was committed is told; the run ends as one that may be repeated, and the next one finds
+    everything done.
+    """
     job.emulator.add_fault(DOWNLOAD, "status", status=503, times=1)
     ended = job.fail(75, {**PLAY, "max-retries": "0"})
     assert (ended.outputs["committed"], ended.outputs["version-code"]) == ("true", "42")
@@ -98,7 +109,10 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
 @pytest.mark.parametrize(
     ("emulator", "said"),
     [
-        ({"signer": "Somebody Else", "certificate": CERTIFICATE}, "Google Play reports the certificate"),
+        (
+            {"signer": "Somebody Else", "certificate": CERTIFICATE},
+            "Google Play reports the certificate",
+        ),
         ({"code": 41}, "it is com.example.app 41 (apk), not com.example.app 42"),
         ({"package": "com.example.other"}, "it is com.example.other 42"),
     ],
@@ -106,7 +120,9 @@ def test_a_download_that_never_ends_keeps_the_release(job: Job) -> None:
     ids=["signer", "version", "package"],
 )
 def test_another_apk_than_was_asked_for_gets_no_name(said: str, job: Job) -> None:
-    """Whoever signed another one, of whichever app: nothing is left of it, and nothing is told as an output."""
+    """Whoever signed another one, of whichever app: nothing is left of it, and nothing is told as
+    an output.
+    """
     ended = job.fail(5, PLAY)
     assert ended.outputs["failure"] == "universal-apk-mismatch"
     assert said in ended.log
@@ -138,7 +154,9 @@ def test_damaged_bytes_are_noticed(at: int, job: Job) -> None:
     ids=["older", "newer"],
 )
 def test_of_a_rotated_key_google_play_may_report_either(job: Job) -> None:
-    """The newer one signs in v3.1 for new devices, the older one in v3 for the others; both have signed the APK."""
+    """The newer one signs in v3.1 for new devices, the older one in v3 for the others; both have
+    signed the APK.
+    """
     ended = job.succeed(PLAY)
     assert "Google Play signs version 42 with 2 keys; the APK of the first is fetched." in ended.log
     assert ended.outputs["universal-apk"] == "dist/app.apk"
@@ -160,7 +178,9 @@ def test_an_apk_that_never_comes_ends_the_run_as_temporary(job: Job) -> None:
 @generating(looks=2)
 def test_it_is_waited_for(job: Job) -> None:
     """A run that is interrupted while it waits ends at once, with the release told."""
-    running = job.start(PLAY).when(lambda state: state["requests"].get("play.generatedapks.list", 0) == 1)
+    running = job.start(PLAY).when(
+        lambda state: state["requests"].get("play.generatedapks.list", 0) == 1
+    )
     ended = running.send(signal.SIGTERM).end()
     assert ended.code == 143, ended.log
     assert ended.outputs["committed"] == "true"
@@ -177,14 +197,21 @@ def test_several_bundles_need_a_place_each(job: Job) -> None:
     assert "{version-code}" in ended.log
     ended = job.succeed({**PLAY, "universal-apk": "dist/{version-code}.apk"})
     assert ended.outputs["universal-apk"] == "dist/42.apk,dist/43.apk"
-    digests = [hashlib.sha256((job.workspace / f"dist/{code}.apk").read_bytes()).hexdigest() for code in (42, 43)]
+    digests = [
+        hashlib.sha256((job.workspace / f"dist/{code}.apk").read_bytes()).hexdigest()
+        for code in (42, 43)
+    ]
     assert ended.outputs["universal-apk-sha256"] == ",".join(digests)
     ended = job.fail(2, STATUS)
     assert "{version-code}" in ended.log
 
 
-@pytest.mark.parametrize("path", ["../app.apk", "/tmp/x/app.apk", ".git/hooks/pre-commit", ".env", "dist", "dist/link"])
-def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(path: str, job: Job) -> None:
+@pytest.mark.parametrize(
+    "path", ["../app.apk", "/tmp/x/app.apk", ".git/hooks/pre-commit", ".env", "dist", "dist/link"]
+)
+def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(
+    path: str, job: Job
+) -> None:
     """Outside the workspace, through a link, over a folder, or where others would run it."""
     (job.workspace / "dist").mkdir()
     (job.workspace / "dist/link").symlink_to("/tmp/elsewhere.apk")
@@ -203,7 +230,9 @@ def test_a_place_that_nothing_may_be_written_to_is_refused_before_the_upload(pat
     ids=repr,
 )
 def test_a_path_is_checked_before_its_app_is_known(inputs: dict[str, str], job: Job) -> None:
-    """No mistake is hidden by a name that is missing, and `{package}` leads nowhere else meanwhile."""
+    """No mistake is hidden by a name that is missing, and `{package}` leads nowhere else
+    meanwhile.
+    """
     (job.workspace / "other.aab").write_text("no bundle")
     for path, wrong in (("../{package}", True), ("{package}/x", False)):
         ended = job.fail(2, {name: value or path for name, value in inputs.items()})

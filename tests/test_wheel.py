@@ -25,19 +25,40 @@ class Installation:
     elsewhere: Path
 
     def run(self, *command: str | Path) -> str:
-        """What a command prints when only the folder's packages (and their dependencies) can be found."""
+        """What a command prints when only the folder's packages (and their dependencies) can be
+        found.
+        """
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         done = subprocess.run(
-            command, cwd=self.elsewhere, env=environment, capture_output=True, text=True, check=True, timeout=60
+            command,
+            cwd=self.elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
         )
         return done.stdout
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """The wheel, built from the checkout and installed without network; its dependencies are there already."""
-    built, folder, elsewhere = (tmp_path_factory.mktemp(name) for name in ("built", "installed", "elsewhere"))
-    build = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(built), str(ROOT)]
+    """The wheel, built from the checkout and installed without network; its dependencies are there
+    already.
+    """
+    built, folder, elsewhere = (
+        tmp_path_factory.mktemp(name) for name in ("built", "installed", "elsewhere")
+    )
+    build = [
+        *PIP,
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--wheel-dir",
+        str(built),
+        str(ROOT),
+    ]
     subprocess.run(build, check=True, capture_output=True, timeout=100)
     (wheel,) = built.glob("*.whl")
     install = [*PIP, "install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)]
@@ -48,10 +69,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_wheel_holds_the_package(installed: Installation, package: str) -> None:
     """Every module of the checkout is in the wheel, and the installed one is what runs."""
-    there = {str(path.relative_to(installed.folder)) for path in (installed.folder / package).rglob("*.py")}
+    there = {
+        str(path.relative_to(installed.folder))
+        for path in (installed.folder / package).rglob("*.py")
+    }
     here = {str(path.relative_to(ROOT)) for path in (ROOT / package).rglob("*.py")}
     assert there == here
-    file = installed.run(sys.executable, "-c", f"import {package}; print({package}.__file__)").strip()
+    file = installed.run(
+        sys.executable, "-c", f"import {package}; print({package}.__file__)"
+    ).strip()
     assert Path(file) == installed.folder / package / "__init__.py"
 
 

@@ -4,10 +4,11 @@ import signal
 
 
 def main() -> None:
-    """Runs the program as the environment and the command line say, and ends the process with its exit code.
+    """Runs the program as the environment and the command line say, and ends the process with its
+    exit code.
 
-    As process 1 of a container a program without handlers would not receive these signals at all. A hang-up that is
-    ignored stays so: the program was started by nohup.
+    As process 1 of a container a program without handlers would not receive these signals at all. A
+    hang-up that is ignored stays so: the program was started by nohup.
     """
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -15,7 +16,8 @@ def main() -> None:
     received: list[int] = []
     for number in numbers:
         signal.signal(number, lambda number, _: received.append(number))
-    from uploader import cli  # a signal that comes while the program is loaded ends the run that begins then
+    # a signal that comes while the program is loaded ends the run that begins then
+    from uploader import cli
 
     cli.main(numbers, received)
 

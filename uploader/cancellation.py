@@ -18,10 +18,12 @@ RUN_THREAD = "run"
 
 
 class Cancellation:
-    """Cancelled by a signal, seen by every thread: after it nothing is begun and every sleep is over.
+    """Cancelled by a signal, seen by every thread: after it nothing is begun and every sleep is
+    over.
 
-    `cancel` runs inside a signal handler, between any two instructions, perhaps within another `cancel`: it waits for
-    no lock (an Event has one, which the interrupted code may hold), and what it does happens once.
+    `cancel` runs inside a signal handler, between any two instructions, perhaps within another
+    `cancel`: it waits for no lock (an Event has one, which the interrupted code may hold), and what
+    it does happens once.
     """
 
     def __init__(self) -> None:
@@ -39,13 +41,17 @@ class Cancellation:
         self._run_callbacks()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` inside the signal handler, or now if that is past; it must neither wait nor raise."""
+        """Calls `callback` inside the signal handler, or now if that is past; it must neither wait
+        nor raise.
+        """
         self._callbacks.append(callback)
         if self._signal_number:
             self._run_callbacks()
 
     def _run_callbacks(self) -> None:
-        """Each once, whoever comes first: a signal may arrive between any two instructions of `on_cancel`."""
+        """Each once, whoever comes first: a signal may arrive between any two instructions of
+        `on_cancel`.
+        """
         with suppress(IndexError):
             while True:
                 self._callbacks.pop(0)()
@@ -62,11 +68,14 @@ class Cancellation:
         self.check()
 
 
-def run_in_thread(work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD) -> T:
+def run_in_thread(
+    work: Callable[[], T], cancellation: Cancellation, grace_period: float = GRACE_PERIOD
+) -> T:
     """What `work` returns or raises, done in a thread, so that the main thread can handle signals.
 
-    Only the main thread receives signals, and a system call such as resolving a name can't be interrupted. Raises
-    `Interrupted` when the work goes on for `grace_period` seconds after one; the thread (`RUN_THREAD`) stays behind.
+    Only the main thread receives signals, and a system call such as resolving a name can't be
+    interrupted. Raises `Interrupted` when the work goes on for `grace_period` seconds after one;
+    the thread (`RUN_THREAD`) stays behind.
     """
     woken: queue.SimpleQueue[None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
     future: Future[T] = Future()

@@ -1,4 +1,6 @@
-"""The process around one run: its streams, its signals, its memory, and the exit code that the end of a run becomes."""
+"""The process around one run: its streams, its signals, its memory, and the exit code that the end
+of a run becomes.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,11 @@ PR_SET_DUMPABLE = 4  # prctl(2)
 
 
 def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn:
-    """Runs the program until its end or one of the `signals`, and ends the process with the exit code.
+    """Runs the program until its end or one of the `signals`, and ends the process with the exit
+    code.
 
-    `received` are those that came before now; after the end of the run none changes anything any more.
+    `received` are those that came before now; after the end of the run none changes anything any
+    more.
     """
     cancellation = Cancellation()
     for number in signals:
@@ -40,7 +44,8 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
     _open_streams()
     _drop_inherited_settings()
     _silence_libraries()
-    with suppress(OSError, AttributeError):  # no other process of this user reads memory or environment, on Linux
+    # no other process of this user reads memory or environment, on Linux
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     code = run(os.environ, sys.argv[1:], cancellation)
     for number in signals:
@@ -51,13 +56,15 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
         except OSError:  # noqa: PERF203  # its reader may have gone away: no reason for another exit code
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if any(thread.name == RUN_THREAD for thread in threading.enumerate()):
-        # A system call (a name that is resolved, a pipe that nobody opens) holds the run, or a worker that it waits
-        # for; at its end the interpreter would wait for workers, too.
+        # A system call (a name that is resolved, a pipe that nobody opens) holds the run, or a
+        # worker that it waits for; at its end the interpreter would wait for workers, too.
         os._exit(code)
     sys.exit(code)
 
 
-def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellation | None = None) -> int:
+def run(
+    environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellation | None = None
+) -> int:
     """One whole run, until its end or its cancellation: the exit code. No exception leaves it."""
     given, problems = inputs.read(environ, argv)
     if given.show:
@@ -84,9 +91,10 @@ def run(environ: Mapping[str, str], argv: Sequence[str], cancellation: Cancellat
 def _drop_inherited_settings() -> None:
     """Resets inherited process settings that could expose secrets.
 
-    With SSLKEYLOGFILE urllib3 and Python's ssl write the keys of every connection to a file, by which whoever recorded
-    the traffic reads the access tokens in it. GitLab's runner starts its jobs with the umask 0, under which new files
-    and folders could be changed by every user of the machine; a stricter umask than 022 stays.
+    With SSLKEYLOGFILE urllib3 and Python's ssl write the keys of every connection to a file, by
+    which whoever recorded the traffic reads the access tokens in it. GitLab's runner starts its
+    jobs with the umask 0, under which new files and folders could be changed by every user of the
+    machine; a stricter umask than 022 stays.
     """
     os.environ.pop("SSLKEYLOGFILE", None)
     inherited = os.umask(0o022)
@@ -96,17 +104,20 @@ def _drop_inherited_settings() -> None:
 def _silence_libraries() -> None:
     """Keeps what libraries log, or warn of, away from the log of the run.
 
-    They don't know what is secret (urllib3 names the whole URL in a warning), and their words would not pass the
-    redactor. Without any handler Python prints warnings of loggers to the standard error itself.
+    They don't know what is secret (urllib3 names the whole URL in a warning), and their words would
+    not pass the redactor. Without any handler Python prints warnings of loggers to the standard
+    error itself.
     """
     logging.getLogger().addHandler(logging.NullHandler())
     logging.captureWarnings(True)
 
 
 def _open_streams() -> None:
-    """Whoever closed a standard stream gets a run like any other; else a socket would take the stream's number.
+    """Whoever closed a standard stream gets a run like any other; else a socket would take the
+    stream's number.
 
-    A closed input is no empty one: it can't be read. An output that a slow reader shares with us waits for the reader.
+    A closed input is no empty one: it can't be read. An output that a slow reader shares with us
+    waits for the reader.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:

@@ -1,4 +1,6 @@
-"""The run's time and chance: every clock, every sleep and every random fraction, passed in as one value."""
+"""The run's time and chance: every clock, every sleep and every random fraction, passed in as one
+value.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ from dataclasses import dataclass
 
 @dataclass
 class Clock:
-    """Every source of time and chance of a run, replaced as a whole in tests. All figures are seconds.
+    """Every source of time and chance of a run, replaced as a whole in tests. All figures are
+    seconds.
 
-    `sleep` may end early, by raising, when the run is asked to end; `monotonic` measures, `wall` is the time since the
-    epoch, `fraction` is random in [0, 1), by a generator that has no state that others could notice.
+    `sleep` may end early, by raising, when the run is asked to end; `monotonic` measures, `wall` is
+    the time since the epoch, `fraction` is random in [0, 1), by a generator that has no state that
+    others could notice.
     """
 
     sleep: Callable[[float], None]

@@ -1,19 +1,17 @@
 """Every way in which a run can end other than well, as a tree.
 
-UploaderError                       exit   1: a fault of the program itself
-├── OutputsNotWritten                 1   everything was done, and later steps do not learn of it
-├── InputError                        2   an input is wrong, nothing was sent
-├── CredentialsError                  3   no credentials, not authenticated, not permitted
-├── ServiceError                      4   the service refused or can't be trusted
-│   ├── ApiError                          the service said no, in its own words
-│   ├── ReleaseRefused                    this program said no, for what the service holds
-│   ├── ProtocolError                     the service broke the protocol
-│   ├── UntrustedHost                     a host that must not see the token, or can't prove who it is
-│   └── OutcomeUnknown                    a request that may not be repeated may have been received
-├── IntegrityError                    5   the file changed, or what arrived is not what was sent
-├── ReleaseTrouble                    6   the release itself is in trouble: rejected, or halted
-├── TemporaryError                   75   retries spent, the session is kept
-└── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
+UploaderError                       exit   1: a fault of the program itself ├── OutputsNotWritten
+1   everything was done, and later steps do not learn of it ├── InputError                        2
+an input is wrong, nothing was sent ├── CredentialsError                  3   no credentials, not
+authenticated, not permitted ├── ServiceError                      4   the service refused or can't
+be trusted │   ├── ApiError                          the service said no, in its own words │   ├──
+ReleaseRefused                    this program said no, for what the service holds │   ├──
+ProtocolError                     the service broke the protocol │   ├── UntrustedHost
+a host that must not see the token, or can't prove who it is │   └── OutcomeUnknown
+a request that may not be repeated may have been received ├── IntegrityError                    5
+the file changed, or what arrived is not what was sent ├── ReleaseTrouble                    6   the
+release itself is in trouble: rejected, or halted ├── TemporaryError                   75   retries
+spent, the session is kept └── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
 """
 
 from __future__ import annotations
@@ -31,9 +29,10 @@ T = TypeVar("T")
 class UploaderError(Exception):
     """A fault of the program itself, or of what it needs to run.
 
-    What happened, the likely cause and what to do are separate sentences, which each reporter lays out in its own way.
-    `code` names the error for programs: in kebab-case, the same for ever, that of its kind unless it has its own.
-    `session_kept`: an upload that it ended stays in the journal, and a run with the same state folder continues it.
+    What happened, the likely cause and what to do are separate sentences, which each reporter lays
+    out in its own way. `code` names the error for programs: in kebab-case, the same for ever, that
+    of its kind unless it has its own. `session_kept`: an upload that it ended stays in the journal,
+    and a run with the same state folder continues it.
     """
 
     exit_code: int = 1
@@ -41,7 +40,8 @@ class UploaderError(Exception):
     code: str = "internal-error"
     unanswered = False  # only an `Interrupted` is ever that
     session_kept = False
-    details: tuple[str, ...] = ()  # what happened in particular, where one sentence can't hold it: each a line
+    # what happened in particular, where one sentence can't hold it: each a line
+    details: tuple[str, ...] = ()
 
     def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(what)
@@ -51,10 +51,16 @@ class UploaderError(Exception):
         self.code = code or self.code
 
     def __init_subclass__(cls, *, exit_code: int = 0, title: str = "", code: str = "") -> None:
-        cls.exit_code, cls.title, cls.code = exit_code or cls.exit_code, title or cls.title, code or cls.code
+        cls.exit_code, cls.title, cls.code = (
+            exit_code or cls.exit_code,
+            title or cls.title,
+            code or cls.code,
+        )
 
     def __str__(self) -> str:
-        return " ".join(filter(None, map(sentence, (self.what, *self.details, self.cause, self.hint))))
+        return " ".join(
+            filter(None, map(sentence, (self.what, *self.details, self.cause, self.hint)))
+        )
 
 
 class OutputsNotWritten(UploaderError, title="Outputs not written", code="outputs-not-written"):
@@ -63,9 +69,11 @@ class OutputsNotWritten(UploaderError, title="Outputs not written", code="output
     def __init__(self, done: str) -> None:
         super().__init__(
             f"The outputs could not be written. All else is done: {done}",
-            cause="The file for them can't be written, as a warning above says, so that later steps would find none.",
-            hint="Take the values from the log, and make the file writable before the job runs again. A new run "
-            "repeats what adds, such as a mail; another attempt of this one finds it done, if `state-dir` is kept.",
+            cause="The file for them can't be written, as a warning above says, so that later "
+            "steps would find none.",
+            hint="Take the values from the log, and make the file writable before the job runs "
+            "again. A new run repeats what adds, such as a mail; another attempt of this one finds "
+            "it done, if `state-dir` is kept.",
         )
 
 
@@ -73,8 +81,8 @@ class OutputsNotWritten(UploaderError, title="Outputs not written", code="output
 class Problem:
     """One mistake in the inputs: which input, what is wrong with what was given, what is accepted.
 
-    `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is no second mistake.
-    `code` is that of the error, where it is known by one of its own.
+    `covers` are the inputs that a foreign or misspelt name was given for: that they are missing is
+    no second mistake. `code` is that of the error, where it is known by one of its own.
     """
 
     name: str
@@ -84,7 +92,9 @@ class Problem:
     code: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.what}" + (f" Accepted: {self.accepted}" if self.accepted else "")
+        return f"{self.name}: {self.what}" + (
+            f" Accepted: {self.accepted}" if self.accepted else ""
+        )
 
 
 class InputError(UploaderError, exit_code=2, title="Invalid input", code="invalid-input"):
@@ -92,19 +102,30 @@ class InputError(UploaderError, exit_code=2, title="Invalid input", code="invali
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
-        names, what = list(dict.fromkeys(problem.name for problem in problems)), "".join(map(str, problems))
+        names, what = (
+            list(dict.fromkeys(problem.name for problem in problems)),
+            "".join(map(str, problems)),
+        )
         if len(problems) > 1:
             self.details = tuple(map(str, problems))
-            what = f"{len(names)} inputs are wrong." if len(names) > 1 else f"{len(problems)} mistakes in {names[0]}."
+            what = (
+                f"{len(names)} inputs are wrong."
+                if len(names) > 1
+                else f"{len(problems)} mistakes in {names[0]}."
+            )
         codes = {problem.code for problem in problems}
         code = codes.pop() if len(codes) == 1 else ""
-        super().__init__(what, hint="Nothing was sent. Correct the inputs and run again.", code=code)
+        super().__init__(
+            what, hint="Nothing was sent. Correct the inputs and run again.", code=code
+        )
 
 
 class Problems:
-    """What is wrong with a run's inputs, all of it, each mistake once; and `warnings`, which end no run.
+    """What is wrong with a run's inputs, all of it, each mistake once; and `warnings`, which end no
+    run.
 
-    A check that goes on after a mistake adds to them; one that can't raises `InputError`, which `collect` takes in.
+    A check that goes on after a mistake adds to them; one that can't raises `InputError`, which
+    `collect` takes in.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
@@ -122,7 +143,9 @@ class Problems:
         """Every input that is known to be wrong."""
         return {name for problem in self for name in (problem.name, *problem.covers)}
 
-    def add(self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = "") -> None:
+    def add(
+        self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = ""
+    ) -> None:
         """One mistake, described as in `Problem`."""
         self.extend([Problem(name, what, accepted, covers, code)])
 
@@ -163,7 +186,9 @@ class ServiceError(UploaderError, exit_code=4, title="Service error", code="serv
 
 
 class ApiError(ServiceError, title="Refused", code="refused"):
-    """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are the service's."""
+    """The service answered with an error of its own; `status` is HTTP's, `reason` and `message` are
+    the service's.
+    """
 
     def __init__(
         self,
@@ -184,31 +209,49 @@ class ApiError(ServiceError, title="Refused", code="refused"):
 
 
 class ReleaseRefused(ServiceError, title="Release not made", code="release-not-made"):
-    """What was asked for does not fit what the service holds, so this program did not ask for it."""
+    """What was asked for does not fit what the service holds, so this program did not ask for
+    it.
+    """
 
 
 class ProtocolError(ServiceError, code="protocol-error"):
-    """The server said something that the protocol does not allow; going on could corrupt the upload."""
+    """The server said something that the protocol does not allow; going on could corrupt the
+    upload.
+    """
 
 
 class UntrustedHost(ServiceError, title="Host not trusted", code="host-not-trusted"):
-    """A host that must not receive the bearer token: not the service's own, or without a trusted certificate."""
+    """A host that must not receive the bearer token: not the service's own, or without a trusted
+    certificate.
+    """
 
 
 class OutcomeUnknown(ServiceError, title="Outcome unknown", code="outcome-unknown"):
-    """A request with an effect may have been received, its answer did not arrive, and it must not be sent twice."""
+    """A request with an effect may have been received, its answer did not arrive, and it must not
+    be sent twice.
+    """
 
 
 class IntegrityError(UploaderError, exit_code=5, title="Integrity error", code="integrity-error"):
-    """The file changed during the upload, or the digest of what arrived differs from what was sent."""
+    """The file changed during the upload, or the digest of what arrived differs from what was
+    sent.
+    """
 
 
-class ReleaseTrouble(UploaderError, exit_code=6, title="Release in trouble", code="release-in-trouble"):
-    """The release itself is in trouble: rejected by the review, or halted by the gate or by people."""
+class ReleaseTrouble(
+    UploaderError, exit_code=6, title="Release in trouble", code="release-in-trouble"
+):
+    """The release itself is in trouble: rejected by the review, or halted by the gate or by
+    people.
+    """
 
 
-class TemporaryError(UploaderError, exit_code=75, title="Temporary failure", code="temporary-failure"):
-    """The retries are spent; what was stored so far is kept, and running again goes on from there."""
+class TemporaryError(
+    UploaderError, exit_code=75, title="Temporary failure", code="temporary-failure"
+):
+    """The retries are spent; what was stored so far is kept, and running again goes on from
+    there.
+    """
 
     session_kept = True
 
@@ -216,22 +259,29 @@ class TemporaryError(UploaderError, exit_code=75, title="Temporary failure", cod
 class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
     """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other.
 
-    `unanswered` is true where a request was sent whole and its answer was not waited for; `in_doubt` where an upload
-    may be complete, a repeat would add a second one, and a later run can't count on finding out.
+    `unanswered` is true where a request was sent whole and its answer was not waited for;
+    `in_doubt` where an upload may be complete, a repeat would add a second one, and a later run
+    can't count on finding out.
     """
 
     session_kept = True
     in_doubt = False
 
     def __init__(self, signal_number: int) -> None:
-        name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(signal_number, f"signal {signal_number}")
+        name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(
+            signal_number, f"signal {signal_number}"
+        )
         super().__init__(f"Stopped by {name}.", hint="Run again.")
         self.signal_number = signal_number
-        self.exit_code, self.code = (130, "interrupted") if signal_number == 2 else (143, "terminated")
+        self.exit_code, self.code = (
+            (130, "interrupted") if signal_number == 2 else (143, "terminated")
+        )
 
 
 def missing_module(error: ImportError) -> UploaderError:
-    """A module of Python's own that this system does not have, or a checkout that is run without its dependencies."""
+    """A module of Python's own that this system does not have, or a checkout that is run without
+    its dependencies.
+    """
     if str(error.name).partition(".")[0] in sys.stdlib_module_names:
         return UploaderError(
             f"This Python has no module {error.name}.",
@@ -241,8 +291,11 @@ def missing_module(error: ImportError) -> UploaderError:
         )
     named = isinstance(error, ModuleNotFoundError)
     return UploaderError(
-        f"The Python module {error.name} is missing." if named else f"A Python module can't be loaded: {error}.",
+        f"The Python module {error.name} is missing."
+        if named
+        else f"A Python module can't be loaded: {error}.",
         cause="The program was started with a Python that does not have its dependencies.",
-        hint="Install them with `pip install .` in the checkout, ideally in a virtual environment, or use the image.",
+        hint="Install them with `pip install .` in the checkout, ideally in a virtual environment, "
+        "or use the image.",
         code="missing-dependency",
     )

@@ -1,6 +1,8 @@
-"""Which hosts are trusted, decided in this one place: Google's own, this machine, and whoever answers at the endpoint.
+"""Which hosts are trusted, decided in this one place: Google's own, this machine, and whoever
+answers at the endpoint.
 
-A URL about whose host parsers could disagree (a user name, a backslash, control characters, no ASCII) points nowhere.
+A URL about whose host parsers could disagree (a user name, a backslash, control characters, no
+ASCII) points nowhere.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ _AWS_METADATA = ("169.254.169.254", "fd00:ec2::254")
 _GOOGLE_METADATA = ("metadata.google.internal", "169.254.169.254", "fd20:ce::254")
 _GITHUB_OIDC = re.compile(r"(?:[a-z0-9-]+\.)+actions\.githubusercontent\.com")
 _GHE = re.compile(r"(?:[a-z0-9-]+\.)+ghe\.com")
-# The hosts of one Google service as Google's libraries and pages name them: global, mutual TLS, two older regional
-# forms and a third, regional endpoints, and Private Service Connect. A region has a dash and a number, so that
-# `sts.storage.googleapis.com`, which is somebody's bucket, is none.
+# The hosts of one Google service as Google's libraries and pages name them: global, mutual TLS, two
+# older regional forms and a third, regional endpoints, and Private Service Connect. A region has a
+# dash and a number, so that `sts.storage.googleapis.com`, which is somebody's bucket, is none.
 _REGION = r"[a-z]+-[a-z]+-?[0-9]{1,2}"
 _SERVICE = (
     r"{service}\.googleapis\.com",
@@ -34,7 +36,9 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a URL points to: its scheme and host in lower case, its port even where the URL leaves it out."""
+    """Where a URL points to: its scheme and host in lower case, its port even where the URL leaves
+    it out.
+    """
 
     scheme: str
     host: str
@@ -45,8 +49,12 @@ NOWHERE = Origin("", "", 0)
 
 
 def origin(url: str) -> Origin:
-    """The origin of an http or https URL; `NOWHERE` for anything else, and where parsers could disagree about it."""
-    if not url.isascii() or any(not character.isprintable() or character in " \\" for character in url):
+    """The origin of an http or https URL; `NOWHERE` for anything else, and where parsers could
+    disagree about it.
+    """
+    if not url.isascii() or any(
+        not character.isprintable() or character in " \\" for character in url
+    ):
         return NOWHERE
     try:
         parts = urlsplit(url)
@@ -74,11 +82,15 @@ def on_loopback(url: str) -> bool:
 def is_google(url: str) -> bool:
     """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
     found = origin(url)
-    return (found.scheme, found.port) == ("https", 443) and _GOOGLE.fullmatch(found.host) is not None
+    return (found.scheme, found.port) == ("https", 443) and _GOOGLE.fullmatch(
+        found.host
+    ) is not None
 
 
 def is_google_service(url: str, service: str) -> bool:
-    """Whether the URL is https on a host of this Google service, such as `sts`, at the usual port."""
+    """Whether the URL is https on a host of this Google service, such as `sts`, at the usual
+    port.
+    """
     found = origin(url)
     if (found.scheme, found.port) != ("https", 443):
         return False
@@ -87,11 +99,12 @@ def is_google_service(url: str, service: str) -> bool:
 
 
 def is_github_oidc(url: str, server: str) -> bool:
-    """Whether the URL is https on a host where GitHub, or the CI system at `server`, hands out identity tokens.
+    """Whether the URL is https on a host where GitHub, or the CI system at `server`, hands out
+    identity tokens.
 
-    `server` is the runner's GITHUB_SERVER_URL, empty where no runner has surely set it. Its own host counts where it is
-    not github.com: GitHub Enterprise Server and Forgejo hand out tokens there. GitHub Enterprise Cloud has hosts of
-    its own below ghe.com.
+    `server` is the runner's GITHUB_SERVER_URL, empty where no runner has surely set it. Its own
+    host counts where it is not github.com: GitHub Enterprise Server and Forgejo hand out tokens
+    there. GitHub Enterprise Cloud has hosts of its own below ghe.com.
     """
     found, own = origin(url), origin(server)
     if (found.scheme, found.port) == ("https", 443):
@@ -103,24 +116,32 @@ def is_github_oidc(url: str, server: str) -> bool:
 
 
 def is_aws_metadata(url: str) -> bool:
-    """Whether the URL points to the metadata server of an AWS machine, over http at the usual port."""
+    """Whether the URL points to the metadata server of an AWS machine, over http at the usual
+    port.
+    """
     found = origin(url)
     return (found.scheme, found.port) == ("http", 80) and found.host in _AWS_METADATA
 
 
 def is_azure_metadata(url: str) -> bool:
-    """Whether the URL points to the metadata server of an Azure machine, over http at the usual port."""
+    """Whether the URL points to the metadata server of an Azure machine, over http at the usual
+    port.
+    """
     return origin(url) == Origin("http", "169.254.169.254", 80)
 
 
 def is_google_metadata(url: str) -> bool:
-    """Whether the URL points to the metadata server of a Google machine, over http at the usual port."""
+    """Whether the URL points to the metadata server of a Google machine, over http at the usual
+    port.
+    """
     found = origin(url)
     return (found.scheme, found.port) == ("http", 80) and found.host in _GOOGLE_METADATA
 
 
 def image_host(url: str) -> str:
-    """The root of a URL on the hosts from which Google serves pictures to everybody; empty for any other URL."""
+    """The root of a URL on the hosts from which Google serves pictures to everybody; empty for any
+    other URL.
+    """
     found = origin(url)
     public = (found.scheme, found.port) == ("https", 443) and _IMAGES.fullmatch(found.host)
     return f"https://{found.host}" if public else ""
@@ -132,7 +153,8 @@ def is_secure(url: str) -> bool:
 
 
 def may_use_proxy(url: str) -> bool:
-    """Whether a proxy may stand between: only where TLS keeps it out of what is said, and never on this machine.
+    """Whether a proxy may stand between: only where TLS keeps it out of what is said, and never on
+    this machine.
 
     What travels in clear goes to this machine or its metadata server alone, and holds tokens.
     """
@@ -140,14 +162,18 @@ def may_use_proxy(url: str) -> bool:
 
 
 def trusted(uri: str, endpoint: str) -> bool:
-    """Whether the token may follow a session URI named by `endpoint`: an upload path of Google's hosts, or its origin.
+    """Whether the token may follow a session URI named by `endpoint`: an upload path of Google's
+    hosts, or its origin.
 
-    Every upload method of Google's discovery documents is below `/upload/`, where the services' sessions are too; some
-    documents name `/resumable/upload/` for the resumable ones, and services once answered with sessions there. What
-    else is on these hosts could be changed or deleted with the token. Where `api-endpoint` names a host that is not
-    Google's, its sessions may be anywhere below it.
+    Every upload method of Google's discovery documents is below `/upload/`, where the services'
+    sessions are too; some documents name `/resumable/upload/` for the resumable ones, and services
+    once answered with sessions there. What else is on these hosts could be changed or deleted with
+    the token. Where `api-endpoint` names a host that is not Google's, its sessions may be anywhere
+    below it.
     """
     if not is_google(uri):
         return origin(uri) == origin(endpoint) != NOWHERE
     path = urlsplit(uri).path
-    return path.startswith(_SESSIONS) and not {".", ".."}.intersection(re.split(r"[/\\]", unquote(unquote(path))))
+    return path.startswith(_SESSIONS) and not {".", ".."}.intersection(
+        re.split(r"[/\\]", unquote(unquote(path)))
+    )

@@ -1,6 +1,8 @@
-"""What will happen, decided before anything is sent: the files, the credentials' kind, the service's steps in words.
+"""What will happen, decided before anything is sent: the files, the credentials' kind, the
+service's steps in words.
 
-Every offline check is run even when an earlier one found mistakes, so that one run reports them all.
+Every offline check is run even when an earlier one found mistakes, so that one run reports them
+all.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts, find, part
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
-from uploader.inputs.table import CommonInputs, LoginInputs, MailInputs, ReleaseInputs, RolloutInputs, StatusInputs
+from uploader.inputs.table import (
+    CommonInputs,
+    LoginInputs,
+    MailInputs,
+    ReleaseInputs,
+    RolloutInputs,
+    StatusInputs,
+)
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Prepared
 from uploader.services.batch import explain_refusals, rehearsal
@@ -24,15 +33,19 @@ from uploader.text import capitalised
 
 MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
 
-# In the place of files that were not found: a service that is given none would miss more than the files.
+# In the place of files that were not found: a service that is given none would miss more than the
+# files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
-# In the place of an `api-endpoint` that is empty or wrong: with this machine's an emulator's key is no second mistake.
+# In the place of an `api-endpoint` that is empty or wrong: with this machine's an emulator's key is
+# no second mistake.
 _NOT_UNDERSTOOD = "http://127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run whose every offline check has passed. `source` is None in a rehearsal, which brings its own key."""
+    """A run whose every offline check has passed. `source` is None in a rehearsal, which brings its
+    own key.
+    """
 
     inputs: Inputs
     files: Artifacts
@@ -44,10 +57,17 @@ class Plan:
         return tuple(map(capitalised, self.prepared.lines))
 
     def as_json(self) -> str:
-        """The output `plan` where the service has no better one: the steps in words, bounded, on one line."""
+        """The output `plan` where the service has no better one: the steps in words, bounded, on
+        one line.
+        """
         steps = self.lines()
         few = [step[:MAX_CHARACTERS] for step in steps[:MAX_STEPS]]
-        plan = {"version": 1, "target": self.inputs.target, "steps": few, "left_out": len(steps) - len(few)}
+        plan = {
+            "version": 1,
+            "target": self.inputs.target,
+            "steps": few,
+            "left_out": len(steps) - len(few),
+        }
         return json.dumps(plan, separators=(",", ":"))
 
 
@@ -57,26 +77,41 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     login = inputs.part(LoginInputs)
     if "api-endpoint" in found.names:
         login = replace(login, api_endpoint=_NOT_UNDERSTOOD)
-    source = None if inputs.rehearsal else found.collect(lambda: credential_source.parse(login), skip_known=True)
+    source = (
+        None
+        if inputs.rehearsal
+        else found.collect(lambda: credential_source.parse(login), skip_known=True)
+    )
     origin = source.info.get("credential_source") if source else None
     token = origin.get("file") if isinstance(origin, Mapping) else None
-    if isinstance(token, str):  # a secret as well as the credentials that name it, and never to be opened
-        inputs = replace(inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token))
+    # a secret as well as the credentials that name it, and never to be opened
+    if isinstance(token, str):
+        inputs = replace(
+            inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token)
+        )
     workspace = Workspace.of(inputs)
     everything = found.collect(lambda: find(inputs.files, workspace), skip_known=True) or ()
     files = part(everything, *inputs.shard) if inputs.shard else everything
-    if everything and files == everything:  # the other jobs have nothing: this one is no part of a split
+    # the other jobs have nothing: this one is no part of a split
+    if everything and files == everything:
         inputs = replace(inputs, shard=None)
     known = files or ((_NOT_FOUND,) if "files" in found.names else ())
-    prepared = found.collect(lambda: prepare(inputs, known, workspace), skip_known=True) if inputs.target else None
+    prepared = (
+        found.collect(lambda: prepare(inputs, known, workspace), skip_known=True)
+        if inputs.target
+        else None
+    )
     if found or prepared is None:
         raise InputError(*found)
     return Plan(inputs, files, prepared, source)
 
 
 def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """What the target makes of the few inputs that it reads and of the files. Raises InputError with every problem."""
-    if inputs.shard and inputs.files and not files:  # a matrix may have more jobs than there are files
+    """What the target makes of the few inputs that it reads and of the files. Raises InputError
+    with every problem.
+    """
+    # a matrix may have more jobs than there are files
+    if inputs.shard and inputs.files and not files:
         nothing = f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job."
         return Prepared((nothing,), (), rehearsal(nothing, outcome=nothing))
     common = inputs.part(CommonInputs)
@@ -93,13 +128,19 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
         case "play-data-safety":
             return data_safety.prepare(common, files, inputs.package_name)
         case "play-internal-sharing":
-            prepared = internal_sharing.prepare(common, files, inputs.package_name, inputs.expected_certificate)
+            prepared = internal_sharing.prepare(
+                common, files, inputs.package_name, inputs.expected_certificate
+            )
         case "gmail":
             prepared = gmail.prepare(inputs.part(MailInputs), files, workspace)
         case "play-games":
-            prepared = play_games.prepare(common, files, inputs.resource_id, inputs.image_type, inputs.metadata)
+            prepared = play_games.prepare(
+                common, files, inputs.resource_id, inputs.image_type, inputs.metadata
+            )
         case "ota":
             prepared = ota.prepare(common, files, inputs.deployment, inputs.package_title)
         case _:
-            prepared = any_method.prepare(common, files, inputs.media_type, inputs.params, inputs.metadata)
+            prepared = any_method.prepare(
+                common, files, inputs.media_type, inputs.params, inputs.metadata
+            )
     return replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))

@@ -1,4 +1,6 @@
-"""What happened: one frozen result for each file, the record of the run, and the outputs that follow from both."""
+"""What happened: one frozen result for each file, the record of the run, and the outputs that
+follow from both.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 _JSON_KEYS = (
-    *("path", "bytes", "sha256", "id", "resource"),
-    *("attempts", "bytes_resent", "seconds", "resumed_from", "error"),
+    "path",
+    "bytes",
+    "sha256",
+    "id",
+    "resource",
+    "attempts",
+    "bytes_resent",
+    "seconds",
+    "resumed_from",
+    "error",
 )
 
 
 @dataclass(frozen=True)
 class TimelineEvent:
-    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the monotonic clock.
+    """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the
+    monotonic clock.
 
     `bytes` is how many a request carried, where it carried any.
     """
@@ -30,10 +41,11 @@ class TimelineEvent:
 class FileResult:
     """One media upload, or one file that was not reached (`attempts` 0 and `error` set).
 
-    `bytes` is the file's size; `bytes_uploaded` what this run brought to the server, `bytes_resent` what was sent more
-    than once; `attempts` counts requests with a body; `resumed_from` is the offset at which a session of an earlier run
-    was continued, None otherwise; `reused` says that the service had the file already. `seconds` is wall time.
-    `certificate_sha256` is that of an artifact's signer and `version` its name and code, where it was looked at.
+    `bytes` is the file's size; `bytes_uploaded` what this run brought to the server, `bytes_resent`
+    what was sent more than once; `attempts` counts requests with a body; `resumed_from` is the
+    offset at which a session of an earlier run was continued, None otherwise; `reused` says that
+    the service had the file already. `seconds` is wall time. `certificate_sha256` is that of an
+    artifact's signer and `version` its name and code, where it was looked at.
     """
 
     path: str
@@ -55,10 +67,17 @@ class FileResult:
     failure: BaseException | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The object that stands for this file in `uploader-results.json`, with the contract's keys."""
+        """The object that stands for this file in `uploader-results.json`, with the contract's
+        keys.
+        """
         values = {name: getattr(self, name) for name in _JSON_KEYS}
         signer = {"certificate_sha256": self.certificate_sha256} if self.certificate_sha256 else {}
-        return {**values, "resource": dict(self.resource), "seconds": round(self.seconds, 3), **signer}
+        return {
+            **values,
+            "resource": dict(self.resource),
+            "seconds": round(self.seconds, 3),
+            **signer,
+        }
 
 
 Results: TypeAlias = Sequence[FileResult]
@@ -73,8 +92,9 @@ def not_reached(path: str, size: int | None) -> FileResult:
 class RunRecord:
     """What a run has to show, filled while it goes: it is all there even when the run ends badly.
 
-    `ids` are the resource ids where they are not those of the uploads: version codes, a draft sent without an upload.
-    `replaced` are the results of files that were tried again: what they sent was sent all the same.
+    `ids` are the resource ids where they are not those of the uploads: version codes, a draft sent
+    without an upload. `replaced` are the results of files that were tried again: what they sent was
+    sent all the same.
     """
 
     results: list[FileResult] = field(default_factory=list)
@@ -83,22 +103,31 @@ class RunRecord:
     ids: tuple[str, ...] = ()
 
     def add(self, result: FileResult) -> None:
-        """One more result, or the better one of a file that was tried before and failed, or whose upload was lost.
+        """One more result, or the better one of a file that was tried before and failed, or whose
+        upload was lost.
 
         That the service has what this run brought there is no second result.
         """
         content = (result.path, result.sha256)
-        known = result.sha256 and any(content == (one.path, one.sha256) for one in self.results if not one.error)
+        known = result.sha256 and any(
+            content == (one.path, one.sha256) for one in self.results if not one.error
+        )
         if result.reused and known:
             return
         (place,) = self.reserve((result,))
         self.results[place] = result
 
     def reserve(self, results: Results) -> list[int]:
-        """Gives each file its place: that of a result with an error, which it takes the place of, or a new one."""
+        """Gives each file its place: that of a result with an error, which it takes the place of,
+        or a new one.
+        """
         places = list[int]()
         for result in results:
-            failed = [place for place, one in enumerate(self.results) if one.error and one.path == result.path]
+            failed = [
+                place
+                for place, one in enumerate(self.results)
+                if one.error and one.path == result.path
+            ]
             place = next((one for one in failed if one not in places), len(self.results))
             if place < len(self.results):
                 self.replaced.append(self.results[place])
@@ -107,11 +136,17 @@ class RunRecord:
         return places
 
     def discard(
-        self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = (), among: Results | None = None
+        self,
+        why: str,
+        files: frozenset[str] = frozenset(),
+        outputs: tuple[str, ...] = (),
+        among: Results | None = None,
     ) -> None:
-        """What was uploaded is gone, of what the service had already only `files`: `why` is the error of its results.
+        """What was uploaded is gone, of what the service had already only `files`: `why` is the
+        error of its results.
 
-        No id is left, and `outputs` are taken back. `among` are the results that it is about, where not all.
+        No id is left, and `outputs` are taken back. `among` are the results that it is about, where
+        not all.
         """
         for place, result in enumerate(self.results):
             meant = among is None or any(result is one for one in among)
@@ -129,8 +164,9 @@ class RunRecord:
 def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, str]:
     """Every output of a run but the place of its results file.
 
-    `id` is the resource id of the first file and `ids` those of all files that have one, in the order of the files,
-    unless the service named others; neither is set where there is none. What failed, or was discarded, has none.
+    `id` is the resource id of the first file and `ids` those of all files that have one, in the
+    order of the files, unless the service named others; neither is set where there is none. What
+    failed, or was discarded, has none.
     """
     ids = record.ids or tuple("" if result.error else result.id for result in results)
     named = ",".join(filter(None, ids))

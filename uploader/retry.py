@@ -1,11 +1,13 @@
-"""Tries again: how long to wait and when to stop, as pure functions; and the one place where a run waits.
+"""Tries again: how long to wait and when to stop, as pure functions; and the one place where a run
+waits.
 
-The documented schedule: wait 2^n seconds plus a random number of milliseconds up to 1000, drawn anew each time, for
-n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; each delay stays under a minute
-(developers.google.com/android-publisher/upload, "Best practices").
+The documented schedule: wait 2^n seconds plus a random number of milliseconds up to 1000, drawn
+anew each time, for n = 0, 1, 2, …; by default five waits without progress, about 32 s in all; each
+delay stays under a minute (developers.google.com/android-publisher/upload, "Best practices").
 
-A run has one `RetryPolicy`; each operation (an upload, a call, the fetching of a token) takes a `Retrier` from it, asks
-it to wait before another attempt, and tells it when the server made progress. Who logs a wait is passed in.
+A run has one `RetryPolicy`; each operation (an upload, a call, the fetching of a token) takes a
+`Retrier` from it, asks it to wait before another attempt, and tells it when the server made
+progress. Who logs a wait is passed in.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ MAX_RETRY_AFTER = 300.0  # seconds
 FIRST_POLL, MAX_POLL = 15.0, 600.0  # seconds
 CAUSE = "The service or the network is having problems."
 HINT = "Run again later."
-# Cause and hint where it is known why there is no way to the service, by the code of a broken connection.
+# Cause and hint where it is known why there is no way to the service, by the code of a broken
+# connection.
 ADVICE: Final[Mapping[str, tuple[str, str]]] = {
     "host-not-found": (
         "The host name is wrong, or this machine's DNS does not know it.",
@@ -54,16 +57,21 @@ ADVICE: Final[Mapping[str, tuple[str, str]]] = {
         "Have the host allowed there, or list it in NO_PROXY; then run again.",
     ),
     UNREADABLE: (
-        "A proxy or a login page answered instead of the service, or the answer was lost on the way.",
+        (
+            "A proxy or a login page answered instead of the service, or the answer was lost on "
+            "the way."
+        ),
         "Check `api-endpoint` and the proxy settings of this machine; then run again.",
     ),
 }
 
 
 def retry_after(response: Result, wall_clock: float) -> float | None:
-    """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes; None for nonsense.
+    """Seconds that the server asks us to wait (RFC 9110, section 10.2.3), at most five minutes;
+    None for nonsense.
 
-    `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and 503 alone.
+    `wall_clock` is the time in seconds since the epoch, needed for the date form. Read on 429 and
+    503 alone.
     """
     if isinstance(response, TransportError) or response.status not in (429, 503):
         return None
@@ -79,13 +87,17 @@ def retry_after(response: Result, wall_clock: float) -> float | None:
 
 
 def backoff(attempt: int, fraction: float) -> float:
-    """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0, 1)."""
+    """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0,
+    1).
+    """
     return min(math.ldexp(1.0, min(attempt, 16)), MAX_BACKOFF) + math.floor(fraction * 1001) / 1000
 
 
 @dataclass(frozen=True)
 class Wait:
-    """One wait before another attempt, reported before it begins: `why`, `seconds`, and its `number`."""
+    """One wait before another attempt, reported before it begins: `why`, `seconds`, and its
+    `number`.
+    """
 
     why: str
     seconds: float
@@ -103,13 +115,17 @@ Report = Callable[[Wait], None]
 
 
 class RetryPolicy:
-    """How a run tries again: `max_retries` waits without progress, none that would end after the run's deadline.
+    """How a run tries again: `max_retries` waits without progress, none that would end after the
+    run's deadline.
 
-    The deadline is `retry_deadline` seconds after the run's first operation began. `out_of_time` is true once an
-    operation was given up for it: then nothing new is begun, while a run in which all goes well goes on.
+    The deadline is `retry_deadline` seconds after the run's first operation began. `out_of_time` is
+    true once an operation was given up for it: then nothing new is begun, while a run in which all
+    goes well goes on.
     """
 
-    def __init__(self, clock: Clock, cancellation: Cancellation, max_retries: int, retry_deadline: float) -> None:
+    def __init__(
+        self, clock: Clock, cancellation: Cancellation, max_retries: int, retry_deadline: float
+    ) -> None:
         self.clock = clock
         self.cancellation = cancellation
         self.max_retries = max_retries
@@ -118,15 +134,19 @@ class RetryPolicy:
         self._deadline: float | None = None
 
     def retrier(self, report: Report, what: str = "") -> Retrier:
-        """The waits of an operation that begins now, each reported to `report`; `what` names it when they are spent."""
+        """The waits of an operation that begins now, each reported to `report`; `what` names it
+        when they are spent.
+        """
         if self._deadline is None:
             self._deadline = self.clock.monotonic() + self.retry_deadline
         return Retrier(self, report, self._deadline, what)
 
     def poll(self, why: str, number: int, end: float, report: Callable[[str], None]) -> bool:
-        """Sleeps until the next look at something that takes its time; False where none is left until `end`.
+        """Sleeps until the next look at something that takes its time; False where none is left
+        until `end`.
 
-        Each pause is twice the last. `number` counts from 1; `end` is on the monotonic clock. Raises `Interrupted`.
+        Each pause is twice the last. `number` counts from 1; `end` is on the monotonic clock.
+        Raises `Interrupted`.
         """
         left = end - self.clock.monotonic()
         if left <= 0:
@@ -143,9 +163,13 @@ class RetryPolicy:
 
 
 class Retrier:
-    """The waits of one operation, until `deadline` on the monotonic clock; `retries` counts them."""
+    """The waits of one operation, until `deadline` on the monotonic clock; `retries` counts
+    them.
+    """
 
-    def __init__(self, policy: RetryPolicy, report: Report, deadline: float, what: str = "") -> None:
+    def __init__(
+        self, policy: RetryPolicy, report: Report, deadline: float, what: str = ""
+    ) -> None:
         self._policy = policy
         self._report = report
         self._deadline = deadline
@@ -160,20 +184,32 @@ class Retrier:
         self._renewed = False
 
     def may_renew(self) -> bool:
-        """Whether a token that was not accepted may be renewed: once for each stretch of progress."""
+        """Whether a token that was not accepted may be renewed: once for each stretch of
+        progress.
+        """
         allowed, self._renewed = not self._renewed, True
         if allowed:
-            self._report(Wait("the access token was rejected", 0.0, self._spent, self._policy.max_retries))
+            self._report(
+                Wait("the access token was rejected", 0.0, self._spent, self._policy.max_retries)
+            )
         return allowed
 
     def wait(
-        self, why: str, response: Result | None = None, *, at_once: bool = False, cause: str = CAUSE, hint: str = HINT
+        self,
+        why: str,
+        response: Result | None = None,
+        *,
+        at_once: bool = False,
+        cause: str = CAUSE,
+        hint: str = HINT,
     ) -> None:
-        """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though it counts as a wait.
+        """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though
+        it counts as a wait.
 
-        `at_once` is for a server that answered properly and only left something unsaid; `cause` is the likely cause
-        and `hint` what to do, told with the last words of the `response` when no wait is left. Raises `TemporaryError`
-        when no further wait is allowed, and `Interrupted` when the run is cancelled.
+        `at_once` is for a server that answered properly and only left something unsaid; `cause` is
+        the likely cause and `hint` what to do, told with the last words of the `response` when no
+        wait is left. Raises `TemporaryError` when no further wait is allowed, and `Interrupted`
+        when the run is cancelled.
         """
         policy, now = self._policy, self._policy.clock.monotonic()
         sleeps, seconds = not at_once or self._spent > 0, 0.0
@@ -184,7 +220,9 @@ class Retrier:
             policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
             code = response.code if isinstance(response, TransportError) else ""
             cause, hint = ADVICE.get(code, (cause, hint))
-            raise TemporaryError(self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code)
+            raise TemporaryError(
+                self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code
+            )
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         if sleeps:
             policy.sleep(seconds)
@@ -194,11 +232,16 @@ class Retrier:
         self.retries += 1
 
     def _exhausted(self, why: str) -> str:
-        """What happened: which operation was given up, for which limit, and the last thing that went wrong with it."""
+        """What happened: which operation was given up, for which limit, and the last thing that
+        went wrong with it.
+        """
         what = self._what
         if self._spent < self._policy.max_retries:
             seconds = f"{self._policy.retry_deadline:g} s"
-            reason = f"The next retry{f' of {what}' if what else ''} would be past the retry deadline ({seconds})"
+            reason = (
+                f"The next retry{f' of {what}' if what else ''} would be past the retry deadline "
+                f"({seconds})"
+            )
         elif self._spent:
             retries = "1 retry" if self._spent == 1 else f"{self._spent} retries"
             reason = f"Gave up{f' on {what}' if what else ''} after {retries} without progress"

@@ -36,13 +36,16 @@ from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
 
 RESULTS = "uploader-results.json"
 GOOGLE = "https://www.googleapis.com"
-CONTAINER_WORKSPACE = Path("/github/workspace")  # where GitHub mounts it; on the host it has another path
+# where GitHub mounts it; on the host it has another path
+CONTAINER_WORKSPACE = Path("/github/workspace")
 # Of the last line of a run that had no lasting effect.
 _BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dry run. "}
 
 
 class Run:
-    """One run as it goes, so that its end can be reported; `engine` is None until the login is made."""
+    """One run as it goes, so that its end can be reported; `engine` is None until the login is
+    made.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,9 @@ class Run:
         self._error: UploaderError | None = None
 
     def to_its_end(self, problems: Sequence[Problem]) -> int:
-        """Carries the run out in a thread of its own and reports its end, whatever it is: the exit code."""
+        """Carries the run out in a thread of its own and reports its end, whatever it is: the exit
+        code.
+        """
         try:
             run_in_thread(lambda: self.carry_out(problems), self._cancellation)
         except UploaderError as error:
@@ -82,7 +87,9 @@ class Run:
         return self._report()
 
     def carry_out(self, problems: Sequence[Problem]) -> None:
-        """Plans the run, with the `problems` that are known of its inputs, logs in and does what was planned."""
+        """Plans the run, with the `problems` that are known of its inputs, logs in and does what
+        was planned.
+        """
         self._cancellation.check()
         plan = self._plan = make_plan(self._inputs, problems)
         with self._reporter.group(f"Plan: {self._inputs.target}"):
@@ -98,12 +105,21 @@ class Run:
             raise self._outcome.trouble
 
     def _rehearsed(self, plan: Plan, stack: ExitStack) -> Inputs:
-        """The inputs against the embedded emulator with its own key: a real credential is not used, even if given."""
-        from google_emulator import Emulator  # a package of its own, which nothing else of the program needs
+        """The inputs against the embedded emulator with its own key: a real credential is not used,
+        even if given.
+        """
+        # a package of its own, which nothing else of the program needs
+        from google_emulator import Emulator
 
-        config, begins_with = live_app(plan.inputs.part(ReleaseInputs), plan.inputs.gate_min_users, plan.prepared)
-        emulator = stack.enter_context(Emulator(config=config, admin_token=secrets.token_urlsafe(32)))
-        self._reporter.warning("This is a rehearsal against the embedded emulator: nothing is published.")
+        config, begins_with = live_app(
+            plan.inputs.part(ReleaseInputs), plan.inputs.gate_min_users, plan.prepared
+        )
+        emulator = stack.enter_context(
+            Emulator(config=config, admin_token=secrets.token_urlsafe(32))
+        )
+        self._reporter.warning(
+            "This is a rehearsal against the embedded emulator: nothing is published."
+        )
         if begins_with:
             self._reporter.info(begins_with)
         return replace(
@@ -115,19 +131,33 @@ class Run:
         )
 
     def _log_in(self, plan: Plan, inputs: Inputs) -> Engine:
-        """An engine that is ready for the plan's flow. The first token is fetched where one is needed first."""
+        """An engine that is ready for the plan's flow. The first token is fetched where one is
+        needed first.
+        """
         reporter, scopes = self._reporter, plan.prepared.scopes
         if inputs.api_endpoint and not is_google(inputs.api_endpoint):
-            reporter.info(f"API requests go to {inputs.api_endpoint} instead of Google's own servers.")
+            reporter.info(
+                f"API requests go to {inputs.api_endpoint} instead of Google's own servers."
+            )
         client = self._client or HttpClient(connections=inputs.concurrency or MAX_IN_FLIGHT)
         if proxy := proxy_for(inputs.api_endpoint or GOOGLE):
             reporter.info(f"Requests go through {named(proxy)}.")
         self._cancellation.on_cancel(client.abort)
-        policy = RetryPolicy(self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline)
+        policy = RetryPolicy(
+            self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline
+        )
         asked = inputs.part(LoginInputs)
         source = plan.source or credential_source.parse(asked)
         try:
-            login = Login(asked, source, scopes, client, policy, lambda wait: reporter.info(str(wait)), reporter.mask)
+            login = Login(
+                asked,
+                source,
+                scopes,
+                client,
+                policy,
+                lambda wait: reporter.info(str(wait)),
+                reporter.mask,
+            )
             if scopes and source.kind == credential_source.DEFAULT:
                 login.token()  # which tells whether this machine has credentials
             if scopes:  # without any a job has nothing to do
@@ -139,11 +169,15 @@ class Run:
             error.hint = f"{error.hint} {unsettled}".strip()
             raise
         settings = inputs.part(TransferInputs)
-        api = ApiClient(client, login, policy, settings, reporter.debug if inputs.platform.debug else None)
+        api = ApiClient(
+            client, login, policy, settings, reporter.debug if inputs.platform.debug else None
+        )
         return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)
 
     def _unsettled(self, plan: Plan, inputs: Inputs, account: str, lasting: bytes | None) -> str:
-        """What an earlier run may have done, as far as the journal of a run without a login tells it."""
+        """What an earlier run may have done, as far as the journal of a run without a login tells
+        it.
+        """
         if inputs.rehearsal or not (inputs.state_dir and inputs.state_dir.is_dir()):
             return ""
         if not (inputs.state_key or lasting):
@@ -168,17 +202,27 @@ class Run:
         workspace = inputs.platform.workspace
         owners = workspace_owners(workspace)
         store = SealedStore(
-            folder, key or b"", whose, self._clock, self._reporter, *owners, workspace=Workspace(workspace)
+            folder,
+            key or b"",
+            whose,
+            self._clock,
+            self._reporter,
+            *owners,
+            workspace=Workspace(workspace),
         )
         return Journal(store, inputs.platform.run, lasting=inputs.lasting_state)
 
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
 
-        A run in a shell that never began leaves no results behind, nor an earlier run's; CI jobs may count on them.
+        A run in a shell that never began leaves no results behind, nor an earlier run's; CI jobs
+        may count on them.
         """
         inputs, reporter = self._inputs, self._reporter
-        results, headline = self._results(), self._outcome.headline if self._outcome else "Nothing was done."
+        results, headline = (
+            self._results(),
+            self._outcome.headline if self._outcome else "Nothing was done.",
+        )
         outputs = self._outputs(results)
         if inputs.rehearsal:
             headline = f"In the emulator: {headline}"
@@ -202,7 +246,9 @@ class Run:
         else:
             reporter.info(last_line)
         if self.engine:
-            self.engine.clear_journal(ok=error is None, told=not isinstance(error, OutputsNotWritten))
+            self.engine.clear_journal(
+                ok=error is None, told=not isinstance(error, OutputsNotWritten)
+            )
         return error.exit_code if error else 0
 
     def _results(self) -> list[FileResult]:
@@ -211,7 +257,11 @@ class Run:
         if self._error is None or self._plan is None:
             return known
         reached = {result.path for result in known}
-        return known + [not_reached(file.name, file.size) for file in self._plan.files if file.name not in reached]
+        return known + [
+            not_reached(file.name, file.size)
+            for file in self._plan.files
+            if file.name not in reached
+        ]
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
         steps = self._planned_steps()
@@ -223,18 +273,35 @@ class Run:
         outputs["failure"] = self._error.code if self._error else ""
         # Inside GitHub's container only the relative path is true for later steps, too.
         workspace = self._inputs.platform.workspace
-        outputs["results-file"] = RESULTS if workspace == CONTAINER_WORKSPACE else str(workspace / RESULTS)
+        outputs["results-file"] = (
+            RESULTS if workspace == CONTAINER_WORKSPACE else str(workspace / RESULTS)
+        )
         return outputs
 
     def _planned_steps(self) -> Plan | None:
-        """The plan where its steps are a result: a release compares it with what is there, and says more."""
-        return self._plan if self._inputs.dry_run and self._inputs.target not in ("play", "play-rollout") else None
+        """The plan where its steps are a result: a release compares it with what is there, and says
+        more.
+        """
+        return (
+            self._plan
+            if self._inputs.dry_run and self._inputs.target not in ("play", "play-rollout")
+            else None
+        )
 
-    def _page(self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]) -> str:
-        """The summary. The service's tables in that of a rehearsal say that they are about the emulator."""
-        sections = self._outcome.sections if self._outcome else self.engine.planned if self.engine else ()
+    def _page(
+        self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]
+    ) -> str:
+        """The summary. The service's tables in that of a rehearsal say that they are about the
+        emulator.
+        """
+        sections = (
+            self._outcome.sections if self._outcome else self.engine.planned if self.engine else ()
+        )
         if steps := self._planned_steps():
-            sections = (Section("Plan", ("Step",), tuple((line,) for line in steps.lines())), *sections)
+            sections = (
+                Section("Plan", ("Step",), tuple((line,) for line in steps.lines())),
+                *sections,
+            )
         where = ", in the emulator" if self._inputs.rehearsal else ""
         report = summary.Report(
             headline=self._error.what if self._error else headline,
@@ -243,10 +310,15 @@ class Run:
             outcome=self._ending(),
             files=tuple(results),
             outputs=outputs,
-            warnings=(*self._inputs.warnings, *(self._plan.prepared.warnings if self._plan else ())),
+            warnings=(
+                *self._inputs.warnings,
+                *(self._plan.prepared.warnings if self._plan else ()),
+            ),
             error=self._error,
             links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
-            sections=tuple(replace(section, title=f"{section.title}{where}") for section in sections),
+            sections=tuple(
+                replace(section, title=f"{section.title}{where}") for section in sections
+            ),
         )
         return summary.render(report, self._reporter.redactor)
 
@@ -259,7 +331,8 @@ class Run:
 
 
 def workspace_owners(workspace: Path) -> tuple[int, ...]:
-    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no owner.
+    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no
+    owner.
 
     The container's root works for the user whose workspace it is, to whom a restored cache belongs.
     """

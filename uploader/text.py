@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
-MAX_NESTING = 100  # brackets; the YAML library's time grows with the square of what are open at once
+# brackets; the YAML library's time grows with the square of what are open at once
+MAX_NESTING = 100
 
 
 def nested_deeply(text: str) -> bool:
-    """Whether more brackets are open at once than anybody means. Those in quotes count as well: this is no parser."""
+    """Whether more brackets are open at once than anybody means. Those in quotes count as well:
+    this is no parser.
+    """
     depth = 0
     for bracket in re.finditer(r"[\[\]{}]", text):
         depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
@@ -18,7 +21,9 @@ def nested_deeply(text: str) -> bool:
 
 
 def sentence(text: str) -> str:
-    """The text with a full stop, unless it already ends like a sentence: a server's messages often do not."""
+    """The text with a full stop, unless it already ends like a sentence: a server's messages often
+    do not.
+    """
     return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
 
 
@@ -28,7 +33,9 @@ def capitalised(text: str) -> str:
 
 
 def first_line(text: str, limit: int = 80) -> str:
-    """The first line of a text from outside, cut where it is long; an ellipsis tells that there is more."""
+    """The first line of a text from outside, cut where it is long; an ellipsis tells that there is
+    more.
+    """
     first = next(iter(text.strip().splitlines()), "").strip()
     return text if text == first and len(first) <= limit else f"{first[: limit - 1]}…"
 
@@ -39,7 +46,9 @@ def plural(count: int, noun: str) -> str:
 
 
 def share(part: int, whole: int | None) -> str:
-    """A part of so many bytes as people read it: `5.0 of 8.0 MiB`; of an unknown whole the part alone."""
+    """A part of so many bytes as people read it: `5.0 of 8.0 MiB`; of an unknown whole the part
+    alone.
+    """
     if not whole:
         return format_size(part)
     count, unit = format_size(part).split()

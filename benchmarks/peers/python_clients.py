@@ -1,4 +1,6 @@
-"""Sends a file with a Python client as it does by itself: `python_clients.py CLIENT ROOT FILE KEY`."""
+"""Sends a file with a Python client as it does by itself: `python_clients.py CLIENT ROOT FILE
+KEY`.
+"""
 
 import json
 import sys
@@ -31,6 +33,7 @@ elif client == "codemagic":
     from codemagic.google.google_play_client import GooglePlayClient
     from googleapiclient import discovery
 
-    discovery.build = partial(discovery.build, client_options=options)  # it names no endpoint but Google's
+    # it names no endpoint but Google's
+    discovery.build = partial(discovery.build, client_options=options)
     play = GooglePlayClient(json.loads(Path(key).read_text(encoding="utf-8")))
     play.bundles.upload("com.example.app", "1", Path(name))

@@ -1,4 +1,6 @@
-"""Who may do what: the service account's key, signed tokens (JWT), access tokens, and their check."""
+"""Who may do what: the service account's key, signed tokens (JWT), access tokens, and their
+check.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from functools import cache, cached_property
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 from google_emulator.config import Config
 from google_emulator.http.request import Request
@@ -26,29 +33,37 @@ KEY_SIZE = 2048  # bits, as in the keys that Google makes
 
 
 class InvalidJwt(ValueError):
-    """A token is malformed, or its signature is not the key's; the text is what a server would say."""
+    """A token is malformed, or its signature is not the key's; the text is what a server would
+    say.
+    """
 
 
 class SigningKey:
-    """The service account's RSA key pair, and JSON Web Tokens (RFC 7515, RFC 7519) signed with it by RS256.
+    """The service account's RSA key pair, and JSON Web Tokens (RFC 7515, RFC 7519) signed with it
+    by RS256.
 
     `id` is 40 hexadecimal digits derived from the public key, so that equal keys have equal ids.
     """
 
     def __init__(self) -> None:
         self._private = rsa.generate_private_key(public_exponent=65537, key_size=KEY_SIZE)
-        public = self._private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        public = self._private.public_key().public_bytes(
+            Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+        )
         self.id = hashlib.sha256(public).hexdigest()[:40]
 
     def private_pem(self) -> str:
         """The private key as PEM in PKCS#8 (RFC 5208), the form found in service-account keys."""
-        return self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        return self._private.private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        ).decode()
 
     def sign_jwt(self, claims: Mapping[str, Json]) -> str:
         """A signed token with these claims."""
         header = {"alg": "RS256", "typ": "JWT", "kid": self.id}
         text = ".".join(_encode(json.dumps(part).encode()) for part in (header, dict(claims)))
-        return f"{text}.{_encode(self._private.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+        signature = self._private.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
+        return f"{text}.{_encode(signature)}"
 
     def verify_jwt(self, token: str) -> dict[str, Json]:
         """The claims of a token, once its signature has been verified. Raises `InvalidJwt`."""
@@ -62,7 +77,9 @@ class SigningKey:
             raise InvalidJwt("Invalid JWT Signature: no such key.")
         signature, signed = _decode(parts[2]), f"{parts[0]}.{parts[1]}".encode()
         try:
-            self._private.public_key().verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+            self._private.public_key().verify(
+                signature, signed, padding.PKCS1v15(), hashes.SHA256()
+            )
         except InvalidSignature:
             raise InvalidJwt("Invalid JWT Signature.") from None
         return claims
@@ -83,7 +100,11 @@ def _object(text: str) -> dict[str, Json]:
     try:
         value = json.loads(_decode(text))
     except ValueError as error:
-        raise error if isinstance(error, InvalidJwt) else InvalidJwt("Invalid JWT: a part is not JSON.") from None
+        raise (
+            error
+            if isinstance(error, InvalidJwt)
+            else InvalidJwt("Invalid JWT: a part is not JSON.")
+        ) from None
     if not isinstance(value, dict):
         raise InvalidJwt("Invalid JWT: a part is not a JSON object.")
     return value
@@ -91,7 +112,9 @@ def _object(text: str) -> dict[str, Json]:
 
 @cache
 def process_key() -> SigningKey:
-    """The key pair of this process, shared by all its emulators; making one takes some 30 ms, so it is made once."""
+    """The key pair of this process, shared by all its emulators; making one takes some 30 ms, so it
+    is made once.
+    """
     return SigningKey()
 
 
@@ -99,7 +122,8 @@ def process_key() -> SigningKey:
 class AccessToken:
     """An access token that was given out.
 
-    `subject` is the user acted for, `expires` in seconds since the epoch; `federated` tokens only impersonate.
+    `subject` is the user acted for, `expires` in seconds since the epoch; `federated` tokens only
+    impersonate.
     """
 
     email: str
@@ -110,7 +134,9 @@ class AccessToken:
 
 
 class Authority:
-    """The key of the one service account, the secrets of the other logins, and the tokens in circulation."""
+    """The key of the one service account, the secrets of the other logins, and the tokens in
+    circulation.
+    """
 
     def __init__(self, config: Config, clock: Callable[[], float]) -> None:
         self.refresh_token = secrets.token_urlsafe(32)
@@ -140,9 +166,17 @@ class Authority:
         }
 
     def issue(
-        self, email: str, scopes: tuple[str, ...], *, subject: str = "", federated: bool = False, lifetime: float = 0
+        self,
+        email: str,
+        scopes: tuple[str, ...],
+        *,
+        subject: str = "",
+        federated: bool = False,
+        lifetime: float = 0,
     ) -> str:
-        """A new bearer token. `lifetime` is in seconds; the longest that is allowed unless given."""
+        """A new bearer token. `lifetime` is in seconds; the longest that is allowed unless
+        given.
+        """
         text = "ya29." + secrets.token_urlsafe(96)
         expires = self.now() + (lifetime or self._config.token_lifetime)
         self.tokens[text] = AccessToken(email, subject, scopes, expires, federated)

@@ -1,7 +1,9 @@
-"""The ways to an access token: an assertion signed with the key, a refresh token, and logins without a key.
+"""The ways to an access token: an assertion signed with the key, a refresh token, and logins
+without a key.
 
-Without a key, a CI system's identity token is exchanged for a federated token, which impersonates the service account.
-References: RFC 6749, 7523 and 8693; docs.github.com, OpenID Connect; cloud.google.com/iam/docs/reference.
+Without a key, a CI system's identity token is exchanged for a federated token, which impersonates
+the service account. References: RFC 6749, 7523 and 8693; docs.github.com, OpenID Connect;
+cloud.google.com/iam/docs/reference.
 """
 
 from __future__ import annotations
@@ -13,17 +15,33 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from urllib.parse import parse_qsl
 
-from google_emulator.auth.authority import CLOUD_PLATFORM, SERVICE_ACCOUNT, Authority, InvalidJwt, bearer_token
+from google_emulator.auth.authority import (
+    CLOUD_PLATFORM,
+    SERVICE_ACCOUNT,
+    Authority,
+    InvalidJwt,
+    bearer_token,
+)
 from google_emulator.config import Config
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, Response, insufficient_scopes, json_response
+from google_emulator.http.response import (
+    ApiError,
+    Json,
+    Response,
+    insufficient_scopes,
+    json_response,
+)
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 
 # google-auth names Google's own endpoint as the audience, whatever `token_uri` says.
 GOOGLE_AUDIENCE = "https://oauth2.googleapis.com/token"
-# Older libraries (signet, gtoken 7, oauth2client) know the endpoint by the name that it had in their day.
-OLDER_AUDIENCES = ("https://www.googleapis.com/oauth2/v4/token", "https://accounts.google.com/o/oauth2/token")
+# Older libraries (signet, gtoken 7, oauth2client) know the endpoint by the name that it had in
+# their day.
+OLDER_AUDIENCES = (
+    "https://www.googleapis.com/oauth2/v4/token",
+    "https://accounts.google.com/o/oauth2/token",
+)
 PATHS = ("/token", "/oauth2/v4/token", "/o/oauth2/token")
 ASSERTION_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 USER = "user@example.com"
@@ -34,7 +52,10 @@ DEFAULT_AUDIENCE = "https://github.com/octo-org"
 PROVIDER = "projects/123456789/locations/global/workloadIdentityPools/emulator/providers/ci"
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type, not a token
-SUBJECT_TYPES = ("urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params:oauth:token-type:id_token")
+SUBJECT_TYPES = (
+    "urn:ietf:params:oauth:token-type:jwt",
+    "urn:ietf:params:oauth:token-type:id_token",
+)
 IAM_SCOPES = (CLOUD_PLATFORM, "https://www.googleapis.com/auth/iam")
 MAX_LIFETIME = 3600  # seconds
 _AUDIENCE = re.compile(
@@ -59,8 +80,8 @@ class OAuthError(ApiError):
 class Logins(Service):
     """The token endpoint, and what a job without a key asks for, one after the other.
 
-    GitHub's endpoint gives identity tokens, the Security Token Service exchanges them, IAM Credentials gives the
-    service account's access tokens and signatures to whoever may act as it.
+    GitHub's endpoint gives identity tokens, the Security Token Service exchanges them, IAM
+    Credentials gives the service account's access tokens and signatures to whoever may act as it.
     """
 
     def __init__(self, authority: Authority, config: Config) -> None:
@@ -70,14 +91,23 @@ class Logins(Service):
             *(Route("oauth.token", "POST", path, self._token, scopes=None) for path in PATHS),
             Route("oidc.token", "GET", "/oidc/token", self._github, scopes=None),
             Route("sts.token", "POST", "/v1/token", self._exchange, scopes=None),
-            Route(_ID + "generateAccessToken", "POST", _PATH + "generateAccessToken", self._generate, scopes=None),
+            Route(
+                _ID + "generateAccessToken",
+                "POST",
+                _PATH + "generateAccessToken",
+                self._generate,
+                scopes=None,
+            ),
             Route(_ID + "signJwt", "POST", _PATH + "signJwt", self._sign, scopes=None),
         ]
 
     def _token(self, request: Request) -> Json:
         form = read_form(request)
         grant_type = form.get("grant_type", "")
-        issued: dict[str, Json] = {"expires_in": int(self._config.token_lifetime), "token_type": "Bearer"}
+        issued: dict[str, Json] = {
+            "expires_in": int(self._config.token_lifetime),
+            "token_type": "Bearer",
+        }
         if grant_type == ASSERTION_GRANT:
             token = self._from_assertion(form.get("assertion", ""), request.server_url)
         elif grant_type == "refresh_token":
@@ -104,8 +134,8 @@ class Logins(Service):
         if subject and subject != SERVICE_ACCOUNT and not self._config.delegation:
             raise OAuthError(
                 "unauthorized_client",
-                "Client is unauthorized to retrieve access tokens using this method, or client not authorized for any "
-                "of the scopes requested.",
+                "Client is unauthorized to retrieve access tokens using this method, or client not "
+                "authorized for any of the scopes requested.",
                 401,
             )
         return self._authority.issue(SERVICE_ACCOUNT, scopes, subject=subject)
@@ -143,7 +173,9 @@ class Logins(Service):
         form = read_form(request)
         _check_form(form)
         claims = self._claims(form.get("subject_token", ""), form["audience"])
-        token = self._authority.issue(str(claims["sub"]), tuple(form["scope"].split()), federated=True)
+        token = self._authority.issue(
+            str(claims["sub"]), tuple(form["scope"].split()), federated=True
+        )
         return {
             "access_token": token,
             "issued_token_type": ACCESS_TOKEN_TYPE,
@@ -158,9 +190,13 @@ class Logins(Service):
         except InvalidJwt as error:
             raise OAuthError("invalid_grant", f"The subject token is not valid. {error}") from None
         if claims.get("iss") != ISSUER:
-            raise OAuthError("invalid_grant", "The issuer in ID Token does not match the expected one.")
+            raise OAuthError(
+                "invalid_grant", "The issuer in ID Token does not match the expected one."
+            )
         if claims.get("aud") not in (audience, f"https:{audience}"):
-            raise OAuthError("invalid_grant", "The audience in ID Token does not match the expected audience.")
+            raise OAuthError(
+                "invalid_grant", "The audience in ID Token does not match the expected audience."
+            )
         if float(claims.get("exp", 0)) <= self._authority.now():
             raise OAuthError("invalid_grant", "ID Token is stale to sign-in.")
         return claims
@@ -173,12 +209,17 @@ class Logins(Service):
             raise ApiError(400, "Request must include at least one scope.")
         text = str(wanted.get("lifetime", "3600s"))
         if not re.fullmatch(r"\d{1,6}s", text) or not 0 < int(text[:-1]) <= MAX_LIFETIME:
-            message = f"Invalid value at 'lifetime' (type.googleapis.com/google.protobuf.Duration), \"{text}\""
+            message = (
+                "Invalid value at 'lifetime' (type.googleapis.com/google.protobuf.Duration), "
+                f'"{text}"'
+            )
             raise ApiError(400, message)
         lifetime = min(int(text[:-1]), self._config.token_lifetime)
         token = self._authority.issue(SERVICE_ACCOUNT, tuple(map(str, scopes)), lifetime=lifetime)
         expires = datetime.fromtimestamp(self._authority.tokens[token].expires, timezone.utc)
-        return json_response({"accessToken": token, "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ")})
+        return json_response(
+            {"accessToken": token, "expireTime": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        )
 
     def _sign(self, request: Request) -> Json:
         """Claims signed as the service account would, which the token endpoint then judges."""
@@ -202,7 +243,9 @@ class Logins(Service):
 
 
 def _check_times(claims: Mapping[str, Json], now: float) -> None:
-    """Refuses an assertion that is not valid yet, no longer, or for more than an hour. Raises `OAuthError`."""
+    """Refuses an assertion that is not valid yet, no longer, or for more than an hour. Raises
+    `OAuthError`.
+    """
     issued, expires = claims.get("iat"), claims.get("exp")
     if not isinstance(issued, (int, float)) or not isinstance(expires, (int, float)):
         raise OAuthError("invalid_grant", "Invalid JWT: iat and exp are required.")
@@ -210,8 +253,8 @@ def _check_times(claims: Mapping[str, Json], now: float) -> None:
     if issued > now + CLOCK_SKEW or expires <= now - CLOCK_SKEW or too_long:
         raise OAuthError(
             "invalid_grant",
-            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat "
-            "and exp values in the JWT claim.",
+            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
+            "timeframe. Check your iat and exp values in the JWT claim.",
         )
 
 

@@ -1,4 +1,5 @@
-"""Parts of a resource: the fields that the parameter `fields` asks for, and ranges of the bytes of a file.
+"""Parts of a resource: the fields that the parameter `fields` asks for, and ranges of the bytes of
+a file.
 
 Reference: developers.google.com/drive/api/guides/performance, "Partial response".
 """
@@ -19,7 +20,9 @@ Fields: TypeAlias = "dict[str, Fields]"
 
 
 def read_fields(fields: str) -> Fields:
-    """What `a,b/c,d(e,f)` or `*` asks for; an empty text asks for all. Raises `ApiError` 400 for anything else."""
+    """What `a,b/c,d(e,f)` or `*` asks for; an empty text asks for all. Raises `ApiError` 400 for
+    anything else.
+    """
     text = fields.replace(" ", "")
     tokens = _TOKEN.findall(text)
     if "".join(tokens) != text:
@@ -72,7 +75,9 @@ def _field(tokens: list[str], fields: str, depth: int) -> tuple[str, Fields]:
 
 
 def media_response(request: Request, file: BinaryIO, headers: Headers) -> Response:
-    """The file, or the one range of it that the request asks for (RFC 9110, section 14); `headers` are added."""
+    """The file, or the one range of it that the request asks for (RFC 9110, section 14); `headers`
+    are added.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     condition = request.header("If-Range")

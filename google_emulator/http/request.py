@@ -1,4 +1,6 @@
-"""One request on its way through the emulator: what was asked, by whom, and under which names faults find it."""
+"""One request on its way through the emulator: what was asked, by whom, and under which names
+faults find it.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ class Request:
     """A request and what is found out about it on the way.
 
     `server_url` is the root that the client was given, `query` has the last value of each name,
-    `raw_query` is as it was sent. The router sets
-    `operations` (the names by which faults select it) and `params` (of the path, decoded); the check of the token sets
-    `account` and `subject`, the user it acts for; `payload` is the body of a request that is no upload.
+    `raw_query` is as it was sent. The router sets `operations` (the names by which faults select
+    it) and `params` (of the path, decoded); the check of the token sets `account` and `subject`,
+    the user it acts for; `payload` is the body of a request that is no upload.
     """
 
     server_url: str
@@ -48,7 +50,9 @@ class Request:
         return str(self.headers.get(name, "")).strip()
 
     def number(self, name: str) -> int | None:
-        """A header that is a whole number; None when there is none. Raises `ApiError` 400 for anything else."""
+        """A header that is a whole number; None when there is none. Raises `ApiError` 400 for
+        anything else.
+        """
         text = self.header(name)
         if not text:
             return None
@@ -57,13 +61,16 @@ class Request:
         return int(text)
 
     def read_payload(self) -> None:
-        """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may be."""
+        """Takes the whole body in. Raises `ApiError` 413 when it is larger than a plain call may
+        be.
+        """
         self.payload = self.body.read_all(PAYLOAD_LIMIT)
 
     def take_form(self) -> None:
         """Reads a form in place of JSON as more of the query.
 
-        Google's Ruby client (google-apis-core, in fastlane) puts the query of each POST without a body into one.
+        Google's Ruby client (google-apis-core, in fastlane) puts the query of each POST without a
+        body into one.
         """
         if self.headers.get_content_type() == "application/x-www-form-urlencoded":
             fields = self.payload.decode("utf-8", "replace")
@@ -72,11 +79,15 @@ class Request:
             self.payload = b""
 
     def json(self) -> dict[str, Json]:
-        """The payload as a JSON object; {} when it is empty. Raises `ApiError` 400 for anything else."""
+        """The payload as a JSON object; {} when it is empty. Raises `ApiError` 400 for anything
+        else.
+        """
         return json_object(self.payload)
 
     def flag(self, name: str) -> bool:
-        """A boolean query parameter; absent is false. Raises `ApiError` 400 for anything but true and false."""
+        """A boolean query parameter; absent is false. Raises `ApiError` 400 for anything but true
+        and false.
+        """
         value = self.query.get(name, "false").lower()
         if value not in ("true", "false"):
             raise ApiError(400, f"Invalid value at '{name}' (TYPE_BOOL), \"{value}\"")
@@ -84,7 +95,8 @@ class Request:
 
 
 def json_object(text: bytes) -> dict[str, Json]:
-    """A JSON object from a request; {} for nothing and for null, which Google's Go client sends for no object.
+    """A JSON object from a request; {} for nothing and for null, which Google's Go client sends for
+    no object.
 
     Raises `ApiError` 400, worded as Google does, when it is none.
     """
@@ -95,7 +107,9 @@ def json_object(text: bytes) -> dict[str, Json]:
         # Half a surrogate pair is no text, and an infinite number none, that could be given back.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
-        raise ApiError(400, "Invalid JSON payload received. Unexpected token.", "parseError") from None
+        raise ApiError(
+            400, "Invalid JSON payload received. Unexpected token.", "parseError"
+        ) from None
     if not isinstance(value, dict):
         raise ApiError(400, "Invalid JSON payload received. An object is expected.", "parseError")
     return value

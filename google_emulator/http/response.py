@@ -1,6 +1,8 @@
-"""What the emulator responds with: a status, headers and a body, and the errors that take the place of a response.
+"""What the emulator responds with: a status, headers and a body, and the errors that take the place
+of a response.
 
-The error bodies have the shape that Google's APIs share: `{"error": {"code", "message", "status", "errors": [...]}}`.
+The error bodies have the shape that Google's APIs share: `{"error": {"code", "message", "status",
+"errors": [...]}}`.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ Headers: TypeAlias = "list[tuple[str, str]]"
 class Response:
     """One HTTP response. `drip` seconds pass after each byte sent.
 
-    `cut` is how many bytes of the body are sent before the connection ends, `pause` how many seconds pass before that.
-    `cut_head` is the same for the head, of which the empty line at its end is never sent then.
+    `cut` is how many bytes of the body are sent before the connection ends, `pause` how many
+    seconds pass before that. `cut_head` is the same for the head, of which the empty line at its
+    end is never sent then.
     """
 
     status: int = 200
@@ -81,8 +84,9 @@ STATUSES = {
 class ApiError(Exception):
     """The service refuses, in Google's words; it becomes a response with an error body.
 
-    `reason` and `domain` are those of the older `errors` list, `status_name` the canonical name beside the code; the
-    ones usual for the status unless given. `details` are what newer APIs add (google.rpc.ErrorInfo, BadRequest).
+    `reason` and `domain` are those of the older `errors` list, `status_name` the canonical name
+    beside the code; the ones usual for the status unless given. `details` are what newer APIs add
+    (google.rpc.ErrorInfo, BadRequest).
     """
 
     def __init__(
@@ -107,22 +111,33 @@ class ApiError(Exception):
     def response(self) -> Response:
         """The error as it is sent."""
         detail = {"message": self.message, "domain": self.domain, "reason": self.reason}
-        error = {"code": self.status, "message": self.message, "status": self.status_name, "errors": [detail]}
+        error = {
+            "code": self.status,
+            "message": self.message,
+            "status": self.status_name,
+            "errors": [detail],
+        }
         if self.details:
             error["details"] = self.details
         return json_response({"error": error}, self.status)
 
 
 class PlainError(ApiError):
-    """A refusal of Google's upload servers themselves, in front of any service: plain text, not JSON."""
+    """A refusal of Google's upload servers themselves, in front of any service: plain text, not
+    JSON.
+    """
 
     def response(self) -> Response:
         """The error as it is sent."""
-        return Response(self.status, self.message.encode(), [("Content-Type", "text/plain; charset=utf-8")])
+        return Response(
+            self.status, self.message.encode(), [("Content-Type", "text/plain; charset=utf-8")]
+        )
 
 
 class Interrupted(Exception):
-    """A fault ends the request here: with this response, or without one by closing (or resetting) the connection."""
+    """A fault ends the request here: with this response, or without one by closing (or resetting)
+    the connection.
+    """
 
     def __init__(self, response: Response | None = None, *, reset: bool = False) -> None:
         super().__init__("interrupted by a fault")
@@ -138,8 +153,9 @@ def unauthenticated() -> ApiError:
     """Google's words for a missing or expired token."""
     return ApiError(
         401,
-        "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other "
-        "valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.",
+        "Request had invalid authentication credentials. Expected OAuth 2 access token, login "
+        "cookie or other valid authentication credential. See "
+        "https://developers.google.com/identity/sign-in/web/devconsole-project.",
     )
 
 
@@ -155,12 +171,19 @@ def insufficient_scopes() -> ApiError:
 
 
 def invalid_argument(message: str, field: str = "") -> ApiError:
-    """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it is known."""
+    """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it
+    is known.
+    """
     violation = {"field": field, "description": message} if field else {"description": message}
-    bad_request = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [violation]}
+    bad_request = {
+        "@type": "type.googleapis.com/google.rpc.BadRequest",
+        "fieldViolations": [violation],
+    }
     return ApiError(400, message, details=[bad_request])
 
 
 def failed_precondition(message: str, reason: str = "failedPrecondition") -> ApiError:
-    """A request that the resource's state does not allow: 400 with the status FAILED_PRECONDITION."""
+    """A request that the resource's state does not allow: 400 with the status
+    FAILED_PRECONDITION.
+    """
     return ApiError(400, message, reason, status_name="FAILED_PRECONDITION")

@@ -1,7 +1,9 @@
-"""Paths and what they mean: templates with parameters, plain calls, and the names by which an operation is known.
+"""Paths and what they mean: templates with parameters, plain calls, and the names by which an
+operation is known.
 
-Every operation has Google's own method id (`androidpublisher.edits.tracks.update`) and, for Play, a short name
-(`play.tracks.update`). A fault selects requests by these, by protocol steps, and by a few wide names.
+Every operation has Google's own method id (`androidpublisher.edits.tracks.update`) and, for Play, a
+short name (`play.tracks.update`). A fault selects requests by these, by protocol steps, and by a
+few wide names.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Route:
-    """A plain JSON call. `scopes` are those of which the token must have one; empty: any token; None: no token.
+    """A plain JSON call. `scopes` are those of which the token must have one; empty: any token;
+    None: no token.
 
     `fields` are those that are answered where the request does not ask for any; empty: all.
     """
@@ -64,7 +67,11 @@ def match_path(template: str, path: str) -> dict[str, str] | None:
     `{name}` is one path segment (up to a verb's colon), `{name+}` the rest of the path.
     """
     match = _pattern(template).fullmatch(path)
-    return None if match is None else {name: unquote(value) for name, value in match.groupdict().items()}
+    return (
+        None
+        if match is None
+        else {name: unquote(value) for name, value in match.groupdict().items()}
+    )
 
 
 @cache

@@ -1,7 +1,8 @@
-"""Requests as they come over a socket: the head, how the body is framed and compressed, and the body itself.
+"""Requests as they come over a socket: the head, how the body is framed and compressed, and the
+body itself.
 
-Whatever is wrong with a head or a body has a response (RFC 9112). Nothing is read ahead of the one who asks, so a body
-may be of any size, and a server that stops reading really stops.
+Whatever is wrong with a head or a body has a response (RFC 9112). Nothing is read ahead of the one
+who asks, so a body may be of any size, and a server that stops reading really stops.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ _FIELD = re.compile(rb"(?:[!#$%&'*+.^_`|~\w-]+:|[ \t])[^\r\0]*\r?\n")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 
-# Fills a view with the next bytes and tells how many; 0 is the proper end, `Disconnected` an improper one.
+# Fills a view with the next bytes and tells how many; 0 is the proper end, `Disconnected` an
+# improper one.
 Source: TypeAlias = Callable[[memoryview], int]
 
 
 @dataclass(frozen=True)
 class Head:
-    """A head that was understood. `keeps_open` says whether the client wants the connection to stay open."""
+    """A head that was understood. `keeps_open` says whether the client wants the connection to stay
+    open.
+    """
 
     method: str
     url: SplitResult
@@ -62,7 +66,11 @@ def read_head(stream: io.BufferedReader) -> Head | None:
     if not line.endswith(b"\n") and len(line) == LINE_LIMIT:
         raise ApiError(414, "The requested URL is too large to process.")
     words = line.decode("latin-1").split()
-    if len(words) != 3 or not re.fullmatch(r"HTTP/1\.[0-9]", words[2]) or not _METHOD.fullmatch(words[0]):
+    if (
+        len(words) != 3
+        or not re.fullmatch(r"HTTP/1\.[0-9]", words[2])
+        or not _METHOD.fullmatch(words[0])
+    ):
         raise _malformed("It does not begin with a method, a target and HTTP/1.1.")
     headers = _headers(stream)
     connection = headers.get("Connection", "").strip().lower()
@@ -93,7 +101,8 @@ def _headers(stream: io.BufferedReader) -> Message:
 def framed(stream: io.BufferedReader, headers: Message) -> tuple[Source, int | None]:
     """The body that these headers announce, and its length in bytes, None when that is unknown.
 
-    Raises `ApiError` 400 for headers that contradict themselves or each other, 501 for another transfer coding.
+    Raises `ApiError` 400 for headers that contradict themselves or each other, 501 for another
+    transfer coding.
     """
     coding = headers.get("Transfer-Encoding")
     lengths = set(headers.get_all("Content-Length", ["0"] if coding is None else []))
@@ -168,8 +177,8 @@ def _chunk_size(stream: io.BufferedReader) -> int | None:
 def decompressed(source: Source) -> Source:
     """The body within a body of gzip members (`Content-Encoding: gzip`); its end is theirs.
 
-    Google's Java client compresses JSON and media, gsutil -J media; Google stores what was compressed, not how it came.
-    Raises `ApiError` 400 for anything else.
+    Google's Java client compresses JSON and media, gsutil -J media; Google stores what was
+    compressed, not how it came. Raises `ApiError` 400 for anything else.
     """
     stream = gzip.GzipFile(fileobj=io.BufferedReader(_Raw(source)))
 
@@ -201,8 +210,9 @@ class _Raw(io.RawIOBase):
 class Body:
     """A request's body: counted, paced, and with a place where faults act.
 
-    `length` is in bytes, None when unknown beforehand; `received` is what came so far. `keep` limits what the reader
-    gets to see: the rest is read and lost, and counted in `dropped`. `pace` is told the size of every block read.
+    `length` is in bytes, None when unknown beforehand; `received` is what came so far. `keep`
+    limits what the reader gets to see: the rest is read and lost, and counted in `dropped`. `pace`
+    is told the size of every block read.
     """
 
     def __init__(self, source: Source, length: int | None, pace: Callable[[int], None]) -> None:
@@ -225,7 +235,9 @@ class Body:
         return self.keep is not None or self.ended
 
     def call_after(self, count: int | None, action: Callable[[], None]) -> None:
-        """Calls `action` once `count` bytes have come, at the latest (None) when the whole body has."""
+        """Calls `action` once `count` bytes have come, at the latest (None) when the whole body
+        has.
+        """
         self._action = action
         self._action_at = -1 if count is None else count
 
@@ -264,7 +276,9 @@ class Body:
             action()
 
     def read_all(self, limit: int) -> bytes:
-        """The whole body, for requests that are small by nature. Raises `ApiError` 413 beyond `limit` bytes."""
+        """The whole body, for requests that are small by nature. Raises `ApiError` 413 beyond
+        `limit` bytes.
+        """
         parts: list[bytes] = []
         block = bytearray(min(BLOCK, (self.length or BLOCK) + 1))
         while count := self.readinto(memoryview(block)):

@@ -1,1 +1,3 @@
-"""Uploads: both dialects of Google's upload endpoints, their sessions, and the bytes that they store."""
+"""Uploads: both dialects of Google's upload endpoints, their sessions, and the bytes that they
+store.
+"""

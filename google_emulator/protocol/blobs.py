@@ -1,6 +1,7 @@
 """Bytes that were uploaded, in files on disk, with their digests computed while they come.
 
-Memory stays constant whatever the size. A block of zeros becomes a hole, so sparse files stay sparse.
+Memory stays constant whatever the size. A block of zeros becomes a hole, so sparse files stay
+sparse.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any
 from google_emulator.http.wire import BLOCK, Body
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # where there is no compiled one, it is slow, which matters to nobody here
+    # where there is no compiled one, it is slow, which matters to nobody here
+    warnings.simplefilter("ignore")
     import google_crc32c
 
 GRANULE = 256 * 1024
@@ -26,7 +28,9 @@ _ZEROS = bytes(BLOCK)
 
 
 class Blob:
-    """One growing file. `size` is in bytes; what is stored is always a whole prefix of what was sent."""
+    """One growing file. `size` is in bytes; what is stored is always a whole prefix of what was
+    sent.
+    """
 
     def __init__(self, path: Path, algorithms: tuple[str, ...] = ("sha256",)) -> None:
         self.path = path
@@ -51,7 +55,9 @@ class Blob:
         self.size += len(data)
 
     def truncate(self, size: int) -> None:
-        """Forgets everything from `size` on, as a server does that lost what it had not yet made durable."""
+        """Forgets everything from `size` on, as a server does that lost what it had not yet made
+        durable.
+        """
         os.truncate(self.path, size)
         self.size = 0
         self._digests = _new_digests(self._algorithms)
@@ -79,7 +85,10 @@ class Blob:
 def _new_digests(algorithms: tuple[str, ...]) -> dict[str, Any]:
     """Running checksums with the methods that `hashlib` gives them."""
     crc32c: Callable[[], Any] = google_crc32c.Checksum  # published without types
-    return {name: crc32c() if name == "crc32c" else hashlib.new(name, usedforsecurity=False) for name in algorithms}
+    return {
+        name: crc32c() if name == "crc32c" else hashlib.new(name, usedforsecurity=False)
+        for name in algorithms
+    }
 
 
 class BlobStore:
@@ -92,17 +101,25 @@ class BlobStore:
     def new(self, algorithms: tuple[str, ...]) -> Blob:
         """An empty blob that computes these digests; sha256 is always among them."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        return Blob(self._folder / str(next(self._numbers)), tuple(dict.fromkeys(("sha256", *algorithms))))
+        return Blob(
+            self._folder / str(next(self._numbers)), tuple(dict.fromkeys(("sha256", *algorithms)))
+        )
 
 
 def store_body(
-    body: Body, write: Callable[[memoryview], object], *, skip: int = 0, stored: int = 0, max_stored: int | None = None
+    body: Body,
+    write: Callable[[memoryview], object],
+    *,
+    skip: int = 0,
+    stored: int = 0,
+    max_stored: int | None = None,
 ) -> None:
     """Moves a body to `write` in whole granules, the rest only once the body has properly ended.
 
-    `skip` bytes are passed over first (the sender repeats what is stored); `stored` is the offset of the first byte
-    written, so that granules end at multiples of 256 KiB; behind `max_stored` bytes the rest is passed over, too. A
-    body that breaks off leaves whole granules behind, as Google's servers do, or what a fault says, exactly.
+    `skip` bytes are passed over first (the sender repeats what is stored); `stored` is the offset
+    of the first byte written, so that granules end at multiples of 256 KiB; behind `max_stored`
+    bytes the rest is passed over, too. A body that breaks off leaves whole granules behind, as
+    Google's servers do, or what a fault says, exactly.
     """
     left = sys.maxsize if max_stored is None else max(0, max_stored - skip)
     _skip(body, skip)

@@ -1,7 +1,8 @@
 """Uploads in the dialect of `uploadType`: media, multipart, resumable with Content-Range and 308.
 
-Strict where Google's servers are: chunks that are too small, gaps, lengths that contradict each other, exactly two
-parts. A chunk that is no multiple of 256 KiB is stored down to one, as recordings of Google's answers show.
+Strict where Google's servers are: chunks that are too small, gaps, lengths that contradict each
+other, exactly two parts. A chunk that is no multiple of 256 KiB is stored down to one, as
+recordings of Google's answers show.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, PlainError, Response
 from google_emulator.http.routes import STEPS
 from google_emulator.protocol.blobs import GRANULE
-from google_emulator.protocol.single_request import multipart_upload, read_metadata, require_length, simple_upload
+from google_emulator.protocol.single_request import (
+    multipart_upload,
+    read_metadata,
+    require_length,
+    simple_upload,
+)
 from google_emulator.protocol.uploads import Session, UploadMethod, UploadStore
 
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18}|\*)|\*)/(\d{1,18}|\*)")
@@ -23,7 +29,8 @@ _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18}|\*)|\*)/(\d{1,18}|\*
 class ContentRange:
     """A request's Content-Range: the offsets of its first and past its last byte, and the total.
 
-    Without a start it is a query; without an end (`bytes 0-*/*`, as @google-cloud/storage says) the rest of the file.
+    Without a start it is a query; without an end (`bytes 0-*/*`, as @google-cloud/storage says) the
+    rest of the file.
     """
 
     start: int | None
@@ -32,7 +39,9 @@ class ContentRange:
 
 
 def parse_content_range(text: str) -> ContentRange:
-    """Reads a Content-Range header. Raises `ApiError` 400 when it is malformed or contradicts itself."""
+    """Reads a Content-Range header. Raises `ApiError` 400 when it is malformed or contradicts
+    itself.
+    """
     match = _CONTENT_RANGE.fullmatch(text)
     if match is None:
         raise ApiError(400, f"Failed to parse Content-Range header: {text!r}.")
@@ -40,7 +49,11 @@ def parse_content_range(text: str) -> ContentRange:
     if start is not None and total is not None and start > total:
         raise ApiError(400, f"Invalid Content-Range header: {text!r}.")
     end = None if last is None else last + 1
-    if start is not None and end is not None and (end <= start or (total is not None and end > total)):
+    if (
+        start is not None
+        and end is not None
+        and (end <= start or (total is not None and end > total))
+    ):
         raise ApiError(400, f"Invalid Content-Range header: {text!r}.")
     return ContentRange(start, end, total)
 
@@ -49,14 +62,18 @@ def protocol_steps(request: Request) -> set[str]:
     """The protocol step of a request, by its query and headers alone."""
     if "upload_id" not in request.query:
         upload_type = request.query.get("uploadType", "")
-        return {{"media": "simple", "resumable": "resumable.start"}.get(upload_type, upload_type)} & set(STEPS)
+        return {
+            {"media": "simple", "resumable": "resumable.start"}.get(upload_type, upload_type)
+        } & set(STEPS)
     if request.method == "DELETE":
         return {"resumable.cancel"}
     text = request.header("Content-Range")
     if text.startswith("bytes */"):
         return {"resumable.query"} | ({"resumable.final"} if text == "bytes */0" else set())
     match = _CONTENT_RANGE.fullmatch(text)
-    last = text == "" or (match is not None and (match[2] == "*" or match[3] == str(int(match[2]) + 1)))
+    last = text == "" or (
+        match is not None and (match[2] == "*" or match[3] == str(int(match[2]) + 1))
+    )
     return {"resumable.put"} | ({"resumable.final"} if last else set())
 
 
@@ -95,10 +112,20 @@ class ContentRangeDialect:
             session.cancel(ApiError(499, "The upload was cancelled.").response())
             return Response(499)
         if request.method not in ("PUT", "POST"):
-            raise ApiError(405, "Bytes are sent to a session with PUT or POST.", "httpMethodNotAllowed")
+            raise ApiError(
+                405, "Bytes are sent to a session with PUT or POST.", "httpMethodNotAllowed"
+            )
         text = request.header("Content-Range")
-        span = parse_content_range(text) if text else ContentRange(0, request.body.length, request.body.length)
-        return self._query(request, session, span) if span.start is None else self._put(request, session, span)
+        span = (
+            parse_content_range(text)
+            if text
+            else ContentRange(0, request.body.length, request.body.length)
+        )
+        return (
+            self._query(request, session, span)
+            if span.start is None
+            else self._put(request, session, span)
+        )
 
     def _query(self, request: Request, session: Session, span: ContentRange) -> Response:
         """How much is stored; with the total known and everything there, the upload is complete."""
@@ -109,7 +136,9 @@ class ContentRangeDialect:
                 return self._uploads.finish_session(session, request)
             if span.total is None or span.total >= session.blob.size:
                 _check_total(session, span.total)
-            return self._progress(session, request, session.total if span.total is None else span.total)
+            return self._progress(
+                session, request, session.total if span.total is None else span.total
+            )
 
     def _put(self, request: Request, session: Session, span: ContentRange) -> Response:
         if session.result is not None:
@@ -125,7 +154,8 @@ class ContentRangeDialect:
             if span.total is not None:
                 session.total = span.total
             elif span.end is None:
-                # A body of unknown length and without a range is the whole file: its end is the file's.
+                # A body of unknown length and without a range is the whole file: its end is the
+                # file's.
                 session.total = start + request.body.received
             return self._progress(session, request, session.total)
 
@@ -143,11 +173,15 @@ class ContentRangeDialect:
 
 def _check_total(session: Session, total: int | None) -> None:
     if total is not None and session.total is not None and total != session.total:
-        raise ApiError(400, f"The total size {total} differs from {session.total}, which was said before.")
+        raise ApiError(
+            400, f"The total size {total} differs from {session.total}, which was said before."
+        )
 
 
 def _contradiction(span: ContentRange, received: int) -> ApiError:
-    return ApiError(400, f"Content-Range has {(span.end or 0) - (span.start or 0)} bytes, the body {received}.")
+    return ApiError(
+        400, f"Content-Range has {(span.end or 0) - (span.start or 0)} bytes, the body {received}."
+    )
 
 
 def _check_chunk(request: Request, session: Session, span: ContentRange) -> int | None:
@@ -163,16 +197,17 @@ def _check_chunk(request: Request, session: Session, span: ContentRange) -> int 
     if start > session.blob.size:
         raise PlainError(
             503,
-            f"Invalid request.  According to the Content-Range header, the upload offset is {start} byte(s), "
-            f"which exceeds already uploaded size of {session.blob.size} byte(s).",
+            "Invalid request.  According to the Content-Range header, the upload offset is "
+            f"{start} byte(s), which exceeds already uploaded size of {session.blob.size} byte(s).",
         )
     if end is None or end in (span.total, session.total) or (end - start) % GRANULE == 0:
         return None
     if end - start < GRANULE:
         raise PlainError(
             400,
-            f"Invalid request.  The number of bytes uploaded is required to be equal or greater than {GRANULE}, except "
-            f"for the final request (it's recommended to be the exact multiple of {GRANULE}).  The received request "
-            f"contained {end - start} bytes, which does not meet this requirement.",
+            "Invalid request.  The number of bytes uploaded is required to be equal or greater "
+            f"than {GRANULE}, except for the final request (it's recommended to be the exact "
+            f"multiple of {GRANULE}).  The received request contained {end - start} bytes, which "
+            "does not meet this requirement.",
         )
     return (end - start) // GRANULE * GRANULE

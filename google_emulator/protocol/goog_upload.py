@@ -1,6 +1,8 @@
-"""Uploads in the dialect of the `X-Goog-Upload-*` headers: raw, multipart, and start, upload, finalize, query, cancel.
+"""Uploads in the dialect of the `X-Goog-Upload-*` headers: raw, multipart, and start, upload,
+finalize, query, cancel.
 
-Every request is a POST, every response says in X-Goog-Upload-Status whether the session is active, final or cancelled.
+Every request is a POST, every response says in X-Goog-Upload-Status whether the session is active,
+final or cancelled.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ def is_goog_upload(request: Request) -> bool:
 
 
 def _commands(request: Request) -> list[str]:
-    return [word.strip().lower() for word in request.header(PREFIX + "Command").split(",") if word.strip()]
+    return [
+        word.strip().lower()
+        for word in request.header(PREFIX + "Command").split(",")
+        if word.strip()
+    ]
 
 
 def protocol_steps(request: Request) -> set[str]:
@@ -64,7 +70,11 @@ class GoogUploadDialect:
         elif protocol == "multipart":
             response = multipart_upload(self._uploads, request, method)
         else:
-            raise ApiError(400, "X-Goog-Upload-Protocol must be raw, multipart, or resumable with the command start.")
+            raise ApiError(
+                400,
+                "X-Goog-Upload-Protocol must be raw, multipart, or resumable with "
+                "the command start.",
+            )
         response.set_header(PREFIX + "Status", "final")
         return response
 
@@ -78,8 +88,14 @@ class GoogUploadDialect:
             response = error.response()
             response.set_header(PREFIX + "Status", "final")
             return response
-        root = request.server_url if self._config.upload_url_scheme else request.server_url.partition("://")[2]
-        url = f"{root}{request.path}?" + urlencode({"upload_id": session.id, "upload_protocol": "resumable"})
+        root = (
+            request.server_url
+            if self._config.upload_url_scheme
+            else request.server_url.partition("://")[2]
+        )
+        url = f"{root}{request.path}?" + urlencode(
+            {"upload_id": session.id, "upload_protocol": "resumable"}
+        )
         response = self._with_status(session, Response())
         response.remove_header(PREFIX + "Size-Received")
         response.set_header(PREFIX + "URL", url)
@@ -103,22 +119,29 @@ class GoogUploadDialect:
             session.cancel()
             return Response()
         if commands not in (["upload"], ["finalize"], ["upload", "finalize"]):
-            raise ApiError(400, f"Unknown X-Goog-Upload-Command: {request.header(PREFIX + 'Command')!r}.")
+            raise ApiError(
+                400, f"Unknown X-Goog-Upload-Command: {request.header(PREFIX + 'Command')!r}."
+            )
         if session.state == "cancelled":
             raise ApiError(400, "The upload was cancelled.")
         if session.result is not None:
             return self._uploads.finish_session(session, request)
         self._check_chunk(request, session, commands)
         session.store(request.body)
-        # Bytes that a fault swallowed leave the upload active, so that the client may send them again.
+        # Bytes that a fault swallowed leave the upload active, so that the client may send them
+        # again.
         if "finalize" not in commands or request.body.dropped:
             return Response()
         if session.total is not None and session.blob.size != session.total:
-            raise ApiError(400, f"{session.total} bytes were announced, {session.blob.size} received.")
+            raise ApiError(
+                400, f"{session.total} bytes were announced, {session.blob.size} received."
+            )
         return self._uploads.finish_session(session, request)
 
     def _check_chunk(self, request: Request, session: Session, commands: list[str]) -> None:
-        """The offset is exactly the number of bytes stored; every chunk but the last is whole granules."""
+        """The offset is exactly the number of bytes stored; every chunk but the last is whole
+        granules.
+        """
         length = request.body.length
         if length is None:
             raise ApiError(411, "A Content-Length is required.", "lengthRequired")
@@ -130,7 +153,10 @@ class GoogUploadDialect:
         if offset is None:
             raise ApiError(400, "X-Goog-Upload-Offset is required.")
         if offset != session.blob.size:
-            raise ApiError(409, f"X-Goog-Upload-Offset is {offset}, but {session.blob.size} bytes were received.")
+            raise ApiError(
+                409,
+                f"X-Goog-Upload-Offset is {offset}, but {session.blob.size} bytes were received.",
+            )
         if "finalize" not in commands and (length == 0 or length % granularity):
             session.uneven_chunks += 1
             raise ApiError(400, f"A chunk of {length} bytes is no multiple of {granularity}.")

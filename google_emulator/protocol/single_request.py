@@ -29,8 +29,14 @@ class MultipartReader:
         message = Message()
         message["Content-Type"] = content_type
         boundary = message.get_param("boundary")
-        if message.get_content_type() != "multipart/related" or not isinstance(boundary, str) or not boundary:
-            raise ApiError(400, "Content-Type must be multipart/related with a boundary.", "badContent")
+        if (
+            message.get_content_type() != "multipart/related"
+            or not isinstance(boundary, str)
+            or not boundary
+        ):
+            raise ApiError(
+                400, "Content-Type must be multipart/related with a boundary.", "badContent"
+            )
         self._body = body
         self._dashes = b"--" + boundary.encode("latin-1", "replace")
         self._eol = b"\r\n"
@@ -57,12 +63,18 @@ class MultipartReader:
         if self._until(self._eol).strip():
             raise _malformed("There must be exactly two parts.")
         head = self._head()
-        if head.get("Content-Transfer-Encoding", "binary").lower() not in ("binary", "8bit", "7bit"):
+        if head.get("Content-Transfer-Encoding", "binary").lower() not in (
+            "binary",
+            "8bit",
+            "7bit",
+        ):
             raise _malformed("The media part must not be encoded.")
         return str(head.get("Content-Type", ""))
 
     def media(self, write: Write) -> None:
-        """The second part's bytes, streamed to `write`, and the proper end of the body behind them."""
+        """The second part's bytes, streamed to `write`, and the proper end of the body behind
+        them.
+        """
         delimiter = self._eol + self._dashes
         while (at := self._buffer.find(delimiter)) < 0:
             safe = max(0, len(self._buffer) - len(delimiter) + 1)
@@ -94,9 +106,12 @@ class MultipartReader:
         return taken
 
     def _head(self) -> Message:
-        # A part without headers begins with the empty line itself; looking from one line end before finds both.
+        # A part without headers begins with the empty line itself; looking from one line end before
+        # finds both.
         self._buffer = self._eol + self._buffer
-        return BytesParser().parsebytes(self._until(self._eol * 2).lstrip() + self._eol, headersonly=True)
+        return BytesParser().parsebytes(
+            self._until(self._eol * 2).lstrip() + self._eol, headersonly=True
+        )
 
 
 def require_length(request: Request) -> None:
@@ -106,9 +121,14 @@ def require_length(request: Request) -> None:
 
 
 def simple_upload(
-    uploads: UploadStore, request: Request, method: UploadMethod, content_type: str = "", protocol: str = "simple"
+    uploads: UploadStore,
+    request: Request,
+    method: UploadMethod,
+    content_type: str = "",
+    protocol: str = "simple",
 ) -> Response:
-    """The body is the media, and there is no metadata. Raises `ApiError` where the method refuses it.
+    """The body is the media, and there is no metadata. Raises `ApiError` where the method refuses
+    it.
 
     `content_type` is the media type where another header than Content-Type says it.
     """
@@ -120,7 +140,9 @@ def simple_upload(
 
 
 def multipart_upload(uploads: UploadStore, request: Request, method: UploadMethod) -> Response:
-    """One request with metadata and media, the same in both dialects. Raises `ApiError` where its form is broken."""
+    """One request with metadata and media, the same in both dialects. Raises `ApiError` where its
+    form is broken.
+    """
     require_length(request)
     reader = MultipartReader(request.body, request.header("Content-Type"))
     metadata = reader.metadata()
@@ -152,7 +174,11 @@ def _upload(
 
 
 def read_metadata(request: Request) -> None:
-    """Reads the metadata of a session's start into the payload: an empty body, or JSON that says so."""
+    """Reads the metadata of a session's start into the payload: an empty body, or JSON that says
+    so.
+    """
     request.read_payload()
-    if request.payload and not request.header("Content-Type").lower().startswith("application/json"):
+    if request.payload and not request.header("Content-Type").lower().startswith(
+        "application/json"
+    ):
         raise ApiError(400, "The metadata must be application/json; charset=UTF-8.", "badContent")

@@ -1,7 +1,8 @@
-"""Uploads as the server sees them: the methods that take media, open sessions, and a record of what was completed.
+"""Uploads as the server sees them: the methods that take media, open sessions, and a record of what
+was completed.
 
-Both dialects work on the same sessions. A newer request to a session lets an older one finish what has already arrived,
-then supersedes it, so a client that gave up a connection is not held up by it.
+Both dialects work on the same sessions. A newer request to a session lets an older one finish what
+has already arrived, then supersedes it, so a client that gave up a connection is not held up by it.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from google_emulator.protocol.blobs import Blob, BlobStore, store_body
 UNKNOWN_TYPE = "application/octet-stream"
 SETTLING_TIME = 0.25  # seconds that an older request is given to store what is in the network
 _DISAGREEMENT = (
-    "Content-Type specified in the upload ({upload}) does not match Content-Type specified in metadata ({metadata}). "
-    "If it was a simple upload (uploadType=media), the Content-Type was specified as a bare header. If it was a "
-    "multipart upload (uploadType=multipart), then the Content-Type was specified in the second part of the multipart. "
-    "If it was a resumable upload (uploadType=resumable), then the Content-Type was specified with the "
-    "X-Upload-Content-Type header with the start of the resumable session."
+    "Content-Type specified in the upload ({upload}) does not match Content-Type specified in "
+    "metadata ({metadata}). If it was a simple upload (uploadType=media), the Content-Type was "
+    "specified as a bare header. If it was a multipart upload (uploadType=multipart), then the "
+    "Content-Type was specified in the second part of the multipart. If it was a resumable upload "
+    "(uploadType=resumable), then the Content-Type was specified with the X-Upload-Content-Type "
+    "header with the start of the resumable session."
 )
 
 
 @dataclass(frozen=True)
 class Media:
-    """What an upload has brought: its bytes, their declared type, and the metadata sent with them."""
+    """What an upload has brought: its bytes, their declared type, and the metadata sent with
+    them.
+    """
 
     blob: Blob
     content_type: str
@@ -48,12 +52,13 @@ Finish: TypeAlias = Callable[[Request, Media], "dict[str, Json]"]
 class UploadMethod:
     """A method that takes media.
 
-    `check` is given the request and its metadata before bytes are taken and raises `ApiError`; what it returns is
-    ignored. `finish` turns complete media into the resource. `accept` are media types (with `*`), `limit` is in bytes,
-    `algorithms` the digests that its resource shows. `created` is the status of success; `empty` says that success has
-    no body. `upload_type` is false where only the X-Goog-Upload headers are understood. `type_field` is the field of
-    the metadata that has to agree with the media type of the upload, where there is one. `fields` are those of the
-    resource that are answered where the request does not ask for any; empty: all.
+    `check` is given the request and its metadata before bytes are taken and raises `ApiError`; what
+    it returns is ignored. `finish` turns complete media into the resource. `accept` are media types
+    (with `*`), `limit` is in bytes, `algorithms` the digests that its resource shows. `created` is
+    the status of success; `empty` says that success has no body. `upload_type` is false where only
+    the X-Goog-Upload headers are understood. `type_field` is the field of the metadata that has to
+    agree with the media type of the upload, where there is one. `fields` are those of the resource
+    that are answered where the request does not ask for any; empty: all.
     """
 
     id: str
@@ -77,7 +82,9 @@ class UploadMethod:
         self.asked(request)
 
     def asked(self, request: Request) -> Fields:
-        """The fields of the resource that the response has. Raises `ApiError` 400 for what is no such notation."""
+        """The fields of the resource that the response has. Raises `ApiError` 400 for what is no
+        such notation.
+        """
         return read_fields(request.query.get("fields") or self.fields)
 
     def response(self, resource: dict[str, Json], status: int = 200) -> Response:
@@ -85,19 +92,31 @@ class UploadMethod:
         return Response(status) if self.empty else json_response(resource, status)
 
     def check_agreement(self, content_type: str, metadata: dict[str, Json]) -> None:
-        """Refuses (400) a media type of the upload, if it has one, that is another than that of the metadata."""
+        """Refuses (400) a media type of the upload, if it has one, that is another than that of the
+        metadata.
+        """
         meant = metadata.get(self.type_field) if content_type else None
         if meant and meant != content_type:
-            raise ApiError(400, _DISAGREEMENT.format(upload=content_type, metadata=meant), "invalid")
+            raise ApiError(
+                400, _DISAGREEMENT.format(upload=content_type, metadata=meant), "invalid"
+            )
 
     def check_media(self, content_type: str, size: int | None) -> None:
-        """Refuses a media type that the method does not take (400) and a size in bytes above its limit (413)."""
+        """Refuses a media type that the method does not take (400) and a size in bytes above its
+        limit (413).
+        """
         kind = (content_type or UNKNOWN_TYPE).partition(";")[0].strip().lower()
         if not any(fnmatchcase(kind, pattern) for pattern in self.accept):
             accepted = ", ".join(self.accept)
-            raise ApiError(400, f"Media type '{kind}' is not supported. Valid media types: [{accepted}]", "badContent")
+            raise ApiError(
+                400,
+                f"Media type '{kind}' is not supported. Valid media types: [{accepted}]",
+                "badContent",
+            )
         if self.limit is not None and size is not None and size > self.limit:
-            raise ApiError(413, f"Media size {size} exceeds the limit of {self.limit} bytes.", "uploadTooLarge")
+            raise ApiError(
+                413, f"Media size {size} exceeds the limit of {self.limit} bytes.", "uploadTooLarge"
+            )
 
 
 class Service:
@@ -111,10 +130,11 @@ class Service:
 class Session:
     """One upload in progress.
 
-    Sizes are in bytes; `total` is None while unknown; `received` counts every byte that came, `repeated` those stored
-    already; `uneven_chunks` are those that were no multiple of the granularity and not the last. `expires` is in
-    seconds since the epoch. `started` is the request that opened it. `result` is the response that every request gets
-    once the session is over. `lock` guards all of it.
+    Sizes are in bytes; `total` is None while unknown; `received` counts every byte that came,
+    `repeated` those stored already; `uneven_chunks` are those that were no multiple of the
+    granularity and not the last. `expires` is in seconds since the epoch. `started` is the request
+    that opened it. `result` is the response that every request gets once the session is over.
+    `lock` guards all of it.
     """
 
     id: str
@@ -142,17 +162,20 @@ class Session:
         return self.state != "open"
 
     def supersede(self) -> None:
-        """Begins a new request: an older one gets a moment to store what is in the network, and no more after it."""
+        """Begins a new request: an older one gets a moment to store what is in the network, and no
+        more after it.
+        """
         with self.lock:
             self.lock.wait_for(lambda: not self._storing, timeout=SETTLING_TIME)
             self._turn += 1
             self._storing = False
 
     def store(self, body: Body, *, skip: int = 0, max_stored: int | None = None) -> None:
-        """Stores a body behind what is there, after passing over `skip` bytes that are there already.
+        """Stores a body behind what is there, after passing over `skip` bytes that are there
+        already.
 
-        Behind its first `max_stored` bytes the rest of the body is lost. Raises `Disconnected` when the client goes
-        away, `ApiError` when a newer request has superseded this one.
+        Behind its first `max_stored` bytes the rest of the body is lost. Raises `Disconnected` when
+        the client goes away, `ApiError` when a newer request has superseded this one.
         """
         with self.lock:
             turn, start = self._turn, self.blob.size
@@ -188,7 +211,9 @@ class Session:
             self.blob.truncate(size)
 
     def cancel(self, result: Response | None = None) -> None:
-        """Ends an open session and drops its bytes; `result` is what later requests are answered, if anything."""
+        """Ends an open session and drops its bytes; `result` is what later requests are answered,
+        if anything.
+        """
         with self.lock:
             if self.state == "open":
                 self.state, self.result = "cancelled", result
@@ -197,7 +222,8 @@ class Session:
 
 @dataclass(frozen=True)
 class CompletedUpload:
-    """One upload that was completed: how it came, what it is, and what came of it. `received` is in bytes.
+    """One upload that was completed: how it came, what it is, and what came of it. `received` is in
+    bytes.
 
     `request` is the only one, or the one that opened the session.
     """
@@ -215,7 +241,11 @@ class UploadStore:
     """All sessions and completed uploads. `lock` is held while a method makes its resource."""
 
     def __init__(
-        self, blobs: BlobStore, lock: threading.RLock, clock: Callable[[], float], session_lifetime: float
+        self,
+        blobs: BlobStore,
+        lock: threading.RLock,
+        clock: Callable[[], float],
+        session_lifetime: float,
     ) -> None:
         self.blobs = blobs
         self.sessions: dict[str, Session] = {}
@@ -260,7 +290,11 @@ class UploadStore:
         Raises `ApiError` 404 when it is unknown, expired or another path's.
         """
         session = self.sessions.get(request.upload_id)
-        if session is None or session.started.path != request.path or session.expires <= self._clock():
+        if (
+            session is None
+            or session.started.path != request.path
+            or session.expires <= self._clock()
+        ):
             raise ApiError(404, "Requested entity was not found.")
         session.supersede()
         return session
@@ -271,7 +305,11 @@ class UploadStore:
             if session.result is None:
                 method, started = session.method, replace(session.started, headers=request.headers)
                 media = Media(session.blob, session.content_type, session.metadata)
-                status = method.created if session.dialect == "resumable" and started.method == "POST" else 200
+                status = (
+                    method.created
+                    if session.dialect == "resumable" and started.method == "POST"
+                    else 200
+                )
                 try:
                     method.check_media(media.content_type, media.blob.size)
                     resource = self.complete(
@@ -284,10 +322,20 @@ class UploadStore:
             return replace(session.result, headers=list(session.result.headers))
 
     def complete(
-        self, request: Request, method: UploadMethod, media: Media, protocol: str, received: int, requests: int = 1
+        self,
+        request: Request,
+        method: UploadMethod,
+        media: Media,
+        protocol: str,
+        received: int,
+        requests: int = 1,
     ) -> dict[str, Json]:
-        """Carries out the method's effect with complete media and records it; returns what is told of the resource."""
+        """Carries out the method's effect with complete media and records it; returns what is told
+        of the resource.
+        """
         with self._lock:
             resource = selected(method.finish(request, media), method.asked(request))
-            self.completed.append(CompletedUpload(method, request, protocol, media, resource, received, requests))
+            self.completed.append(
+                CompletedUpload(method, request, protocol, media, resource, received, requests)
+            )
         return dict(resource)

@@ -1,4 +1,6 @@
-"""Every upload path without rules of its own: it takes any bytes and answers with a plausible resource."""
+"""Every upload path without rules of its own: it takes any bytes and answers with a plausible
+resource.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,20 @@ class GenericUpload(Service):
         self._numbers = itertools.count(1)
         methods = ("POST", "PUT", "PATCH")
         self.uploads = [
-            UploadMethod("anything.upload", "{path+}", self._resource, methods=methods, scopes=(), algorithms=("md5",))
+            UploadMethod(
+                "anything.upload",
+                "{path+}",
+                self._resource,
+                methods=methods,
+                scopes=(),
+                algorithms=("md5",),
+            )
         ]
 
     def _resource(self, _: Request, media: Media) -> dict[str, Json]:
-        """A resource as most APIs would give it: the metadata, an id, and what is known of the bytes."""
+        """A resource as most APIs would give it: the metadata, an id, and what is known of the
+        bytes.
+        """
         number = str(next(self._numbers))
         return {
             "id": number,

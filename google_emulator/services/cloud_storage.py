@@ -1,4 +1,5 @@
-"""Cloud Storage: objects are inserted into buckets, listed, read, copied, changed and deleted. Every bucket exists.
+"""Cloud Storage: objects are inserted into buckets, listed, read, copied, changed and deleted.
+Every bucket exists.
 
 Reference: cloud.google.com/storage/docs/json_api/v1/objects, buckets.
 """
@@ -23,10 +24,19 @@ MAX_PAGE = 1000
 
 
 _SCOPE = "https://www.googleapis.com/auth/"
-WRITE = tuple(_SCOPE + name for name in ("devstorage.read_write", "devstorage.full_control", "cloud-platform"))
+WRITE = tuple(
+    _SCOPE + name for name in ("devstorage.read_write", "devstorage.full_control", "cloud-platform")
+)
 READ = (*WRITE, _SCOPE + "devstorage.read_only", _SCOPE + "cloud-platform.read-only")
 # What metadata may say of an object beside its contentType and its own metadata.
-SETTABLE = ("cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "customTime", "storageClass")
+SETTABLE = (
+    "cacheControl",
+    "contentDisposition",
+    "contentEncoding",
+    "contentLanguage",
+    "customTime",
+    "storageClass",
+)
 _BUCKETS = "/storage/v1/b"
 _BUCKET = _BUCKETS + "/{bucket}"
 _OBJECTS = _BUCKET + "/o"
@@ -50,9 +60,21 @@ class CloudStorage(Service):
             Route("storage.objects.delete", "DELETE", _OBJECT, self._delete, WRITE),
             Route("storage.objects.patch", "PATCH", _OBJECT, self._change, WRITE),
             Route("storage.objects.update", "PUT", _OBJECT, self._change, WRITE),
-            Route("storage.objects.rewrite", "POST", f"{_OBJECT}/rewriteTo{target}", self._rewrite, WRITE),
+            Route(
+                "storage.objects.rewrite",
+                "POST",
+                f"{_OBJECT}/rewriteTo{target}",
+                self._rewrite,
+                WRITE,
+            ),
             Route("storage.objects.copy", "POST", f"{_OBJECT}/copyTo{target}", self._copied, WRITE),
-            Route("storage.buckets.get", "GET", _BUCKET, lambda request: _bucket(request.params["bucket"]), READ),
+            Route(
+                "storage.buckets.get",
+                "GET",
+                _BUCKET,
+                lambda request: _bucket(request.params["bucket"]),
+                READ,
+            ),
             Route("storage.buckets.list", "GET", _BUCKETS, self._list_buckets, READ),
             Route("storage.buckets.insert", "POST", _BUCKETS, self._insert_bucket, WRITE),
         ]
@@ -81,9 +103,16 @@ class CloudStorage(Service):
     def _check_generation(self, request: Request, key: str) -> None:
         """`ifGenerationMatch`: 0 means that the object must not exist yet."""
         present = self.objects.get(key, {})
-        for name, field in (("ifGenerationMatch", "generation"), ("ifMetagenerationMatch", "metageneration")):
+        for name, field in (
+            ("ifGenerationMatch", "generation"),
+            ("ifMetagenerationMatch", "metageneration"),
+        ):
             if request.query.get(name, present.get(field, "0")) != present.get(field, "0"):
-                raise ApiError(412, "At least one of the pre-conditions you specified did not hold.", "conditionNotMet")
+                raise ApiError(
+                    412,
+                    "At least one of the pre-conditions you specified did not hold.",
+                    "conditionNotMet",
+                )
 
     def _resource(self, request: Request, name: str, media: Media) -> dict[str, Json]:
         now = self._clock()
@@ -106,15 +135,22 @@ class CloudStorage(Service):
         }
 
     def _found(self, request: Request) -> tuple[str, dict[str, Json]]:
-        """The object that the path names, of the generation that the query may name. Raises `ApiError` 404."""
+        """The object that the path names, of the generation that the query may name. Raises
+        `ApiError` 404.
+        """
         bucket, name = request.params["bucket"], request.params["name"]
         found = self.objects.get(f"b/{bucket}/o/{name}")
-        if found is None or request.query.get("generation", found["generation"]) != found["generation"]:
+        if (
+            found is None
+            or request.query.get("generation", found["generation"]) != found["generation"]
+        ):
             raise ApiError(404, f"No such object: {bucket}/{name}")
         return f"b/{bucket}/o/{name}", found
 
     def _get(self, request: Request) -> Json:
-        """The resource, or its bytes; those stored as gzip are decompressed for a client that does not take gzip."""
+        """The resource, or its bytes; those stored as gzip are decompressed for a client that does
+        not take gzip.
+        """
         key, found = self._found(request)
         if request.query.get("alt") != "media":
             return found
@@ -123,7 +159,11 @@ class CloudStorage(Service):
         if packed and "gzip" not in request.header("Accept-Encoding").lower():
             data = gzip.decompress(self._blobs[key].path.read_bytes())
             return Response(200, data, [*headers, ("Warning", "214 UploadServer gunzipped")])
-        encoding = [("Content-Encoding", str(found["contentEncoding"]))] if found.get("contentEncoding") else []
+        encoding = (
+            [("Content-Encoding", str(found["contentEncoding"]))]
+            if found.get("contentEncoding")
+            else []
+        )
         with self._blobs[key].path.open("rb") as file:
             return media_response(request, file, [*headers, *encoding])
 
@@ -166,9 +206,16 @@ class CloudStorage(Service):
         key, found = self._found(request)
         bucket, name = request.params["destinationBucket"], request.params["destination"]
         target, changed = f"b/{bucket}/o/{name}", request.json()
-        fields = {one: changed[one] for one in (*SETTABLE, "contentType", "metadata") if changed.get(one)}
+        fields = {
+            one: changed[one] for one in (*SETTABLE, "contentType", "metadata") if changed.get(one)
+        }
         generation = str(max(int(one["generation"]) for one in self.objects.values()) + 1)
-        made = {**found, **fields, "metageneration": "1", **_names(request.server_url, bucket, name, generation)}
+        made = {
+            **found,
+            **fields,
+            "metageneration": "1",
+            **_names(request.server_url, bucket, name, generation),
+        }
         self.objects[target], self._blobs[target] = made, self._blobs[key]
         return made
 
@@ -185,8 +232,8 @@ class CloudStorage(Service):
 def _page(names: Iterable[str], query: Mapping[str, str]) -> tuple[list[tuple[str, bool]], str]:
     """The page of a listing that the query asks for, and how to ask for the next one.
 
-    An entry is a name, and whether it is a prefix that stands for what lies behind a delimiter. Raises `ApiError` 400
-    for a page size or a token that is none.
+    An entry is a name, and whether it is a prefix that stands for what lies behind a delimiter.
+    Raises `ApiError` 400 for a page size or a token that is none.
     """
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     entries = set()
@@ -240,13 +287,29 @@ def _without_nulls(values: dict[str, Json]) -> dict[str, Json]:
 def _bucket(name: str) -> dict[str, Json]:
     if not name:
         raise ApiError(400, "Required bucket name.", "required")
-    fixed = {"location": "US", "locationType": "multi-region", "storageClass": "STANDARD", "metageneration": "1"}
-    uniform = {"uniformBucketLevelAccess": {"enabled": False}, "publicAccessPrevention": "inherited"}
-    return {"kind": "storage#bucket", "id": name, "name": name, **fixed, "iamConfiguration": uniform}
+    fixed = {
+        "location": "US",
+        "locationType": "multi-region",
+        "storageClass": "STANDARD",
+        "metageneration": "1",
+    }
+    uniform = {
+        "uniformBucketLevelAccess": {"enabled": False},
+        "publicAccessPrevention": "inherited",
+    }
+    return {
+        "kind": "storage#bucket",
+        "id": name,
+        "name": name,
+        **fixed,
+        "iamConfiguration": uniform,
+    }
 
 
 def _check_digests(request: Request, media: Media) -> None:
-    """Refuses (400) bytes that are not those that the metadata, or X-Goog-Hash beside the last of them, tell of."""
+    """Refuses (400) bytes that are not those that the metadata, or X-Goog-Hash beside the last of
+    them, tell of.
+    """
     stated = [("md5", media.metadata.get("md5Hash")), ("crc32c", media.metadata.get("crc32c"))]
     for header in request.headers.get_all("X-Goog-Hash", []):
         parts = (part.strip().partition("=") for part in str(header).split(","))
@@ -254,4 +317,8 @@ def _check_digests(request: Request, media: Media) -> None:
     for name, value in stated:
         if value is not None and value != (true := media.blob.base64(name)):
             words = {"md5": "MD5 hash", "crc32c": "CRC32C"}[name]
-            raise ApiError(400, f"Provided {words} {value!r} doesn't match calculated {words} {true!r}.", "invalid")
+            raise ApiError(
+                400,
+                f"Provided {words} {value!r} doesn't match calculated {words} {true!r}.",
+                "invalid",
+            )

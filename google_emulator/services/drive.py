@@ -1,4 +1,5 @@
-"""Google Drive: files are created, replaced, found, read and deleted, and answer with the fields that were asked for.
+"""Google Drive: files are created, replaced, found, read and deleted, and answer with the fields
+that were asked for.
 
 Reference: developers.google.com/drive/api/reference/rest/v3/files.
 """
@@ -23,7 +24,9 @@ from google_emulator.protocol.uploads import Media, Service, UploadMethod
 Condition: TypeAlias = Callable[[Mapping[str, Json]], bool]
 MAX_DEPTH = 20  # parentheses and negations within each other
 _TOKEN = re.compile(r"\s*('(?:[^'\\]|\\.)*'|[()]|<=|>=|!=|[=<>]|\w+)")  # with the blanks before it
-WRITE = tuple(f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata"))
+WRITE = tuple(
+    f"https://www.googleapis.com/auth/{name}" for name in ("drive", "drive.file", "drive.appdata")
+)
 READ = (*WRITE, "https://www.googleapis.com/auth/drive.readonly")
 DEFAULT_FIELDS = "kind,id,name,mimeType"
 LIST_FIELDS = f"kind,incompleteSearch,nextPageToken,files({DEFAULT_FIELDS})"
@@ -44,9 +47,11 @@ _COMPARISONS: Mapping[str, Callable[[str, str], bool]] = {
 
 
 class DriveQuery:
-    """The search language of files.list, as far as clients use it: comparisons, `in`, `and`, `or`, `not`.
+    """The search language of files.list, as far as clients use it: comparisons, `in`, `and`, `or`,
+    `not`.
 
-    A parser by recursive descent. Reference: developers.google.com/drive/api/guides/ref-search-terms.
+    A parser by recursive descent. Reference:
+    developers.google.com/drive/api/guides/ref-search-terms.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,7 +65,9 @@ class DriveQuery:
             at = found.end()
 
     def parse(self) -> Condition:
-        """What the query asks; an empty one asks nothing. Raises `ApiError` 400 for what is none."""
+        """What the query asks; an empty one asks nothing. Raises `ApiError` 400 for what is
+        none.
+        """
         whole = self._joined(MAX_DEPTH, "or") if self._tokens else lambda _: True
         if self._tokens:
             raise _invalid()
@@ -123,7 +130,9 @@ def _as_text(value: Json) -> str:
 
 
 class Drive(Service):
-    """The files of one account, by id; folders are files, too, and the root is there from the start."""
+    """The files of one account, by id; folders are files, too, and the root is there from the
+    start.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.files: dict[str, dict[str, Json]] = {}
@@ -134,7 +143,9 @@ class Drive(Service):
             Route("drive.files.get", "GET", _FILE, self._get, READ, DEFAULT_FIELDS),
             Route("drive.files.list", "GET", _FILES, self._list, READ, LIST_FIELDS),
             Route("drive.files.create", "POST", _FILES, self._create_empty, WRITE, DEFAULT_FIELDS),
-            Route("drive.files.update", "PATCH", _FILE, self._update_metadata, WRITE, DEFAULT_FIELDS),
+            Route(
+                "drive.files.update", "PATCH", _FILE, self._update_metadata, WRITE, DEFAULT_FIELDS
+            ),
             Route("drive.files.delete", "DELETE", _FILE, self._delete, WRITE),
             Route("drive.about.get", "GET", "/drive/v3/about", _about, READ),
         ]
@@ -161,13 +172,20 @@ class Drive(Service):
         if request.query.get("alt") != "media":
             return file
         if file["id"] not in self._blobs:
-            raise ApiError(403, "Only files with binary content can be downloaded.", "fileNotDownloadable")
+            raise ApiError(
+                403, "Only files with binary content can be downloaded.", "fileNotDownloadable"
+            )
         with self._blobs[file["id"]].path.open("rb") as opened:
             return media_response(request, opened, [("Content-Type", str(file["mimeType"]))])
 
     def _list(self, request: Request) -> Json:
-        """A page of the files that `q` asks for; the newest first, as Drive gives them unless told otherwise."""
-        condition, begin = DriveQuery(request.query.get("q", "")).parse(), _number(request, "pageToken", 0)
+        """A page of the files that `q` asks for; the newest first, as Drive gives them unless told
+        otherwise.
+        """
+        condition, begin = (
+            DriveQuery(request.query.get("q", "")).parse(),
+            _number(request, "pageToken", 0),
+        )
         found = [file for file in reversed(self.files.values()) if condition(file)]
         end = begin + min(_number(request, "pageSize", 100), MAX_PAGE)
         listing = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[begin:end]}
@@ -189,7 +207,13 @@ class Drive(Service):
 
     def _file(self, request: Request) -> dict[str, Json]:
         file_id = request.params["file"]
-        file = {"kind": "drive#file", "id": ROOT, "name": "My Drive", "mimeType": FOLDER, "trashed": False}
+        file = {
+            "kind": "drive#file",
+            "id": ROOT,
+            "name": "My Drive",
+            "mimeType": FOLDER,
+            "trashed": False,
+        }
         if file_id != ROOT and (file := self.files.get(file_id, {})) == {}:
             raise ApiError(404, f"File not found: {file_id}.")
         return file
@@ -206,7 +230,9 @@ class Drive(Service):
         }
         return self._set(file_id, media.metadata, file)
 
-    def _set(self, file_id: str, metadata: dict[str, Json], file: dict[str, Json]) -> dict[str, Json]:
+    def _set(
+        self, file_id: str, metadata: dict[str, Json], file: dict[str, Json]
+    ) -> dict[str, Json]:
         now = timestamp(self._clock())
         before = self.files.get(file_id, {"name": "Untitled", "trashed": False, "createdTime": now})
         self.files[file_id] = {
@@ -214,7 +240,11 @@ class Drive(Service):
             "modifiedTime": now,
             "mimeType": "application/octet-stream",
             **before,
-            **{name: value for name, value in metadata.items() if name != "parents" and value is not None},
+            **{
+                name: value
+                for name, value in metadata.items()
+                if name != "parents" and value is not None
+            },
             **file,
             **({} if metadata.get("modifiedTime") else {"modifiedTime": now}),
             "kind": "drive#file",
@@ -224,8 +254,13 @@ class Drive(Service):
 
 
 def _moved(request: Request, file: dict[str, Json]) -> dict[str, Json]:
-    added, removed = (request.query.get(name, "").split(",") for name in ("addParents", "removeParents"))
-    parents = [*(one for one in file.get("parents", ()) if one not in removed), *filter(None, added)]
+    added, removed = (
+        request.query.get(name, "").split(",") for name in ("addParents", "removeParents")
+    )
+    parents = [
+        *(one for one in file.get("parents", ()) if one not in removed),
+        *filter(None, added),
+    ]
     return {"parents": list(dict.fromkeys(parents)) or [ROOT]}
 
 
@@ -240,6 +275,11 @@ def _about(request: Request) -> Json:
     """Who asks, and how much room is left; Drive gives no answer here without `fields`."""
     if not request.query.get("fields"):
         raise ApiError(400, "The 'fields' parameter is required for this method.", "required")
-    user = {"kind": "drive#user", "displayName": request.account, "me": True, "emailAddress": request.account}
+    user = {
+        "kind": "drive#user",
+        "displayName": request.account,
+        "me": True,
+        "emailAddress": request.account,
+    }
     room = {"limit": str(15 << 30), "usage": "0", "usageInDrive": "0", "usageInDriveTrash": "0"}
     return {"kind": "drive#about", "user": user, "storageQuota": room}

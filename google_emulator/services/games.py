@@ -1,4 +1,6 @@
-"""Play Games: icons of achievements and leaderboards, as in developer.android.com/games/services/publishing/upload."""
+"""Play Games: icons of achievements and leaderboards, as in
+developer.android.com/games/services/publishing/upload.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,34 @@ IMAGE_TYPES = ("ACHIEVEMENT_ICON", "LEADERBOARD_ICON")
 
 
 class PlayGames(Service):
-    """The images, by `RESOURCE/TYPE`: a resource has one of each type, and a newer one takes its place."""
+    """The images, by `RESOURCE/TYPE`: a resource has one of each type, and a newer one takes its
+    place.
+    """
 
     def __init__(self) -> None:
         self.images: dict[str, dict[str, Json]] = {}
         name = "gamesConfiguration.imageConfigurations.upload"
         self.routes = [Route(name, "POST", _IMAGE, self._image)]
         self.uploads = [
-            UploadMethod(name, "/upload" + _IMAGE, self._image, _check_type, accept=("image/*",), limit=15 << 20)
+            UploadMethod(
+                name,
+                "/upload" + _IMAGE,
+                self._image,
+                _check_type,
+                accept=("image/*",),
+                limit=15 << 20,
+            )
         ]
 
     def _image(self, request: Request, media: Media | None = None) -> dict[str, Json]:
         """The image's resource; metadata that comes alone leaves the picture as it is."""
         _check_type(request)
         resource, image_type = request.params["resource"], request.params["type"]
-        made = {"kind": "gamesConfiguration#imageConfiguration", "resourceId": resource, "imageType": image_type}
+        made = {
+            "kind": "gamesConfiguration#imageConfiguration",
+            "resourceId": resource,
+            "imageType": image_type,
+        }
         kept = self.images.setdefault(f"{resource}/{image_type}", made)
         if media:
             kept["url"] = f"https://lh3.googleusercontent.com/{media.blob.hex('sha256')[:32]}"
@@ -35,4 +50,6 @@ class PlayGames(Service):
 
 def _check_type(request: Request, _: object = None) -> None:
     if request.params["type"] not in IMAGE_TYPES:
-        raise ApiError(400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"")
+        raise ApiError(
+            400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\""
+        )

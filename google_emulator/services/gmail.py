@@ -15,7 +15,13 @@ from email.parser import BytesHeaderParser
 
 from google_emulator.auth.authority import SERVICE_ACCOUNT
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, Response, failed_precondition, json_response
+from google_emulator.http.response import (
+    ApiError,
+    Json,
+    Response,
+    failed_precondition,
+    json_response,
+)
 from google_emulator.http.routes import Handler, Route
 from google_emulator.protocol.blobs import Blob, BlobStore
 from google_emulator.protocol.uploads import Finish, Media, Service, UploadMethod
@@ -34,8 +40,8 @@ DRAFT = USERS + "/drafts/{draft}"
 class Gmail(Service):
     """The mailbox of the emulated user.
 
-    `messages` are in the order of their arrival, `drafts` by id; `effects` counts by action what was really done. A
-    message that was sent twice is here twice, and counted twice.
+    `messages` are in the order of their arrival, `drafts` by id; `effects` counts by action what
+    was really done. A message that was sent twice is here twice, and counted twice.
     """
 
     def __init__(self, blobs: BlobStore) -> None:
@@ -47,13 +53,43 @@ class Gmail(Service):
         send, insert = self._arrive("send", "SENT"), self._arrive("insert")
         import_ = self._arrive("import", "INBOX", "UNREAD")
         self.routes = [
-            Route("gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(send), SEND),
-            Route("gmail.users.messages.import", "POST", USERS + "/messages/import", self._raw(import_), INSERT),
-            Route("gmail.users.messages.insert", "POST", USERS + "/messages", self._raw(insert), INSERT),
-            Route("gmail.users.messages.get", "GET", USERS + "/messages/{message}", self._get_message, MODIFY),
-            Route("gmail.users.drafts.send", "POST", USERS + "/drafts/send", self._send_draft, COMPOSE),
-            Route("gmail.users.drafts.create", "POST", USERS + "/drafts", self._raw(self._create_draft), COMPOSE),
-            Route("gmail.users.drafts.update", "PUT", DRAFT, self._raw(self._update_draft), COMPOSE),
+            Route(
+                "gmail.users.messages.send", "POST", USERS + "/messages/send", self._raw(send), SEND
+            ),
+            Route(
+                "gmail.users.messages.import",
+                "POST",
+                USERS + "/messages/import",
+                self._raw(import_),
+                INSERT,
+            ),
+            Route(
+                "gmail.users.messages.insert",
+                "POST",
+                USERS + "/messages",
+                self._raw(insert),
+                INSERT,
+            ),
+            Route(
+                "gmail.users.messages.get",
+                "GET",
+                USERS + "/messages/{message}",
+                self._get_message,
+                MODIFY,
+            ),
+            Route(
+                "gmail.users.drafts.send", "POST", USERS + "/drafts/send", self._send_draft, COMPOSE
+            ),
+            Route(
+                "gmail.users.drafts.create",
+                "POST",
+                USERS + "/drafts",
+                self._raw(self._create_draft),
+                COMPOSE,
+            ),
+            Route(
+                "gmail.users.drafts.update", "PUT", DRAFT, self._raw(self._update_draft), COMPOSE
+            ),
             Route("gmail.users.drafts.get", "GET", DRAFT, self._get_draft, COMPOSE),
         ]
         self.uploads = [
@@ -69,7 +105,9 @@ class Gmail(Service):
             ),
         ]
 
-    def _message(self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]) -> dict[str, Json]:
+    def _message(
+        self, request: Request, media: Media, metadata: dict[str, Json], labels: list[str]
+    ) -> dict[str, Json]:
         headers = _read_headers(media.blob)
         number = f"{next(self._numbers):016x}"
         return {
@@ -93,15 +131,21 @@ class Gmail(Service):
         return _shown(message)
 
     def _arrive(self, action: str, *labels: str) -> Finish:
-        return lambda request, media: self._deliver(self._message(request, media, media.metadata, list(labels)), action)
+        return lambda request, media: self._deliver(
+            self._message(request, media, media.metadata, list(labels)), action
+        )
 
     def _raw(self, finish: Finish) -> Handler:
-        """The method for a message inside JSON: `raw` in base64url, of the message or of the draft's message."""
+        """The method for a message inside JSON: `raw` in base64url, of the message or of the
+        draft's message.
+        """
 
         def handle(request: Request) -> Response:
             _user(request)
             wanted = request.json()
-            return json_response(finish(request, Media(self._blob_of(wanted), "message/rfc822", wanted)))
+            return json_response(
+                finish(request, Media(self._blob_of(wanted), "message/rfc822", wanted))
+            )
 
         return handle
 
@@ -113,20 +157,28 @@ class Gmail(Service):
         except ValueError:
             decoded = b""
         if not decoded:
-            raise ApiError(400, "'raw' RFC822 payload message string or uploading message via /upload/* URL required")
+            raise ApiError(
+                400,
+                "'raw' RFC822 payload message string or uploading message via "
+                "/upload/* URL required",
+            )
         blob = self._blobs.new(())
         blob.write(decoded)
         return blob
 
     def _get_message(self, request: Request) -> Json:
         _user(request)
-        return _shown(_found({message["id"]: message for message in self.messages}, request.params["message"]))
+        return _shown(
+            _found({message["id"]: message for message in self.messages}, request.params["message"])
+        )
 
     def _draft(self, request: Request, draft_id: str) -> dict[str, Json]:
         _user(request)
         return _found(self.drafts, draft_id)
 
-    def _set_draft(self, request: Request, draft_id: str, media: Media, action: str) -> dict[str, Json]:
+    def _set_draft(
+        self, request: Request, draft_id: str, media: Media, action: str
+    ) -> dict[str, Json]:
         message = self._message(request, media, _object(media.metadata.get("message")), ["DRAFT"])
         self.drafts[draft_id] = {"id": draft_id, "message": message}
         self.effects[action] += 1
@@ -150,7 +202,9 @@ class Gmail(Service):
         if "raw" in _object(request.json().get("message")):
             return self._raw(self._send_replaced_draft)(request)
         draft = self._draft(request, str(request.json().get("id", "")))
-        return json_response(self._deliver_draft(draft["id"], {**draft["message"], "labelIds": ["SENT"]}))
+        return json_response(
+            self._deliver_draft(draft["id"], {**draft["message"], "labelIds": ["SENT"]})
+        )
 
     def _deliver_draft(self, draft_id: str, message: dict[str, Json]) -> dict[str, Json]:
         sent = self._deliver(message, "draft-send")
@@ -166,7 +220,9 @@ def _read_headers(blob: Blob) -> Message:
     """The headers of an RFC 822 message. Raises `ApiError` 400 when there are none."""
     with blob.path.open("rb") as file:
         head = file.read(HEADER_LIMIT)
-    end = min((at for mark in (b"\r\n\r\n", b"\n\n") if (at := head.find(mark)) >= 0), default=len(head))
+    end = min(
+        (at for mark in (b"\r\n\r\n", b"\n\n") if (at := head.find(mark)) >= 0), default=len(head)
+    )
     message = BytesHeaderParser().parsebytes(head[:end] + b"\r\n\r\n")
     if not message.keys():
         raise ApiError(400, "Invalid message: there are no headers.", "invalidArgument")
@@ -184,7 +240,9 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _user(request: Request) -> str:
-    """Whose mailbox it is. Raises `ApiError` as Gmail does for an account without one, or for another's."""
+    """Whose mailbox it is. Raises `ApiError` as Gmail does for an account without one, or for
+    another's.
+    """
     if request.account == SERVICE_ACCOUNT and not request.subject:
         raise failed_precondition("Precondition check failed.")
     owner = request.subject or request.account
@@ -197,7 +255,9 @@ def _shown(message: dict[str, Json]) -> dict[str, Json]:
     return {name: message[name] for name in ("id", "threadId", "labelIds")}
 
 
-def _upload(name: str, path: str, finish: Finish, scopes: tuple[str, ...], *, limit: int = SEND_LIMIT) -> UploadMethod:
+def _upload(
+    name: str, path: str, finish: Finish, scopes: tuple[str, ...], *, limit: int = SEND_LIMIT
+) -> UploadMethod:
     return UploadMethod(
         f"gmail.users.{name}",
         f"/upload{USERS}{path}",

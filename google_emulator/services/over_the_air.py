@@ -1,6 +1,7 @@
 """Packages of Android over-the-air updates.
 
-Reference: developers.google.com/android/over-the-air/v1/how-tos/create-package, reference/rest/v1/deployments.packages.
+Reference: developers.google.com/android/over-the-air/v1/how-tos/create-package,
+reference/rest/v1/deployments.packages.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class OverTheAir(Service):
         self.packages: list[dict[str, Json]] = []
         self._config = config
         path = "/v1/deployments/{deployment}/packages"
-        self.routes = [Route("androidovertheair.deployments.packages.list", "GET", path, self._list, SCOPES)]
+        self.routes = [
+            Route("androidovertheair.deployments.packages.list", "GET", path, self._list, SCOPES)
+        ]
         self.uploads = [
             UploadMethod(
                 "androidovertheair.package.upload",

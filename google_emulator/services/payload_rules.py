@@ -1,7 +1,8 @@
 """JSON as a message of Google's: what its parser takes for what, and what it refuses, in its words.
 
-Numbers may be written as texts, the names of fields as `versionCodes` or `version_codes`; 2.0 is a whole number, a
-single value stands for a list of one, and null for nothing. Reference: protobuf.dev/programming-guides/json.
+Numbers may be written as texts, the names of fields as `versionCodes` or `version_codes`; 2.0 is a
+whole number, a single value stands for a list of one, and null for nothing. Reference:
+protobuf.dev/programming-guides/json.
 """
 
 from __future__ import annotations
@@ -68,12 +69,16 @@ text = ScalarRule("TYPE_STRING", lambda value: value if isinstance(value, str) e
 int32 = ScalarRule("TYPE_INT32", _whole(32))
 int64 = ScalarRule("TYPE_INT64", _whole(64))
 double = ScalarRule("TYPE_DOUBLE", _number)
-boolean = ScalarRule("TYPE_BOOL", lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None)
+boolean = ScalarRule(
+    "TYPE_BOOL", lambda value: _BOOLEANS.get(value) if isinstance(value, (bool, str)) else None
+)
 duration = ScalarRule("type.googleapis.com/google.protobuf.Duration", _duration)  # `-14400s`
 
 
 def read_message(value: Json, rule: Mapping[str, Rule], path: str = "") -> dict[str, Json]:
-    """The fields that are given. `path` is the message's name in Google's refusals. Raises `ApiError` 400."""
+    """The fields that are given. `path` is the message's name in Google's refusals. Raises
+    `ApiError` 400.
+    """
     if isinstance(value, list):
         raise _unknown(path, "Proto field is not repeating, cannot start list.")
     if not isinstance(value, dict):
@@ -94,7 +99,11 @@ def _read(value: Json, rule: Rule, path: str) -> Json:
     if isinstance(rule, list):
         if not isinstance(value, list):
             return [_read(value, rule[0], path)]
-        return [_read(item, rule[0], f"{path}[{index}]") for index, item in enumerate(value) if item is not None]
+        return [
+            _read(item, rule[0], f"{path}[{index}]")
+            for index, item in enumerate(value)
+            if item is not None
+        ]
     if isinstance(value, list):
         raise _unknown(path, "Proto field is not repeating, cannot start list.")
     if isinstance(rule, EnumRule):
@@ -119,9 +128,17 @@ def _camel_case(name: str) -> str:
 def _unknown(path: str, why: str) -> ApiError:
     parent, _, name = path.rpartition(".")
     where = f" at '{parent}'" if parent else ""
-    return invalid_argument(f'Invalid JSON payload received. Unknown name "{name}"{where}: {why}', parent)
+    return invalid_argument(
+        f'Invalid JSON payload received. Unknown name "{name}"{where}: {why}', parent
+    )
 
 
 def _invalid(path: str, expected: str, value: Json) -> ApiError:
-    shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    shown = (
+        f'"{value}"'
+        if isinstance(value, str)
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+    )
     return invalid_argument(f"Invalid value at '{path}' ({expected}), {shown}", path)

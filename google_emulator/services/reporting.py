@@ -1,4 +1,5 @@
-"""The Play Developer Reporting API: how fresh a metric set is, and its values, once a query has been checked.
+"""The Play Developer Reporting API: how fresh a metric set is, and its values, once a query has
+been checked.
 
 Reference: developers.google.com/play/developer/reporting/reference/rest.
 """
@@ -19,7 +20,14 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, invalid_argument, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
-from google_emulator.services.payload_rules import EnumRule, Rule, duration, int32, read_message, text
+from google_emulator.services.payload_rules import (
+    EnumRule,
+    Rule,
+    duration,
+    int32,
+    read_message,
+    text,
+)
 from google_emulator.services.vitals import (
     COHORTS,
     DIMENSIONS,
@@ -42,8 +50,15 @@ DEFAULT_PAGE, MAX_PAGE = 1000, 10_000  # rows
 _TYPES = "google.play.developer.reporting.v1beta1."
 _NUMBERS = ("year", "month", "day", "hours", "minutes", "seconds", "nanos")
 _ZONE: Mapping[str, Rule] = {"id": text, "version": text}
-_DATE_TIME: Mapping[str, Rule] = {**dict.fromkeys(_NUMBERS, int32), "timeZone": _ZONE, "utcOffset": duration}
-_PERIOD = EnumRule(_TYPES + "AggregationPeriod", ("AGGREGATION_PERIOD_UNSPECIFIED", "HOURLY", "DAILY", "FULL_RANGE"))
+_DATE_TIME: Mapping[str, Rule] = {
+    **dict.fromkeys(_NUMBERS, int32),
+    "timeZone": _ZONE,
+    "utcOffset": duration,
+}
+_PERIOD = EnumRule(
+    _TYPES + "AggregationPeriod",
+    ("AGGREGATION_PERIOD_UNSPECIFIED", "HOURLY", "DAILY", "FULL_RANGE"),
+)
 _REQUEST: Mapping[str, Rule] = {
     "timelineSpec": {"aggregationPeriod": _PERIOD, "startTime": _DATE_TIME, "endTime": _DATE_TIME},
     "dimensions": [text],
@@ -57,7 +72,9 @@ _REQUEST: Mapping[str, Rule] = {
 
 @dataclass(frozen=True)
 class MetricsQuery:
-    """What is asked: points from `start` to before `end`, for which slices, how many rows at once from where on."""
+    """What is asked: points from `start` to before `end`, for which slices, how many rows at once
+    from where on.
+    """
 
     period: AggregationPeriod
     start: int
@@ -70,7 +87,9 @@ class MetricsQuery:
 
 
 def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
-    """The query in a request's body. Raises `ApiError` 400 for whatever Google's documents do not allow."""
+    """The query in a request's body. Raises `ApiError` 400 for whatever Google's documents do not
+    allow.
+    """
     given = read_message(dict(body), _REQUEST)
     period, start, end = _timeline(given.get("timelineSpec", {}))
     cohort: str = given.get("userCohort", COHORTS[0])
@@ -79,13 +98,19 @@ def read_query(body: Mapping[str, Json], metric_set: MetricSet) -> MetricsQuery:
     allowed = OS_BETA_DIMENSIONS if cohort == "OS_BETA" else set(DIMENSIONS) - {"osBuild"}
     for name in dimensions:
         if name not in allowed:
-            raise invalid_argument(f"Dimension {name} is not supported with the user cohort {cohort}.", "dimensions")
+            raise invalid_argument(
+                f"Dimension {name} is not supported with the user cohort {cohort}.", "dimensions"
+            )
     for metric in metrics:
         _, days = metric_set.metrics.get(metric, ("", 0))
         if not days:
-            raise invalid_argument(f"Metric {metric} is not supported by {metric_set.name}.", "metrics")
+            raise invalid_argument(
+                f"Metric {metric} is not supported by {metric_set.name}.", "metrics"
+            )
         if days > 1 and not period.daily:
-            raise invalid_argument(f"Metric {metric} is not supported in {period.name} granularity.", "metrics")
+            raise invalid_argument(
+                f"Metric {metric} is not supported in {period.name} granularity.", "metrics"
+            )
     size = given.get("pageSize", 0)
     if size < 0:
         raise invalid_argument("page_size must not be negative.", "page_size")
@@ -108,7 +133,8 @@ def _timeline(spec: Mapping[str, Json]) -> tuple[AggregationPeriod, int, int]:
     period = PERIODS.get(spec.get("aggregationPeriod", ""))
     if period is None:
         raise invalid_argument(
-            f"The aggregation period must be one of {', '.join(PERIODS)}.", "timeline_spec.aggregation_period"
+            f"The aggregation period must be one of {', '.join(PERIODS)}.",
+            "timeline_spec.aggregation_period",
         )
     if not {"startTime", "endTime"} <= spec.keys():
         raise invalid_argument("The start and the end time are required.", "timeline_spec")
@@ -119,19 +145,27 @@ def _timeline(spec: Mapping[str, Json]) -> tuple[AggregationPeriod, int, int]:
 
 
 def _time(written: Mapping[str, Json], period: AggregationPeriod) -> datetime:
-    """The civil time at which a point begins. Raises `ApiError` 400 unless it is aligned, and in the period's zone."""
+    """The civil time at which a point begins. Raises `ApiError` 400 unless it is aligned, and in
+    the period's zone.
+    """
     zone, offset = written.get("timeZone", {}).get("id", period.zone), written.get("utcOffset")
-    if zone != period.zone or not (offset is None or (not period.daily and float(offset[:-1]) == 0)):
+    if zone != period.zone or not (
+        offset is None or (not period.daily and float(offset[:-1]) == 0)
+    ):
         message = f"The only time zone supported with {period.name} is {period.zone}."
         raise invalid_argument(message, "timeline_spec")
     finer = _NUMBERS[3 if period.daily else 4 :]
     if any(written.get(name) for name in finer):
-        raise invalid_argument(f"With {period.name}, {', '.join(finer)} must be unset.", "timeline_spec")
+        raise invalid_argument(
+            f"With {period.name}, {', '.join(finer)} must be unset.", "timeline_spec"
+        )
     try:
         year, month, day, hours = (written.get(name, 0) for name in _NUMBERS[:4])
         return datetime(year, month, day, hours, tzinfo=timezone.utc)
     except ValueError:
-        raise invalid_argument("Year, month, day and hours are no date and time.", "timeline_spec") from None
+        raise invalid_argument(
+            "Year, month, day and hours are no date and time.", "timeline_spec"
+        ) from None
 
 
 REPORTING_SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
@@ -141,15 +175,19 @@ ONLY_VALUES = {"stringValue": "UNKNOWN", "int64Value": "0"}
 
 
 DISABLED = (
-    "Google Play Developer Reporting API has not been used in project 123456789 before or it is disabled. Enable "
-    "it by visiting https://console.developers.google.com/apis/api/playdeveloperreporting.googleapis.com/overview?"
+    "Google Play Developer Reporting API has not been used in project 123456789 before or it is "
+    "disabled. Enable it by visiting "
+    "https://console.developers.google.com/apis/api/playdeveloperreporting.googleapis.com/overview?"
     "project=123456789 then retry."
 )
 _DISABLED_INFO = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
     "reason": "SERVICE_DISABLED",
     "domain": "googleapis.com",
-    "metadata": {"service": "playdeveloperreporting.googleapis.com", "consumer": "projects/123456789"},
+    "metadata": {
+        "service": "playdeveloperreporting.googleapis.com",
+        "consumer": "projects/123456789",
+    },
 }
 
 
@@ -164,7 +202,10 @@ class ReportingApi(Service):
     def _routes(self, metric_set: MetricSet) -> list[Route]:
         method = f"playdeveloperreporting.vitals.{metric_set.method}"
         path = f"/v1beta1/apps/{{package}}/{metric_set.name}"
-        get, query = partial(self._get, metric_set=metric_set), partial(self._query, metric_set=metric_set)
+        get, query = (
+            partial(self._get, metric_set=metric_set),
+            partial(self._query, metric_set=metric_set),
+        )
         return [
             Route(f"{method}.get", "GET", path, get, (REPORTING_SCOPE,)),
             Route(f"{method}.query", "POST", path + ":query", query, (REPORTING_SCOPE,)),
@@ -174,27 +215,33 @@ class ReportingApi(Service):
         self._opened(request)
         package = request.params["package"]
         freshness = {"freshnesses": self._vitals.freshness(package)}
-        return json_response({"name": f"apps/{package}/{metric_set.name}", "freshnessInfo": freshness})
+        return json_response(
+            {"name": f"apps/{package}/{metric_set.name}", "freshnessInfo": freshness}
+        )
 
     def _query(self, request: Request, metric_set: MetricSet) -> Response:
         vitals = self._opened(request)
         query = read_query(request.json(), metric_set)
         latest = self._vitals.latest_end(request.params["package"], query.period)
         if latest is None or query.end > latest:
-            # As FreshnessInfo says: the latest available time that can be requested in a TimelineSpec.
+            # As FreshnessInfo says: the latest available time that can be requested in a
+            # TimelineSpec.
             raise invalid_argument(
-                "The end time of the timeline is later than the latest end time for which data is available.",
+                "The end time of the timeline is later than the latest end time for which data is "
+                "available.",
                 "timeline_spec.end_time",
             )
         return json_response(_page(_rows(vitals, query, metric_set), query, vitals, request))
 
     def _opened(self, request: Request) -> AppVitals:
-        """The vitals of the request's app. Raises `ApiError` where it can't be seen, or the API is scripted to fail."""
+        """The vitals of the request's app. Raises `ApiError` where it can't be seen, or the API is
+        scripted to fail.
+        """
         for name in request.query:
             if name not in PARAMETERS:
                 raise invalid_argument(
-                    f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter. Field '
-                    f"'{name}' could not be found in request message."
+                    f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query '
+                    f"parameter. Field '{name}' could not be found in request message."
                 )
         package = request.params["package"]
         vitals = self._vitals.of(package)
@@ -210,10 +257,20 @@ class ReportingApi(Service):
         raise ApiError(403, "The caller does not have permission")
 
 
-def _page(rows: list[dict[str, Json]], query: MetricsQuery, vitals: AppVitals, request: Request) -> dict[str, Json]:
-    """One page; its token holds the next row's number, and a digest of the request that it continues."""
-    asked = {name: value for name, value in request.json().items() if name not in ("pageToken", "pageSize")}
-    digest = hashlib.sha256(f"{request.path} {json.dumps(asked, sort_keys=True)}".encode()).hexdigest()[:16]
+def _page(
+    rows: list[dict[str, Json]], query: MetricsQuery, vitals: AppVitals, request: Request
+) -> dict[str, Json]:
+    """One page; its token holds the next row's number, and a digest of the request that it
+    continues.
+    """
+    asked = {
+        name: value
+        for name, value in request.json().items()
+        if name not in ("pageToken", "pageSize")
+    }
+    digest = hashlib.sha256(
+        f"{request.path} {json.dumps(asked, sort_keys=True)}".encode()
+    ).hexdigest()[:16]
     start = 0
     if query.page_token:
         try:
@@ -232,9 +289,19 @@ def _page(rows: list[dict[str, Json]], query: MetricsQuery, vitals: AppVitals, r
 
 
 def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list[dict[str, Json]]:
-    """Every MetricsRow of the response, by time and then by version, without those that have too few users."""
-    cohort = {code: one for code, one in sorted(vitals.versions.items()) if one.cohort == query.cohort}
-    slices = [[code] for code in cohort] if VERSION_CODE in query.dimensions else [list(cohort)] if cohort else []
+    """Every MetricsRow of the response, by time and then by version, without those that have too
+    few users.
+    """
+    cohort = {
+        code: one for code, one in sorted(vitals.versions.items()) if one.cohort == query.cohort
+    }
+    slices = (
+        [[code] for code in cohort]
+        if VERSION_CODE in query.dimensions
+        else [list(cohort)]
+        if cohort
+        else []
+    )
     rows: list[dict[str, Json]] = []
     for point in range(query.start, query.end):
         for part in slices:
@@ -249,7 +316,9 @@ def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list
                 {
                     "aggregationPeriod": query.period.name,
                     "startTime": query.period.write(point),
-                    "dimensions": [{"dimension": one, DIMENSIONS[one]: values[one]} for one in query.dimensions],
+                    "dimensions": [
+                        {"dimension": one, DIMENSIONS[one]: values[one]} for one in query.dimensions
+                    ],
                     "metrics": metrics,
                 }
             )
@@ -257,20 +326,32 @@ def _rows(vitals: AppVitals, query: MetricsQuery, metric_set: MetricSet) -> list
 
 
 def _dimension_values(code: int) -> dict[str, str]:
-    return {name: ONLY_VALUES[kind] for name, kind in DIMENSIONS.items()} | {VERSION_CODE: str(code)}
+    return {name: ONLY_VALUES[kind] for name, kind in DIMENSIONS.items()} | {
+        VERSION_CODE: str(code)
+    }
 
 
-def _measured(versions: Sequence[VersionSeries], points: Sequence[int], query: MetricsQuery) -> Measurement | None:
-    """Some versions seen as one, at each of these points and over all of them; None without data."""
+def _measured(
+    versions: Sequence[VersionSeries], points: Sequence[int], query: MetricsQuery
+) -> Measurement | None:
+    """Some versions seen as one, at each of these points and over all of them; None without
+    data.
+    """
     by_point = []
     for point in points:
-        found = [one for version in versions if (one := version.at(point, query.period)) is not None]
+        found = [
+            one for version in versions if (one := version.at(point, query.period)) is not None
+        ]
         by_point += [merged(found)] if found else []
     return merged(by_point) if by_point else None
 
 
 def _metric(
-    name: str, metric_set: MetricSet, versions: Sequence[VersionSeries], point: int, query: MetricsQuery
+    name: str,
+    metric_set: MetricSet,
+    versions: Sequence[VersionSeries],
+    point: int,
+    query: MetricsQuery,
 ) -> dict[str, Json]:
     """The MetricValue of a metric that the set is known to have, at a point with data."""
     rate, days = metric_set.metrics[name]
@@ -282,7 +363,9 @@ def _metric(
 
 def rounded_users(users: float) -> int:
     """Users to the nearest multiple of 10, 100, 1,000 or 1,000,000: coarser, the more there are."""
-    step = 10 if users < 1000 else 100 if users < 10_000 else 1000 if users < 10_000_000 else 1_000_000
+    step = (
+        10 if users < 1000 else 100 if users < 10_000 else 1000 if users < 10_000_000 else 1_000_000
+    )
     return int(users / step + 0.5) * step
 
 

@@ -1,7 +1,9 @@
-"""What the Reporting API measures: metric sets, periods of time, and the scripted series of each version of an app.
+"""What the Reporting API measures: metric sets, periods of time, and the scripted series of each
+version of an app.
 
-`{"freshness_days": 1, "versions": {"42": {"since": 7, "users": [60, 900], "userPerceivedCrashRate": 0.004}}}`
-Reference: developers.google.com/play/developer/reporting/reference/rest/v1beta1/vitals.crashrate.
+`{"freshness_days": 1, "versions": {"42": {"since": 7, "users": [60, 900], "userPerceivedCrashRate":
+0.004}}}` Reference:
+developers.google.com/play/developer/reporting/reference/rest/v1beta1/vitals.crashrate.
 """
 
 from __future__ import annotations
@@ -21,9 +23,23 @@ AVERAGES = {"": 1, "7dUserWeighted": 7, "28dUserWeighted": 28}  # suffix of a me
 COHORTS = ("OS_PUBLIC", "OS_BETA", "APP_TESTERS")  # the first is the default
 OS_BETA_DIMENSIONS = (VERSION_CODE, "osBuild")
 _STRINGS = (
-    *("apiLevel", "deviceModel", "deviceBrand", "deviceType", "countryCode", "deviceSocMake", "deviceSocModel"),
-    *("deviceCpuMake", "deviceCpuModel", "deviceGpuMake", "deviceGpuModel", "deviceGpuVersion"),
-    *("deviceVulkanVersion", "deviceGlEsVersion", "deviceScreenSize", "deviceScreenDpi", "osBuild"),
+    "apiLevel",
+    "deviceModel",
+    "deviceBrand",
+    "deviceType",
+    "countryCode",
+    "deviceSocMake",
+    "deviceSocModel",
+    "deviceCpuMake",
+    "deviceCpuModel",
+    "deviceGpuMake",
+    "deviceGpuModel",
+    "deviceGpuVersion",
+    "deviceVulkanVersion",
+    "deviceGlEsVersion",
+    "deviceScreenSize",
+    "deviceScreenDpi",
+    "osBuild",
 )
 # Every dimension with the field of DimensionValue that holds its values.
 DIMENSIONS: Mapping[str, str] = {
@@ -42,7 +58,9 @@ _SINCE = 28  # days before now at which a series begins unless it says so
 
 @dataclass(frozen=True)
 class MetricSet:
-    """A metric set: its name in the path, that of its methods, and the rates of which its metrics are made."""
+    """A metric set: its name in the path, that of its methods, and the rates of which its metrics
+    are made.
+    """
 
     name: str
     method: str
@@ -51,7 +69,9 @@ class MetricSet:
     @property
     def metrics(self) -> dict[str, tuple[str, int]]:
         """Its metrics by name: the rate (or the users) that each shows, and over how many days."""
-        averages = {rate + suffix: (rate, days) for rate in self.rates for suffix, days in AVERAGES.items()}
+        averages = {
+            rate + suffix: (rate, days) for rate in self.rates for suffix, days in AVERAGES.items()
+        }
         return {USERS: (USERS, 1), **averages}
 
 
@@ -64,7 +84,9 @@ RATES = tuple(rate for metric_set in METRIC_SETS for rate in metric_set.rates)
 
 @dataclass(frozen=True)
 class AggregationPeriod:
-    """A period of aggregation with the one time zone that it has. Its points are counted from a fixed one on."""
+    """A period of aggregation with the one time zone that it has. Its points are counted from a
+    fixed one on.
+    """
 
     name: str
     zone: str
@@ -72,17 +94,27 @@ class AggregationPeriod:
 
     def point_at(self, seconds: float) -> int:
         """The point in which a time (seconds since the epoch) lies."""
-        return self.point_of(datetime.fromtimestamp(seconds, ZoneInfo(self.zone) if self.daily else timezone.utc))
+        return self.point_of(
+            datetime.fromtimestamp(seconds, ZoneInfo(self.zone) if self.daily else timezone.utc)
+        )
 
     def point_of(self, time: datetime) -> int:
         """The point that begins at this civil time."""
         return time.toordinal() if self.daily else int((time - _EPOCH) // timedelta(hours=1))
 
     def write(self, point: int) -> dict[str, Json]:
-        """The point's beginning as google.type.DateTime; hours are left out where they are 0, as by Google."""
+        """The point's beginning as google.type.DateTime; hours are left out where they are 0, as by
+        Google.
+        """
         begin = date.fromordinal(point) if self.daily else _EPOCH + timedelta(hours=point)
         hours = {"hours": begin.hour} if isinstance(begin, datetime) and begin.hour else {}
-        return {"year": begin.year, "month": begin.month, "day": begin.day, **hours, "timeZone": {"id": self.zone}}
+        return {
+            "year": begin.year,
+            "month": begin.month,
+            "day": begin.day,
+            **hours,
+            "timeZone": {"id": self.zone},
+        }
 
 
 DAILY = AggregationPeriod("DAILY", "America/Los_Angeles", daily=True)
@@ -95,7 +127,9 @@ Measurement: TypeAlias = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Series:
-    """Measurements from the point `start` on: `values` are lists by metric, the last value of each holds on."""
+    """Measurements from the point `start` on: `values` are lists by metric, the last value of each
+    holds on.
+    """
 
     start: int
     values: Mapping[str, Sequence[float]]
@@ -104,7 +138,9 @@ class Series:
         """The measurement at a point; None before the first."""
         if point < self.start:
             return None
-        return {name: many[min(point - self.start, len(many) - 1)] for name, many in self.values.items()}
+        return {
+            name: many[min(point - self.start, len(many) - 1)] for name, many in self.values.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -126,7 +162,9 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     """Several measurements as one: users added up, rates weighted by them."""
     users = sum(one[PEOPLE] for one in measurements)
     rates = {
-        name: sum(one[PEOPLE] * one.get(name, 0.0) for one in measurements) / users if users else 0.0
+        name: sum(one[PEOPLE] * one.get(name, 0.0) for one in measurements) / users
+        if users
+        else 0.0
         for name in {name for one in measurements for name in one}
     }
     return {**rates, PEOPLE: users}
@@ -145,21 +183,28 @@ class AppVitals:
     missing: tuple[str, ...] = setting((), "metrics that no row has")
     down: str = setting(
         "",
-        "`unavailable` (503), `disabled` (403, the API is not enabled in the project) or `forbidden` (403, the account "
-        "may not see the app)",
+        "`unavailable` (503), `disabled` (403, the API is not enabled in the project) or "
+        "`forbidden` (403, the account may not see the app)",
     )
     versions: Mapping[int, VersionSeries] = setting(
-        dict, "by version code: `since` (a date, or days before now), `users` and rates, each a value or a list by day"
+        dict,
+        "by version code: `since` (a date, or days before now), `users` and rates, each a "
+        "value or a list by day",
     )
 
     def changed(self, script: Mapping[str, Json], now: float) -> AppVitals:
-        """The same with these keys set anew, versions one by one. Raises `ValueError` for what can't be read."""
+        """The same with these keys set anew, versions one by one. Raises `ValueError` for what
+        can't be read.
+        """
         _check_keys(script, [one.name for one in fields(self)], "in vitals")
         values = dict(script)
         if values.get("down", "") not in OUTAGES:
             raise ValueError(f"down is one of {', '.join(filter(None, OUTAGES))}, or empty")
         read = {int(code): _version(one, now) for code, one in values.get("versions", {}).items()}
-        values |= {"versions": {**self.versions, **read}, "missing": tuple(values.get("missing", self.missing))}
+        values |= {
+            "versions": {**self.versions, **read},
+            "missing": tuple(values.get("missing", self.missing)),
+        }
         return replace(self, **values)
 
 
@@ -172,9 +217,13 @@ class VitalsStore:
         self.script(scripts)
 
     def script(self, scripts: Mapping[str, Json]) -> None:
-        """Changes what is scripted, by package: keys that are not named stay. Raises `ValueError`."""
+        """Changes what is scripted, by package: keys that are not named stay. Raises
+        `ValueError`.
+        """
         now = self._clock()
-        changed = {package: self.of(package).changed(script, now) for package, script in scripts.items()}
+        changed = {
+            package: self.of(package).changed(script, now) for package, script in scripts.items()
+        }
         self._apps.update(changed)
 
     def of(self, package: str) -> AppVitals:
@@ -203,18 +252,25 @@ def _version(script: Mapping[str, Json], now: float) -> VersionSeries:
     if cohort not in COHORTS:
         raise ValueError(f"cohort is one of {', '.join(COHORTS)}")
     values = {name: _list(name, script[name]) for name in (PEOPLE, *RATES) if name in script}
-    # What is not scripted follows from what is: every user-perceived event is an event; without any, none.
+    # What is not scripted follows from what is: every user-perceived event is an event; without
+    # any, none.
     for perceived, every in (metric_set.rates for metric_set in METRIC_SETS):
         values.setdefault(perceived, [0.0])
         values.setdefault(every, values[perceived])
     values.setdefault(PEOPLE, [1000])
     since = script.get("since", _SINCE)  # a date, or a number of days before now
-    start = DAILY.point_at(now) - since if isinstance(since, int) else date.fromisoformat(since).toordinal()
+    start = (
+        DAILY.point_at(now) - since
+        if isinstance(since, int)
+        else date.fromisoformat(since).toordinal()
+    )
     return VersionSeries(Series(start, values), cohort)
 
 
 def _list(name: str, value: Json) -> list[float]:
-    """The values of a metric, one for each point. Raises `ValueError` unless all are shares, or numbers of users."""
+    """The values of a metric, one for each point. Raises `ValueError` unless all are shares, or
+    numbers of users.
+    """
     values = value if isinstance(value, list) else [value]
     highest = float("inf") if name == PEOPLE else 1
     numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)

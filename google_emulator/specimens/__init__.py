@@ -1,7 +1,9 @@
-"""Artifacts to rehearse with, made to order: bundles, APKs and images that need no Android project to be built.
+"""Artifacts to rehearse with, made to order: bundles, APKs and images that need no Android project
+to be built.
 
-`python -m google_emulator.specimens bundle --package com.example.app --out app.aab` makes them on the command line.
-The encoders are this package's own, written from the formats' descriptions, so that they can witness for the readers.
+`python -m google_emulator.specimens bundle --package com.example.app --out app.aab` makes them on
+the command line. The encoders are this package's own, written from the formats' descriptions, so
+that they can witness for the readers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Specimens on the command line: `python -m google_emulator.specimens bundle|apk|image ... --out PATH`."""
+"""Specimens on the command line: `python -m google_emulator.specimens bundle|apk|image ... --out
+PATH`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def _size(text: str) -> int:
     """A size in bytes, `32MiB` and the like included."""
     match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 1000000 or 32MiB")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of bytes such as 1000000 or 32MiB"
+        )
     return int(match[1]) * _UNITS[match[2]]
 
 
@@ -29,30 +33,50 @@ def _color(text: str) -> tuple[int, int, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m google_emulator.specimens", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m google_emulator.specimens", description=__doc__
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, title in (("bundle", "an Android App Bundle"), ("apk", "an APK")):
         app = commands.add_parser(name, help=title)
-        app.add_argument("--package", default="com.example.app", help="package name (com.example.app)")
-        app.add_argument("--version-code", type=int, default=1, help="version code, below 2**64 (1)")
+        app.add_argument(
+            "--package", default="com.example.app", help="package name (com.example.app)"
+        )
+        app.add_argument(
+            "--version-code", type=int, default=1, help="version code, below 2**64 (1)"
+        )
         app.add_argument("--version-name", default="1.0", help="version name (1.0)")
-        app.add_argument("--size", type=_size, default=0, help="size of the file, in bytes, KiB, MiB or GiB")
-        app.add_argument("--sparse", action="store_true", help="leave what fills the file a hole, without room on disk")
-        app.add_argument("--unsigned", action="store_true", help="leave the files of a signature out")
+        app.add_argument(
+            "--size", type=_size, default=0, help="size of the file, in bytes, KiB, MiB or GiB"
+        )
+        app.add_argument(
+            "--sparse",
+            action="store_true",
+            help="leave what fills the file a hole, without room on disk",
+        )
+        app.add_argument(
+            "--unsigned", action="store_true", help="leave the files of a signature out"
+        )
         app.add_argument("--debuggable", action="store_true", help="make it a debug build")
     image = commands.add_parser("image", help="a PNG of one color")
     image.add_argument("--width", type=int, default=512, help="pixels (512)")
     image.add_argument("--height", type=int, default=512, help="pixels (512)")
     image.add_argument("--color", type=_color, default="808080", help="in hexadecimal (808080)")
-    image.add_argument("--alpha", action="store_true", help="32 bits a pixel, as for an icon, instead of 24")
+    image.add_argument(
+        "--alpha", action="store_true", help="32 bits a pixel, as for an icon, instead of 24"
+    )
     for command in commands.choices.values():
-        command.add_argument("--out", type=Path, required=True, metavar="PATH", help="the file to write")
+        command.add_argument(
+            "--out", type=Path, required=True, metavar="PATH", help="the file to write"
+        )
     return parser
 
 
 def _make(options: argparse.Namespace) -> None:
     if options.command == "image":
-        make_image(options.out, options.width, options.height, color=options.color, alpha=options.alpha)
+        make_image(
+            options.out, options.width, options.height, color=options.color, alpha=options.alpha
+        )
         return
     make = make_bundle if options.command == "bundle" else make_apk
     make(
@@ -68,7 +92,9 @@ def _make(options: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes one file and tells its size; 2 when the arguments are wrong or the file can't be written."""
+    """Writes one file and tells its size; 2 when the arguments are wrong or the file can't be
+    written.
+    """
     options = _parser().parse_args(argv)
     try:
         _make(options)

@@ -9,7 +9,13 @@ import struct
 import zlib
 from pathlib import Path
 
-from google_emulator.specimens.manifests import RELEASE_BUILD, Build, field, manifest_axml, manifest_proto
+from google_emulator.specimens.manifests import (
+    RELEASE_BUILD,
+    Build,
+    field,
+    manifest_axml,
+    manifest_proto,
+)
 from google_emulator.specimens.signature_writer import jar_signature
 from google_emulator.specimens.zip_writer import write_zip
 
@@ -32,10 +38,10 @@ def make_bundle(
 ) -> None:
     """Writes an Android App Bundle (.aab).
 
-    `version_code` is below 2**64; from 2**32 on the manifest has a versionCodeMajor. The file is exactly `size_bytes`
-    bytes long, or as short as it can be (about 2 KiB) when that is more; what fills it does not compress. `sparse`
-    leaves the filling a hole, so that 10 GiB take no room on disk. `signed` adds the files of a JAR signature;
-    `build` says the rest.
+    `version_code` is below 2**64; from 2**32 on the manifest has a versionCodeMajor. The file is
+    exactly `size_bytes` bytes long, or as short as it can be (about 2 KiB) when that is more; what
+    fills it does not compress. `sparse` leaves the filling a hole, so that 10 GiB take no room on
+    disk. `signed` adds the files of a JAR signature; `build` says the rest.
 
     Raises `ValueError` for a version code out of range, `OSError` when the file can't be written.
     """
@@ -70,22 +76,30 @@ def make_apk(
     write_zip(path, files, "assets/payload.bin", size_bytes, sparse=sparse)
 
 
-def make_image(path: Path, width: int, height: int, *, color: tuple[int, int, int] = GREY, alpha: bool = False) -> None:
-    """Writes a PNG of `width` times `height` pixels in one color (red, green and blue, 0 to 255 each).
+def make_image(
+    path: Path, width: int, height: int, *, color: tuple[int, int, int] = GREY, alpha: bool = False
+) -> None:
+    """Writes a PNG of `width` times `height` pixels in one color (red, green and blue, 0 to 255
+    each).
 
-    It has 24 bits a pixel, as Play wants screenshots and feature graphics, or with `alpha` 32, as it wants icons; the
-    image is opaque in both. Different colors give images with different digests.
+    It has 24 bits a pixel, as Play wants screenshots and feature graphics, or with `alpha` 32, as
+    it wants icons; the image is opaque in both. Different colors give images with different
+    digests.
 
-    Raises `ValueError` for a side that is not between 1 and 16384 pixels or a color out of range, `OSError` when the
-    file can't be written.
+    Raises `ValueError` for a side that is not between 1 and 16384 pixels or a color out of range,
+    `OSError` when the file can't be written.
     """
     if not 1 <= min(width, height) <= max(width, height) <= MAX_PIXELS:
-        raise ValueError(f"an image is 1 to {MAX_PIXELS} pixels wide and high, not {width} x {height}")
+        raise ValueError(
+            f"an image is 1 to {MAX_PIXELS} pixels wide and high, not {width} x {height}"
+        )
     pixel = bytes(color) + (b"\xff" if alpha else b"")
     kind = _TRUECOLOR_ALPHA if alpha else _TRUECOLOR
     header = struct.pack(">2I5B", width, height, 8, kind, 0, 0, 0)
     pixels = zlib.compress((b"\0" + pixel * width) * height, 1)  # 0: a row without a filter
-    path.write_bytes(_PNG_SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b""))
+    path.write_bytes(
+        _PNG_SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+    )
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

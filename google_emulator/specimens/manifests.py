@@ -1,4 +1,5 @@
-"""Manifests of specimens: XML in protocol buffers for a bundle (aapt2's Resources.proto), binary XML for an APK.
+"""Manifests of specimens: XML in protocol buffers for a bundle (aapt2's Resources.proto), binary
+XML for an APK.
 
 The latter is from the description in the platform's ResourceTypes.h.
 """
@@ -17,7 +18,8 @@ PRESENT_TARGET = 36  # the API level that Google Play asks of new apps and updat
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """A release build, unless more is said. `features` say whether they are required, `libraries` are files by path.
+    """A release build, unless more is said. `features` say whether they are required, `libraries`
+    are files by path.
 
     `signer` is the common name of the certificate.
     """
@@ -61,30 +63,55 @@ def _elements(version_code: int, version_name: str, build: Build) -> list[Elemen
     if not 0 <= version_code <= MAX_VERSION_CODE:
         raise ValueError(f"a version code is between 0 and {MAX_VERSION_CODE}, not {version_code}")
     low, high = version_code & LOW_32, version_code >> 32
-    features: list[Element] = [("uses-feature", {"name": name, "required": on}) for name, on in build.features.items()]
+    features: list[Element] = [
+        ("uses-feature", {"name": name, "required": on}) for name, on in build.features.items()
+    ]
     flags = {"debuggable": build.debuggable, "testOnly": build.test_only}
     return [
-        ("manifest", {"versionCode": low, "versionName": version_name, **({"versionCodeMajor": high} if high else {})}),
-        ("uses-sdk", {"minSdkVersion": min(build.min_sdk, build.target_sdk), "targetSdkVersion": build.target_sdk}),
+        (
+            "manifest",
+            {
+                "versionCode": low,
+                "versionName": version_name,
+                **({"versionCodeMajor": high} if high else {}),
+            },
+        ),
+        (
+            "uses-sdk",
+            {
+                "minSdkVersion": min(build.min_sdk, build.target_sdk),
+                "targetSdkVersion": build.target_sdk,
+            },
+        ),
         *(("uses-permission", {"name": name}) for name in build.permissions),
         *features,
         ("application", {"hasCode": False, **{name: True for name, on in flags.items() if on}}),
     ]
 
 
-def manifest_proto(package: str, version_code: int, version_name: str, build: Build = RELEASE_BUILD) -> bytes:
+def manifest_proto(
+    package: str, version_code: int, version_name: str, build: Build = RELEASE_BUILD
+) -> bytes:
     """A manifest as aapt2 writes it into a bundle."""
     namespace = field(1, field(1, b"android") + field(2, ANDROID.encode()))
     own = field(4, field(2, b"package") + field(3, package.encode()))
-    root, *children = (_proto_element(*element) for element in _elements(version_code, version_name, build))
-    return field(1, namespace + root + own + b"".join(field(5, field(1, child)) for child in children))
+    root, *children = (
+        _proto_element(*element) for element in _elements(version_code, version_name, build)
+    )
+    return field(
+        1, namespace + root + own + b"".join(field(5, field(1, child)) for child in children)
+    )
 
 
 def _proto_element(name: str, attributes: Mapping[str, Value]) -> bytes:
     written = field(3, name.encode())
     for key, value in attributes.items():
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        item = None if isinstance(value, str) else field(7, number(8 if isinstance(value, bool) else 6, int(value)))
+        item = (
+            None
+            if isinstance(value, str)
+            else field(7, number(8 if isinstance(value, bool) else 6, int(value)))
+        )
         written += field(4, attribute(key, text, RESOURCE_IDS[key], item))
     return written
 
@@ -124,19 +151,36 @@ _UTF8_FLAG = 1 << 8
 
 
 def manifest_axml(
-    package: str, version_code: int, version_name: str, build: Build = RELEASE_BUILD, *, utf16: bool = False
+    package: str,
+    version_code: int,
+    version_name: str,
+    build: Build = RELEASE_BUILD,
+    *,
+    utf16: bool = False,
 ) -> bytes:
-    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools do."""
+    """A manifest as aapt writes it into an APK, its strings in UTF-8, or in UTF-16 as older tools
+    do.
+    """
     elements = _elements(version_code, version_name, build)
     ids = {name: RESOURCE_IDS[name] for _, attributes in elements for name in attributes}
-    values = [value for _, attributes in elements for value in attributes.values() if isinstance(value, str)]
-    # The names of attributes come first, in the order of their ids; what is written the same is the same string.
-    strings = list(dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values]))
+    values = [
+        value
+        for _, attributes in elements
+        for value in attributes.values()
+        if isinstance(value, str)
+    ]
+    # The names of attributes come first, in the order of their ids; what is written the same is the
+    # same string.
+    strings = list(
+        dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values])
+    )
     at = {text: index for index, text in enumerate(strings)}
     own = struct.pack("<3IHBBI", _NONE, at["package"], at[package], 8, 0, _STRING, at[package])
     scope = struct.pack("<2I", at["android"], at[ANDROID])
     (_, root), *children = elements
-    body = b"".join(_axml_element(at, name, _attributes(at, attributes)) for name, attributes in children)
+    body = b"".join(
+        _axml_element(at, name, _attributes(at, attributes)) for name, attributes in children
+    )
     content = (
         _string_pool(strings, utf16)
         + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids.values()))
@@ -160,9 +204,17 @@ def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[
     return written
 
 
-def _axml_element(at: Mapping[str, int], name: str, attributes: Sequence[bytes], body: bytes = b"") -> bytes:
-    start = struct.pack("<2I6H", _NONE, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(attributes)
-    return _event(_ELEMENT_START, start) + body + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
+def _axml_element(
+    at: Mapping[str, int], name: str, attributes: Sequence[bytes], body: bytes = b""
+) -> bytes:
+    start = struct.pack("<2I6H", _NONE, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(
+        attributes
+    )
+    return (
+        _event(_ELEMENT_START, start)
+        + body
+        + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
+    )
 
 
 def _chunk(kind: int, header: bytes, body: bytes) -> bytes:
@@ -186,14 +238,23 @@ def _string_pool(strings: Sequence[str], utf16: bool) -> bytes:
 def _utf16(text: str) -> bytes:
     data = text.encode("utf-16-le")
     units = len(data) // 2
-    length = struct.pack("<H", units) if units < 0x8000 else struct.pack("<2H", units >> 16 | 0x8000, units & 0xFFFF)
+    length = (
+        struct.pack("<H", units)
+        if units < 0x8000
+        else struct.pack("<2H", units >> 16 | 0x8000, units & 0xFFFF)
+    )
     return length + data + b"\0\0"
 
 
 def _utf8(text: str) -> bytes:
     units = text.encode("utf-16-be", "surrogatepass")
-    # Characters beyond the BMP are written as their two surrogates, three bytes each, as the platform does.
+    # Characters beyond the BMP are written as their two surrogates, three bytes each, as the
+    # platform does.
     halves = "".join(chr(unit) for (unit,) in struct.iter_unpack(">H", units))
     data = halves.encode("utf-8", "surrogatepass")
     lengths = (len(halves), len(data))
-    return b"".join(bytes([n] if n < 0x80 else [n >> 8 | 0x80, n & 0xFF]) for n in lengths) + data + b"\0"
+    return (
+        b"".join(bytes([n] if n < 0x80 else [n >> 8 | 0x80, n & 0xFF]) for n in lengths)
+        + data
+        + b"\0"
+    )

@@ -1,8 +1,10 @@
-"""Writes what says who signed a file: certificates, the files of a JAR signature, the values of an APK Signing Block.
+"""Writes what says who signed a file: certificates, the files of a JAR signature, the values of an
+APK Signing Block.
 
-`signed_apk` signs really, with a key that is made of the signer's name. Of JAR signatures and of `scheme_value` the
-certificates and digests are real and the signatures zeros: they pass for signed where it is only read who signed.
-From RFC 5280 (certificates), RFC 5652 (PKCS #7) and source.android.com (APK Signature Scheme v2 and v3).
+`signed_apk` signs really, with a key that is made of the signer's name. Of JAR signatures and of
+`scheme_value` the certificates and digests are real and the signatures zeros: they pass for signed
+where it is only read who signed. From RFC 5280 (certificates), RFC 5652 (PKCS #7) and
+source.android.com (APK Signature Scheme v2 and v3).
 """
 
 from __future__ import annotations
@@ -20,11 +22,23 @@ RELEASE, DEBUG = "Specimen Release", "Android Debug"  # common names of the two 
 V2, V3, V3_1 = 0x7109871A, 0xF05368C0, 0x1B93AD61
 _ROTATION, _ECDSA_SHA256, _CHUNK = 0x3BA06F8C, 0x0201, 1 << 20
 
-_SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _NULL, _UTF8, _TIME = 0x30, 0x31, 0x02, 0x03, 0x04, 0x05, 0x0C, 0x17
+_SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _NULL, _UTF8, _TIME = (
+    0x30,
+    0x31,
+    0x02,
+    0x03,
+    0x04,
+    0x05,
+    0x0C,
+    0x17,
+)
 _OID = 0x06
 _COMMON_NAME, _ORGANIZATION, _COUNTRY = b"\x55\x04\x03", b"\x55\x04\x0a", b"\x55\x04\x06"
 _RSA, _RSA_SHA256 = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b"
-_DATA, _SIGNED_DATA = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01", b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"
+_DATA, _SIGNED_DATA = (
+    b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01",
+    b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02",
+)
 _SHA256 = b"\x60\x86\x48\x01\x65\x03\x04\x02\x01"
 _SIGNATURE = bytes(64)  # RSA with 512 bits: too short for anything real, but short
 
@@ -54,7 +68,9 @@ def certificate(common_name: str = RELEASE, *, serial: int = 1, issuer: str = ""
 
 
 def pkcs7(*chain: bytes, issuer: str = RELEASE, serial: int = 1) -> bytes:
-    """A PKCS #7 block with the certificates, signed by the one that the issuer gave this serial number."""
+    """A PKCS #7 block with the certificates, signed by the one that the issuer gave this serial
+    number.
+    """
     signer = der(
         _SEQUENCE,
         der(_INTEGER, b"\1"),
@@ -74,7 +90,9 @@ def pkcs7(*chain: bytes, issuer: str = RELEASE, serial: int = 1) -> bytes:
     return der(_SEQUENCE, der(_OID, _SIGNED_DATA), der(0xA0, signed))
 
 
-def jar_signature(files: Sequence[tuple[str, bytes]], signer: str = RELEASE) -> list[tuple[str, bytes]]:
+def jar_signature(
+    files: Sequence[tuple[str, bytes]], signer: str = RELEASE
+) -> list[tuple[str, bytes]]:
     """The files in META-INF of a JAR that the signer with this common name signed."""
     lines = [b"Manifest-Version: 1.0\r\n\r\n"]
     for name, data in files:
@@ -84,18 +102,28 @@ def jar_signature(files: Sequence[tuple[str, bytes]], signer: str = RELEASE) -> 
     digest = base64.b64encode(hashlib.sha256(manifest).digest())
     signature = b"Signature-Version: 1.0\r\nSHA-256-Digest-Manifest: %b\r\n\r\n" % digest
     block = pkcs7(certificate(signer), issuer=signer)
-    return [("META-INF/MANIFEST.MF", manifest), ("META-INF/CERT.SF", signature), ("META-INF/CERT.RSA", block)]
+    return [
+        ("META-INF/MANIFEST.MF", manifest),
+        ("META-INF/CERT.SF", signature),
+        ("META-INF/CERT.RSA", block),
+    ]
 
 
 def scheme_value(*signers: Sequence[bytes], scheme: int = V2) -> bytes:
-    """The value of a signature scheme in the APK Signing Block: each signer with its chain of certificates."""
+    """The value of a signature scheme in the APK Signing Block: each signer with its chain of
+    certificates.
+    """
     return _prefixed(*(_prefixed(_block_signer(chain, scheme)) for chain in signers))
 
 
 def with_signing_block(apk: bytes, *pairs: tuple[int, bytes], size: int | None = None) -> bytes:
-    """The APK with an APK Signing Block of these ids and values before its directory; `size` is what it claims."""
+    """The APK with an APK Signing Block of these ids and values before its directory; `size` is
+    what it claims.
+    """
     (directory,) = struct.unpack_from("<I", apk, len(apk) - 6)
-    content = b"".join(struct.pack("<QI", 4 + len(value), scheme) + value for scheme, value in pairs)
+    content = b"".join(
+        struct.pack("<QI", 4 + len(value), scheme) + value for scheme, value in pairs
+    )
     length = struct.pack("<Q", len(content) + 24 if size is None else size)
     block = length + content + length + b"APK Sig Block 42"
     end = bytearray(apk[directory:])
@@ -106,7 +134,8 @@ def with_signing_block(apk: bytes, *pairs: tuple[int, bytes], size: int | None =
 def signed_apk(apk: bytes, schemes: Mapping[int, str], lineage: Sequence[str] = ()) -> bytes:
     """An APK whose signatures hold: `schemes` are the signers' common names by scheme.
 
-    The newest scheme proves the rotation through the `lineage`, the oldest name first and its own last.
+    The newest scheme proves the rotation through the `lineage`, the oldest name first and its own
+    last.
     """
     (directory,) = struct.unpack_from("<I", apk, len(apk) - 6)
     end = len(apk) - 22
@@ -138,14 +167,18 @@ def _rotation(lineage: Sequence[str]) -> bytes:
     for name in lineage:
         signed = _prefixed(certificate(name)) + struct.pack("<I", _ECDSA_SHA256 if parent else 0)
         signature = _key(parent).sign(signed, ec.ECDSA(SHA256())) if parent else b""
-        nodes += _prefixed(_prefixed(signed) + struct.pack("<2I", 0x17, _ECDSA_SHA256) + _prefixed(signature))
+        nodes += _prefixed(
+            _prefixed(signed) + struct.pack("<2I", 0x17, _ECDSA_SHA256) + _prefixed(signature)
+        )
         parent = name
     return struct.pack("<I", 1) + nodes
 
 
 def _content_digest(sections: Sequence[bytes]) -> bytes:
     """The SHA-256 over the digests of the chunks of each section."""
-    chunks = [section[at : at + _CHUNK] for section in sections for at in range(0, len(section), _CHUNK)]
+    chunks = [
+        section[at : at + _CHUNK] for section in sections for at in range(0, len(section), _CHUNK)
+    ]
     top = hashlib.sha256(b"\x5a" + struct.pack("<I", len(chunks)))
     for chunk in chunks:
         top.update(hashlib.sha256(b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest())
@@ -159,7 +192,9 @@ def _key(common_name: str) -> ec.EllipticCurvePrivateKey:
 
 
 def _public_key(common_name: str) -> bytes:
-    return _key(common_name).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return (
+        _key(common_name).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    )
 
 
 def _block_signer(chain: Sequence[bytes], scheme: int) -> bytes:
@@ -181,4 +216,7 @@ def _algorithm(oid: bytes) -> bytes:
 
 def _name(common_name: str) -> bytes:
     parts = ((_COUNTRY, b"US"), (_ORGANIZATION, b"Android"), (_COMMON_NAME, common_name.encode()))
-    return der(_SEQUENCE, *(der(_SET, der(_SEQUENCE, der(_OID, oid), der(_UTF8, text))) for oid, text in parts))
+    return der(
+        _SEQUENCE,
+        *(der(_SET, der(_SEQUENCE, der(_OID, oid), der(_UTF8, text))) for oid, text in parts),
+    )

@@ -1,4 +1,5 @@
-"""Writes zips of stored entries, with a payload as large as is wanted, in constant memory: from PKWARE's APPNOTE.
+"""Writes zips of stored entries, with a payload as large as is wanted, in constant memory: from
+PKWARE's APPNOTE.
 
 The same arguments give the same bytes on every machine. Zips of 4 GiB and more are in zip64.
 """
@@ -19,12 +20,15 @@ _FULL = 0xFFFFFFFF
 
 
 def crc32_of_zeros(length: int) -> int:
-    """CRC-32 of so many zero bytes, without touching them: one zero bit is a linear map of the register.
+    """CRC-32 of so many zero bytes, without touching them: one zero bit is a linear map of the
+    register.
 
-    The map of n bits is found by squaring, so a hole of a hundred gigabytes costs some forty multiplications.
+    The map of n bits is found by squaring, so a hole of a hundred gigabytes costs some forty
+    multiplications.
     """
     register, bits = _FULL, 8 * length
-    step = [0xEDB88320, *(1 << bit for bit in range(31))]  # where each bit of the register goes for one zero bit
+    # where each bit of the register goes for one zero bit
+    step = [0xEDB88320, *(1 << bit for bit in range(31))]
     while bits:
         if bits & 1:
             register = _apply(step, register)
@@ -43,9 +47,11 @@ def _apply(columns: list[int], vector: int) -> int:
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """One stored (uncompressed) entry; `data` is None for a payload that is generated, or left a hole.
+    """One stored (uncompressed) entry; `data` is None for a payload that is generated, or left a
+    hole.
 
-    `wide` writes its sizes in 64 bits (zip64); the payload is the last entry and the only one that can need it.
+    `wide` writes its sizes in 64 bits (zip64); the payload is the last entry and the only one that
+    can need it.
     """
 
     name: str
@@ -59,7 +65,18 @@ class StoredEntry:
         extra = struct.pack("<2H2Q", 1, 16, self.size, self.size) if self.wide else b""
         size = _FULL if self.wide else self.size
         # Dated 1 January 1981, as reproducible builds do.
-        fixed = (45 if self.wide else 20, 0x0800, 0, 0, 0x0221, self.crc, size, size, len(self.name), len(extra))
+        fixed = (
+            45 if self.wide else 20,
+            0x0800,
+            0,
+            0,
+            0x0221,
+            self.crc,
+            size,
+            size,
+            len(self.name),
+            len(extra),
+        )
         return struct.pack("<5H3I2H", *fixed), self.name.encode("ascii") + extra
 
     def local(self) -> bytes:
@@ -69,13 +86,23 @@ class StoredEntry:
     def central(self, offset: int) -> bytes:
         """The header in the directory."""
         fixed, names = self._fields()
-        return b"PK\1\2" + struct.pack("<H", 45) + fixed + struct.pack("<3H2I", 0, 0, 0, 0, offset) + names
+        return (
+            b"PK\1\2"
+            + struct.pack("<H", 45)
+            + fixed
+            + struct.pack("<3H2I", 0, 0, 0, 0, offset)
+            + names
+        )
 
 
-def write_zip(path: Path, files: Iterable[tuple[str, bytes]], payload: str, size_bytes: int, *, sparse: bool) -> None:
-    """Writes the files and a payload of this name that makes the zip `size_bytes` bytes long, or as short as it can be.
+def write_zip(
+    path: Path, files: Iterable[tuple[str, bytes]], payload: str, size_bytes: int, *, sparse: bool
+) -> None:
+    """Writes the files and a payload of this name that makes the zip `size_bytes` bytes long, or as
+    short as it can be.
 
-    `sparse` leaves the payload a hole, which takes no room on disk and reads as zeros. Raises `OSError`.
+    `sparse` leaves the payload a hole, which takes no room on disk and reads as zeros. Raises
+    `OSError`.
     """
     entries = [StoredEntry(name, len(data), zlib.crc32(data), data) for name, data in files]
     wide = size_bytes >= _FULL
@@ -114,4 +141,6 @@ def _directory(entries: list[StoredEntry], at: int) -> bytes:
     if wide:
         out += struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, length, at)
         out += struct.pack("<4sIQI", b"PK\6\7", 0, at + length, 1)
-    return out + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, length, _FULL if wide else at, 0)
+    return out + struct.pack(
+        "<4s4H2IH", b"PK\5\6", 0, 0, count, count, length, _FULL if wide else at, 0
+    )

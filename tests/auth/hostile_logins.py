@@ -1,7 +1,8 @@
-"""Credential configurations and variables by which somebody else would make a run send things elsewhere.
+"""Credential configurations and variables by which somebody else would make a run send things
+elsewhere.
 
-Each has a name, what is given, and the field that the complaint names. RECORDER stands for a server that nobody may
-talk to, as host and port on loopback.
+Each has a name, what is given, and the field that the complaint names. RECORDER stands for a server
+that nobody may talk to, as host and port on loopback.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ AWS_SOURCE = {
     "imdsv2_session_token_url": f"{METADATA}/latest/api/token",
     "regional_cred_verification_url": "https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15",
 }
-USER = {"type": "authorized_user", "client_id": "client", "client_secret": "secret-1", "refresh_token": "1//secret-2"}
+USER = {
+    "type": "authorized_user",
+    "client_id": "client",
+    "client_secret": "secret-1",
+    "refresh_token": "1//secret-2",
+}
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,13 @@ FILES = {
     "a-line-break": "token\nx",
 }
 LINKS = {"link": "/proc/self/environ"}
-IN_THE_WORKSPACE = (".git/config", ".ssh/id_rsa", ".env", ".env.production", "gha-creds-0123456789abcdef.json")
+IN_THE_WORKSPACE = (
+    ".git/config",
+    ".ssh/id_rsa",
+    ".env",
+    ".env.production",
+    "gha-creds-0123456789abcdef.json",
+)
 URLS = {
     "another-host": "https://evil.example/token",
     "a-bucket": "https://storage.googleapis.com/evil/token",
@@ -180,23 +192,35 @@ HEADERS: Mapping[str, object] = {
     "a-list": ["Metadata"],
 }
 AWS_URLS = {
-    "region-elsewhere": {"region_url": "http://evil.example/latest/meta-data/placement/availability-zone"},
-    "region-by-https": {"region_url": "https://evil.example/latest/meta-data/placement/availability-zone"},
+    "region-elsewhere": {
+        "region_url": "http://evil.example/latest/meta-data/placement/availability-zone"
+    },
+    "region-by-https": {
+        "region_url": "https://evil.example/latest/meta-data/placement/availability-zone"
+    },
     "region-from-user-data": {"region_url": f"{METADATA}/latest/user-data"},
     "region-with-a-query": {"region_url": f"{AWS_SOURCE['region_url']}?x"},
     "url-elsewhere": {"url": "https://evil.example/latest/meta-data/iam/security-credentials"},
     "url-on-loopback": {"url": f"http://{RECORDER}/latest/meta-data/iam/security-credentials"},
     "url-with-another-path": {"url": f"{METADATA}/latest/meta-data"},
-    "url-with-a-port": {"url": "http://169.254.169.254:8080/latest/meta-data/iam/security-credentials"},
-    "url-on-another-link-local-host": {"url": "http://169.254.170.2/latest/meta-data/iam/security-credentials"},
+    "url-with-a-port": {
+        "url": "http://169.254.169.254:8080/latest/meta-data/iam/security-credentials"
+    },
+    "url-on-another-link-local-host": {
+        "url": "http://169.254.170.2/latest/meta-data/iam/security-credentials"
+    },
     "session-elsewhere": {"imdsv2_session_token_url": "http://evil.example/latest/api/token"},
     "session-by-another-path": {"imdsv2_session_token_url": f"{METADATA}/latest/api/other"},
     "two-hosts": {"imdsv2_session_token_url": "http://[fd00:ec2::254]/latest/api/token"},
-    "sts-elsewhere": {"regional_cred_verification_url": "https://evil.example?Action=GetCallerIdentity"},
+    "sts-elsewhere": {
+        "regional_cred_verification_url": "https://evil.example?Action=GetCallerIdentity"
+    },
     "sts-with-another-action": {
         "regional_cred_verification_url": "https://sts.{region}.amazonaws.com?Action=AssumeRole&Version=2011-06-15"
     },
-    "sts-with-more": {"regional_cred_verification_url": f"{AWS_SOURCE['regional_cred_verification_url']}&x=y"},
+    "sts-with-more": {
+        "regional_cred_verification_url": f"{AWS_SOURCE['regional_cred_verification_url']}&x=y"
+    },
     "sts-of-a-look-alike": {
         "regional_cred_verification_url": "https://sts.x.evil.example/.amazonaws.com"
         "?Action=GetCallerIdentity&Version=2011-06-15"
@@ -224,7 +248,9 @@ def every() -> Iterator[Hostile]:
         yield Hostile(f"impersonation-{name}", "service_account_impersonation_url", changed)
     written = dict.fromkeys(IN_THE_WORKSPACE, "secret")
     for name, path in FILES.items():
-        yield Hostile(f"file-{name}", "`file`", external(credential_source={"file": path}), files=written)
+        yield Hostile(
+            f"file-{name}", "`file`", external(credential_source={"file": path}), files=written
+        )
     for name, url in URLS.items():
         yield Hostile(f"url-{name}", "`url`", external(credential_source={"url": url}))
     for name, headers in HEADERS.items():
@@ -247,31 +273,47 @@ def _others() -> Iterator[Hostile]:
     yield Hostile("command-in-a-variable", "`executable`", environ={variable: command, **ALLOWED})
     in_file = {"login.json": command}
     yield Hostile(
-        "command-in-the-workspace", "`executable`", environ={variable: "login.json", **ALLOWED}, files=in_file
+        "command-in-the-workspace",
+        "`executable`",
+        environ={variable: "login.json", **ALLOWED},
+        files=in_file,
     )
     named = {"credentials": "login.json"}
-    yield Hostile("command-named-by-input", "`executable`", environ=ALLOWED, inputs=named, files=in_file)
+    yield Hostile(
+        "command-named-by-input", "`executable`", environ=ALLOWED, inputs=named, files=in_file
+    )
     two = {"file": "token.jwt", **COMMAND}
     yield Hostile("two-sources", "`credential_source`", external(credential_source=two), ALLOWED)
     yield Hostile("no-source", "`credential_source`", external(credential_source={"x": "y"}))
     for name in ("certificate_config_location", "trust_chain_path"):
         certificate = {"use_default_certificate_config": True, name: "/proc/self/environ"}
-        yield Hostile(f"certificate-{name}", name, external(credential_source={"certificate": certificate}))
+        yield Hostile(
+            f"certificate-{name}", name, external(credential_source={"certificate": certificate})
+        )
     default = external(credential_source={"certificate": {"use_default_certificate_config": True}})
     certificates = "GOOGLE_API_CERTIFICATE_CONFIG"
-    yield Hostile("variable-certificate", certificates, default, {certificates: "/proc/self/environ"})
+    yield Hostile(
+        "variable-certificate", certificates, default, {certificates: "/proc/self/environ"}
+    )
     pair = {"cert_path": ".ssh/cert.pem", "key_path": ".ssh/key.pem"}
     files = {
         "sdk/certificate_config.json": json.dumps({"cert_configs": {"workload": pair}}),
         **dict.fromkeys(pair.values(), "of another"),
     }
-    yield Hostile("gcloud-certificate", "`cert_path`", default, {"CLOUDSDK_CONFIG": "sdk"}, files=files)
+    yield Hostile(
+        "gcloud-certificate", "`cert_path`", default, {"CLOUDSDK_CONFIG": "sdk"}, files=files
+    )
     for name, content in FILES_WITHOUT_TOKEN.items():
         info = external(credential_source={"file": "token.txt"})
         yield Hostile(f"{name}-as-token", "holds no token", info, files={"token.txt": content})
-    of_json = {"file": "key.json", "format": {"type": "json", "subject_token_field_name": "private_key"}}
+    of_json = {
+        "file": "key.json",
+        "format": {"type": "json", "subject_token_field_name": "private_key"},
+    }
     key = {"key.json": json.dumps(service_account())}
-    yield Hostile("key-in-json-as-token", "holds no token", external(credential_source=of_json), files=key)
+    yield Hostile(
+        "key-in-json-as-token", "holds no token", external(credential_source=of_json), files=key
+    )
     for name, url in TOKEN_URIS.items():
         yield Hostile(f"key-{name}", "token_uri", service_account(url))
         yield Hostile(f"user-{name}", "token_uri", {**USER, "token_uri": url})
@@ -283,12 +325,21 @@ def _others() -> Iterator[Hostile]:
     yield Hostile("nested-file", "`file`", nested)
     yield Hostile("another-universe", "universe_domain", external(universe_domain="evil.example"))
     for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
-        for host in (RECORDER, "evil.example", "169.254.169.254/x", "metadata.google.internal@evil.example"):
+        for host in (
+            RECORDER,
+            "evil.example",
+            "169.254.169.254/x",
+            "metadata.google.internal@evil.example",
+        ):
             yield Hostile(f"variable-{name}-{host}", name, environ={name: host})
-    yield Hostile("variable-mds", "GCE_METADATA_MTLS_MODE", environ={"GCE_METADATA_MTLS_MODE": "strict"})
+    yield Hostile(
+        "variable-mds", "GCE_METADATA_MTLS_MODE", environ={"GCE_METADATA_MTLS_MODE": "strict"}
+    )
     login = json.dumps(external(token_url="https://evil.example/v1/token"))
     gcloud = {"gcloud/application_default_credentials.json": login}
-    yield Hostile("variable-cloudsdk", "token_url", environ={"CLOUDSDK_CONFIG": "gcloud"}, files=gcloud)
+    yield Hostile(
+        "variable-cloudsdk", "token_url", environ={"CLOUDSDK_CONFIG": "gcloud"}, files=gcloud
+    )
     keyless = {"workload-identity-provider": PROVIDER, "service-account": ACCOUNT}
     for url in (
         f"http://{RECORDER}/oidc",
@@ -296,19 +347,31 @@ def _others() -> Iterator[Hostile]:
         "http://evil.example/oidc",
         "file:///etc/passwd",
     ):
-        asked = {"ACTIONS_ID_TOKEN_REQUEST_URL": url, "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token"}
-        yield Hostile(f"variable-oidc-{url}", "ACTIONS_ID_TOKEN_REQUEST_URL", environ=asked, inputs=keyless)
+        asked = {
+            "ACTIONS_ID_TOKEN_REQUEST_URL": url,
+            "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret-token",
+        }
+        yield Hostile(
+            f"variable-oidc-{url}", "ACTIONS_ID_TOKEN_REQUEST_URL", environ=asked, inputs=keyless
+        )
     yield from _servers(keyless)
 
 
 def _servers(keyless: Mapping[str, str]) -> Iterator[Hostile]:
-    """A server of GitHub's that only a variable names, in a shell and in a system of which nothing is known."""
+    """A server of GitHub's that only a variable names, in a shell and in a system of which nothing
+    is known.
+    """
     systems = {"shell": {}, "unknown": {"BUDDY": "true", "CI": "true", "GITHUB_ACTIONS": "true"}}
     for system, marks in systems.items():
         for server in ("https://evil.example", "https://evil.ghe.com"):
             variables = {**marks, "GITHUB_SERVER_URL": server}
-            asked = {"ACTIONS_ID_TOKEN_REQUEST_URL": f"{server}/x", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret"}
-            source = external(credential_source={"url": f"{server}/x", "headers": {"Authorization": "bearer"}})
+            asked = {
+                "ACTIONS_ID_TOKEN_REQUEST_URL": f"{server}/x",
+                "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runner-secret",
+            }
+            source = external(
+                credential_source={"url": f"{server}/x", "headers": {"Authorization": "bearer"}}
+            )
             name = f"{system}-{server}"
             yield Hostile(f"server-url-{name}", "`url`", source, variables, kind="console")
             yield Hostile(

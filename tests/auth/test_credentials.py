@@ -1,4 +1,6 @@
-"""Logging in, against real token endpoints on loopback, with real RSA keys, real signatures and no real waiting."""
+"""Logging in, against real token endpoints on loopback, with real RSA keys, real signatures and no
+real waiting.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,12 +87,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def read_inputs(given: object = "", environ: dict[str, str] | None = None, /, **wanted: str) -> inputs.Inputs:
+def read_inputs(
+    given: object = "", environ: dict[str, str] | None = None, /, **wanted: str
+) -> inputs.Inputs:
     """Inputs as the program reads them; keywords in snake case, or a table by `**`."""
     wanted = {"target": "play", **wanted}
     if given:
         wanted["credentials"] = given if isinstance(given, str) else json.dumps(given)
-    if "http://127.0.0.1:" in wanted.get("credentials", ""):  # accepted only beside an endpoint there
+    # accepted only beside an endpoint there
+    if "http://127.0.0.1:" in wanted.get("credentials", ""):
         wanted.setdefault("api-endpoint", "http://127.0.0.1:9")
     variables = {f"INPUT_{name.upper().replace('_', '-')}": value for name, value in wanted.items()}
     read, problems = inputs.read({**variables, **(environ or {})}, [])
@@ -101,7 +111,9 @@ def login(
     report: Callable[[str], None] = lambda _: None,
     cancellation: Cancellation | None = None,
 ) -> Login:
-    """A login on real sockets whose waits only move the clock; the jitter is a quarter of a second."""
+    """A login on real sockets whose waits only move the clock; the jitter is a quarter of a
+    second.
+    """
     clock = clock or FakeTime()
     clock.fraction = 0.25
     client, cancellation = HttpClient(), cancellation or Cancellation()
@@ -141,9 +153,15 @@ def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -
 
 
 def test_a_key_may_be_a_path(tmp_path: Path) -> None:
-    """A relative path starts at the workspace; the file holds JSON, perhaps with a byte order mark, or its base64."""
+    """A relative path starts at the workspace; the file holds JSON, perhaps with a byte order mark,
+    or its base64.
+    """
     text = json.dumps(service_account())
-    for content in (text.encode(), b"\xef\xbb\xbf" + text.encode(), base64.b64encode(text.encode())):
+    for content in (
+        text.encode(),
+        b"\xef\xbb\xbf" + text.encode(),
+        base64.b64encode(text.encode()),
+    ):
         (tmp_path / "key.json").write_bytes(content)
         absolute = credential_source.parse(read_inputs(str(tmp_path / "key.json")))
         environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
@@ -152,10 +170,14 @@ def test_a_key_may_be_a_path(tmp_path: Path) -> None:
 
 
 def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> None:
-    """GOOGLE_APPLICATION_CREDENTIALS counts after the inputs; where its file is not there, the variable is named."""
+    """GOOGLE_APPLICATION_CREDENTIALS counts after the inputs; where its file is not there, the
+    variable is named.
+    """
     path = tmp_path / "key.json"
     environ = {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
-    with pytest.raises(InputError, match=rf"GOOGLE_APPLICATION_CREDENTIALS: there is no file `{path}`\."):
+    with pytest.raises(
+        InputError, match=rf"GOOGLE_APPLICATION_CREDENTIALS: there is no file `{path}`\."
+    ):
         credential_source.parse(read_inputs("", environ))
     path.write_text(json.dumps(service_account()))
     assert credential_source.parse(read_inputs("", environ)).account == ACCOUNT
@@ -174,7 +196,9 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
 
 
 def test_another_folder_of_gcloud_is_the_only_one(home: Path) -> None:
-    """With CLOUDSDK_CONFIG the run acts as whoever has logged in there, or as the machine; never as the home's user."""
+    """With CLOUDSDK_CONFIG the run acts as whoever has logged in there, or as the machine; never as
+    the home's user.
+    """
     name = "application_default_credentials.json"
     folder, other = home / ".config" / "gcloud", home / "other"
     folder.mkdir(parents=True)
@@ -207,7 +231,11 @@ def test_a_relative_folder_of_gcloud_is_below_the_workspace(
     folder = (workspace if place == "the workspace" else directory) / "gcloud"
     folder.mkdir()
     (folder / "application_default_credentials.json").write_text(json.dumps(USER))
-    environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace), "CLOUDSDK_CONFIG": "gcloud"}
+    environ = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_WORKSPACE": str(workspace),
+        "CLOUDSDK_CONFIG": "gcloud",
+    }
     found = credential_source.parse(read_inputs("", environ))
     assert found.kind == ("authorized_user" if place == "the workspace" else "default")
 
@@ -223,7 +251,9 @@ def test_a_relative_folder_of_gcloud_is_below_the_workspace(
     ],
 )
 def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]) -> None:
-    """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave no doubt."""
+    """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave
+    no doubt.
+    """
     mangled = service_account(private_key=damage(pem()))
     assert credential_source.parse(read_inputs(mangled)).info == service_account()
 
@@ -234,14 +264,22 @@ def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
     assert credential_source.parse(read_inputs(text)).info == service_account()
 
 
-def other_key(curve: bool = False, password: bytes = b"", form: PrivateFormat = PrivateFormat.PKCS8) -> str:
-    key = ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
+def other_key(
+    curve: bool = False, password: bytes = b"", form: PrivateFormat = PrivateFormat.PKCS8
+) -> str:
+    key = (
+        ec.generate_private_key(ec.SECP256R1()) if curve else rsa.generate_private_key(65537, 2048)
+    )
     protection = BestAvailableEncryption(password) if password else NoEncryption()
     return key.private_bytes(Encoding.PEM, form, protection).decode()
 
 
 def short_key() -> str:
-    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return (
+        Ed25519PrivateKey.generate()
+        .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        .decode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,9 +306,17 @@ def short_key() -> str:
         (service_account(client_email="uploader"), "`client_email` is not an e-mail address"),
         (service_account(private_key="secret-part"), "BEGIN line"),
         (service_account(private_key=pem()[:900] + pem()[-27:]), "`private_key` is"),
-        (service_account(private_key=pem().replace("MII", "M!I", 1)), "`private_key` is cut off or damaged"),
+        (
+            service_account(private_key=pem().replace("MII", "M!I", 1)),
+            "`private_key` is cut off or damaged",
+        ),
         (service_account(private_key=other_key(curve=True)), "is not an RSA key"),
-        (service_account(private_key=other_key(curve=True, form=PrivateFormat.TraditionalOpenSSL)), "not an RSA key"),
+        (
+            service_account(
+                private_key=other_key(curve=True, form=PrivateFormat.TraditionalOpenSSL)
+            ),
+            "not an RSA key",
+        ),
         (service_account(private_key=other_key(form=PrivateFormat.OpenSSH)), "is not an RSA key"),
         (service_account(private_key=short_key()), "is not an RSA key"),
         (service_account(private_key=other_key(password=b"x")), "passphrase"),
@@ -287,7 +333,9 @@ def short_key() -> str:
 def test_malformed_credentials_are_refused_by_field(given: object, complaint: str) -> None:
     """The complaint names the input and the field."""
     assert complaint in wrong(given)
-    assert wrong(given).startswith(("credentials: ", "2 mistakes in credentials.", "3 mistakes in credentials."))
+    assert wrong(given).startswith(
+        ("credentials: ", "2 mistakes in credentials.", "3 mistakes in credentials.")
+    )
 
 
 def external(**changes: Any) -> dict[str, Any]:
@@ -308,7 +356,10 @@ def external(**changes: Any) -> dict[str, Any]:
             {"token_url": "https://sts.googleapis.com.evil.example/v1/token"},
             "`token_url` must be Google's security token service",
         ),
-        ({"token_url": "http://sts.googleapis.com/v1/token"}, "`token_url` must be Google's security token service"),
+        (
+            {"token_url": "http://sts.googleapis.com/v1/token"},
+            "`token_url` must be Google's security token service",
+        ),
         (
             {"token_url": "https://evil.example\\@sts.googleapis.com/"},
             "`token_url` must be Google's security token service",
@@ -317,13 +368,23 @@ def external(**changes: Any) -> dict[str, Any]:
             {"service_account_impersonation_url": "https://evil.example/x"},
             "`service_account_impersonation_url` must be `https://iamcredentials",
         ),
-        ({"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"}, ":generateAccessToken"),
+        (
+            {"service_account_impersonation_url": "https://iamcredentials.googleapis.com/"},
+            ":generateAccessToken",
+        ),
         ({"credential_source": None}, "`credential_source` must be an object"),
-        ({"credential_source": {"file": "/dev/zero"}}, "the `file` of `credential_source` is not a regular file"),
+        (
+            {"credential_source": {"file": "/dev/zero"}},
+            "the `file` of `credential_source` is not a regular file",
+        ),
     ],
 )
-def test_a_federated_configuration_sends_secrets_to_google_alone(changes: dict[str, Any], complaint: str) -> None:
-    """Its token and impersonation URLs are https on googleapis.com or on loopback; look-alikes are refused."""
+def test_a_federated_configuration_sends_secrets_to_google_alone(
+    changes: dict[str, Any], complaint: str
+) -> None:
+    """Its token and impersonation URLs are https on googleapis.com or on loopback; look-alikes are
+    refused.
+    """
     assert complaint in wrong(external(**changes))
 
 
@@ -353,10 +414,14 @@ TRICKS = (
 @pytest.mark.parametrize("name", [name for name in AWS if name.endswith("url")])
 @pytest.mark.parametrize("url", TRICKS, ids=str)
 def test_an_aws_source_is_asked_at_its_metadata_server_alone(name: str, url: object) -> None:
-    """Every URL of the source is the documented one; AWS's region and session token are no exceptions."""
+    """Every URL of the source is the documented one; AWS's region and session token are no
+    exceptions.
+    """
     aws = external(subject_token_type=token_source.AWS, credential_source=AWS)
     assert credential_source.parse(read_inputs(aws)).kind == "external_account"
-    assert f"`{name}` of `credential_source` must be" in wrong({**aws, "credential_source": {**AWS, name: url}})
+    assert f"`{name}` of `credential_source` must be" in wrong(
+        {**aws, "credential_source": {**AWS, name: url}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -376,8 +441,14 @@ def test_an_aws_source_is_asked_at_its_metadata_server_alone(name: str, url: obj
     ],
 )
 def test_every_url_of_a_configuration_is_held_to_the_rule(given: dict[str, Any], name: str) -> None:
-    """A URL that no present login asks is no hiding place, either; in clear only this machine may be named."""
-    for url in ("http://evil.example/", "https://user:password@evil.example/", "http://169.254.169.254/"):
+    """A URL that no present login asks is no hiding place, either; in clear only this machine may
+    be named.
+    """
+    for url in (
+        "http://evil.example/",
+        "https://user:password@evil.example/",
+        "http://169.254.169.254/",
+    ):
         assert f"`{name}` must be https" in wrong({**given, name: url})
     for allowed in ("https://accounts.example/x", "http://127.0.0.1:1/x", None):
         assert credential_source.parse(read_inputs({**given, name: allowed})).kind == given["type"]
@@ -391,7 +462,9 @@ def test_a_nested_configuration_is_checked_too() -> None:
         "source_credentials": {"type": "service_account", "client_email": ACCOUNT},
     }
     assert "in `source_credentials`: the fields `private_key`, `token_uri`" in wrong(outer)
-    assert "in `source_credentials`: the field `type`" in wrong({**outer, "source_credentials": outer})
+    assert "in `source_credentials`: the field `type`" in wrong(
+        {**outer, "source_credentials": outer}
+    )
 
 
 @pytest.mark.parametrize(
@@ -405,8 +478,12 @@ def test_a_nested_configuration_is_checked_too() -> None:
         ("", {"impersonate-user": "a@example.com"}, "impersonate-user"),
     ],
 )
-def test_inputs_that_contradict_one_another_are_refused(given: object, wanted: dict[str, str], name: str) -> None:
-    """Two credentials at once, half of a keyless login, a user to act for without a service account."""
+def test_inputs_that_contradict_one_another_are_refused(
+    given: object, wanted: dict[str, str], name: str
+) -> None:
+    """Two credentials at once, half of a keyless login, a user to act for without a service
+    account.
+    """
     assert wrong(given, **wanted).startswith(f"{name}: ")
 
 
@@ -429,7 +506,9 @@ def test_no_complaint_repeats_a_part_of_the_key(cut: int, flip: int) -> None:
     assert not any(secret[at : at + 8] in said for at in range(len(secret) - 8))
 
 
-def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: TokenServer) -> None:
+def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(
+    server: TokenServer,
+) -> None:
     """Right in shape and length, wrong inside: found when the login is made."""
     lines = pem().splitlines()
     lines[5:9] = ["A" * 64] * 4
@@ -442,7 +521,9 @@ def test_a_key_that_only_looks_whole_is_refused_before_anything_is_sent(server: 
 
 
 def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServer) -> None:
-    """RS256 over issuer, audience, scope and an hour at most, checked by the endpoint; nothing is sent before that."""
+    """RS256 over issuer, audience, scope and an hour at most, checked by the endpoint; nothing is
+    sent before that.
+    """
     made = login(read_inputs(key_of(server)))
     assert (server.seen, made.account) == ([], ACCOUNT)
     assert made.token() == "ya29.access-1-secret"
@@ -453,14 +534,18 @@ def test_a_service_account_signs_an_assertion_and_exchanges_it(server: TokenServ
 
 def test_a_refresh_token_is_exchanged_at_its_own_endpoint(server: TokenServer) -> None:
     """An authorized_user configuration; the scopes are those that the user once granted."""
-    made = login(read_inputs({**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"}))
+    made = login(
+        read_inputs({**USER, "token_uri": f"{server.url}/token", "quota_project_id": "billed"})
+    )
     assert made.token() == "ya29.access-1-secret"
     assert "scope" not in server.seen[0].fields
     assert made.quota_project == "billed"
 
 
 def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> None:
-    """The nested key logs in for IAM alone, then IAM hands out the token with the scopes asked for."""
+    """The nested key logs in for IAM alone, then IAM hands out the token with the scopes asked
+    for.
+    """
     outer = {
         "type": "impersonated_service_account",
         "service_account_impersonation_url": server.url + IMPERSONATION,
@@ -473,7 +558,9 @@ def test_an_impersonating_configuration_takes_two_steps(server: TokenServer) -> 
 
 
 def test_a_token_is_renewed_ahead_of_time(server: TokenServer) -> None:
-    """Fetched once, handed out while enough of it is left, fetched anew when less than `min_seconds` remain."""
+    """Fetched once, handed out while enough of it is left, fetched anew when less than
+    `min_seconds` remain.
+    """
     clock = FakeTime()
     made = login(read_inputs(key_of(server)), clock)
     assert made.token() == made.token() == "ya29.access-1-secret"
@@ -518,7 +605,9 @@ def test_many_threads_share_one_fetch(server: TokenServer) -> None:
 
 
 def test_a_failing_endpoint_is_asked_again_on_the_documented_schedule(server: TokenServer) -> None:
-    """5xx, 429, a broken connection and OAuth's own "try again" are waited out: 2^n s and up to 1000 ms."""
+    """5xx, 429, a broken connection and OAuth's own "try again" are waited out: 2^n s and up to
+    1000 ms.
+    """
     later = Ordered(400, b'{"error": "temporarily_unavailable"}')
     server.order(Ordered(503), Ordered(0), Ordered(429, headers={"Retry-After": "7"}), later)
     clock = FakeTime()
@@ -553,13 +642,17 @@ def test_a_run_that_is_asked_to_end_ends_its_login(server: TokenServer) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "cause"),
     [
-        (400, {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}, "deleted or disabled"),
+        (
+            400,
+            {"error": "invalid_grant", "error_description": "Invalid JWT Signature."},
+            "deleted or disabled",
+        ),
         (
             400,
             {
                 "error": "invalid_grant",
-                "error_description": "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable "
-                "timeframe. Check your iat and exp values in the JWT claim.",
+                "error_description": "Invalid JWT: Token must be a short-lived token (60 minutes) "
+                "and in a reasonable timeframe. Check your iat and exp values in the JWT claim.",
             },
             "clock is wrong",
         ),
@@ -567,16 +660,29 @@ def test_a_run_that_is_asked_to_end_ends_its_login(server: TokenServer) -> None:
             401,
             {
                 "error": "unauthorized_client",
-                "error_description": "Client is unauthorized to retrieve access tokens using this method, or client "
-                "not authorized for any of the scopes requested.",
+                "error_description": "Client is unauthorized to retrieve access tokens using this "
+                "method, or client not authorized for any of the scopes requested.",
             },
             "delegation is not set up",
         ),
-        (400, {"error": "invalid_grant", "error_description": "Invalid email or User ID"}, "not a user of the domain"),
-        (404, {"error": {"code": 404, "message": "Not found; Gaia id not found for email a@b.c"}}, "does not exist"),
+        (
+            400,
+            {"error": "invalid_grant", "error_description": "Invalid email or User ID"},
+            "not a user of the domain",
+        ),
+        (
+            404,
+            {"error": {"code": 404, "message": "Not found; Gaia id not found for email a@b.c"}},
+            "does not exist",
+        ),
         (
             403,
-            {"error": {"code": 403, "message": "Permission 'iam.serviceAccounts.getAccessToken' denied"}},
+            {
+                "error": {
+                    "code": 403,
+                    "message": "Permission 'iam.serviceAccounts.getAccessToken' denied",
+                }
+            },
             "may not act",
         ),
         (404, {}, ""),
@@ -591,7 +697,11 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
     with pytest.raises(CredentialsError) as caught:
         login(read_inputs(key_of(server)), clock).token()
     error = body.get("error", "")
-    words = error["message"] if isinstance(error, dict) else body.get("error_description", f"HTTP {status}")
+    words = (
+        error["message"]
+        if isinstance(error, dict)
+        else body.get("error_description", f"HTTP {status}")
+    )
     assert words.rstrip(".") in caught.value.what
     assert cause in caught.value.cause
     assert caught.value.hint
@@ -617,8 +727,12 @@ def test_a_refusal_keeps_googles_words_and_adds_the_cause(
 def test_an_answer_that_is_no_token_ends_in_one_sentence(
     server: TokenServer, response: Ordered, kind: type[UploaderError]
 ) -> None:
-    """HTML of a captive portal, other JSON, nonsense, megabytes, a redirect: an error of ours, none of it repeated."""
-    gc.collect()  # what other tests left must not be finalized in the depth of nested JSON, where nothing can be called
+    """HTML of a captive portal, other JSON, nonsense, megabytes, a redirect: an error of ours, none
+    of it repeated.
+    """
+    # what other tests left must not be finalized in the depth of nested JSON, where nothing can be
+    # called
+    gc.collect()
     server.order(response)
     with pytest.raises(kind) as caught:
         login(read_inputs(key_of(server))).token()
@@ -640,8 +754,12 @@ NO_TOKENS = [
 
 
 @pytest.mark.parametrize("body", NO_TOKENS, ids=lambda body: body[:20])
-def test_an_answer_that_is_empty_or_a_page_is_a_broken_connection(server: TokenServer, body: bytes) -> None:
-    """It is asked again on the schedule; what goes on so ends with 75, and none of it is repeated."""
+def test_an_answer_that_is_empty_or_a_page_is_a_broken_connection(
+    server: TokenServer, body: bytes
+) -> None:
+    """It is asked again on the schedule; what goes on so ends with 75, and none of it is
+    repeated.
+    """
     gc.collect()  # as above
     clock = FakeTime()
     server.order(Ordered(200, body))
@@ -680,7 +798,9 @@ def test_a_pool_by_itself_skips_the_impersonation(server: TokenServer) -> None:
         ),
     ],
 )
-def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, str], words: str) -> None:
+def test_a_job_without_an_oidc_token_is_told_what_to_permit(
+    environ: dict[str, str], words: str
+) -> None:
     """Exit 3 before anything is sent, with the line that is missing in the workflow."""
     with pytest.raises(CredentialsError) as caught:
         login(read_inputs("", environ, **KEYLESS))
@@ -689,7 +809,9 @@ def test_a_job_without_an_oidc_token_is_told_what_to_permit(environ: dict[str, s
 
 
 def test_githubs_refusal_is_explained(server: TokenServer) -> None:
-    """A job whose permission ended gets the same cure; an answer without a token is a protocol error."""
+    """A job whose permission ended gets the same cure; an answer without a token is a protocol
+    error.
+    """
     server.order(Ordered(403, b'{"message": "no"}'), Ordered(200, b'{"count": 1}'))
     with pytest.raises(CredentialsError, match="id-token: write"):
         login(keyless(server)).token()
@@ -700,7 +822,9 @@ def test_githubs_refusal_is_explained(server: TokenServer) -> None:
 def test_a_machine_without_any_login_is_told_how_to_give_one(
     server: TokenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last resort asks a metadata server once and briefly; where none is Google's, exit 3 with the cure."""
+    """The last resort asks a metadata server once and briefly; where none is Google's, exit 3 with
+    the cure.
+    """
     monkeypatch.setenv("GCE_METADATA_IP", server.url.removeprefix("http://"))
     clock = FakeTime()
     with pytest.raises(CredentialsError, match="There are no credentials"):
@@ -713,16 +837,26 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     server.order(Ordered(200, b"ok", {"Metadata-Flavor": "Google"}))
     host = server.url.removeprefix("http://")
     program = (
-        "import os, time\nfrom uploader import cancellation, clock, inputs, retry\n"
-        "from uploader.auth import google, credential_source\nfrom uploader.http.client import HttpClient\n"
-        "read, _ = inputs.read({**os.environ, 'UPLOADER_TARGET': 'play'}, [])\n"
-        "policy = retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\n"
-        "login = google.Login(read, credential_source.parse(read), ['scope'], HttpClient(), policy)\n"
+        "import os, time\nfrom uploader import cancellation, clock, inputs, retry\nfrom "
+        "uploader.auth import google, credential_source\nfrom uploader.http.client import "
+        "HttpClient\nread, _ = inputs.read({**os.environ, 'UPLOADER_TARGET': 'play'}, [])\npolicy "
+        "= retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\nlogin "
+        "= google.Login(read, credential_source.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
     )
-    environ = {**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "UPLOADER_API_ENDPOINT": server.url}
+    environ = {
+        **os.environ,
+        "GCE_METADATA_HOST": host,
+        "GCE_METADATA_IP": host,
+        "UPLOADER_API_ENDPOINT": server.url,
+    }
     run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=environ
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=environ,
     )
     assert run.stdout == "ya29.machine-1-secret application default credentials\n"
     assert run.stderr == ""
@@ -741,7 +875,9 @@ def test_a_command_brings_a_token_only_where_google_auth_allows_it(
     }
     (tmp_path / "answer.json").write_text(json.dumps(response))
     command = {"command": f"cat {tmp_path / 'answer.json'}", "timeout_millis": 5000}
-    read = read_inputs(external(credential_source={"executable": command}), **{"api-endpoint": server.url})
+    read = read_inputs(
+        external(credential_source={"executable": command}), **{"api-endpoint": server.url}
+    )
     with pytest.raises(CredentialsError, match="GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"):
         login(read).token()
     assert server.seen == []
@@ -767,21 +903,35 @@ def test_nothing_shows_a_secret(server: TokenServer) -> None:
     """Neither the representations nor an error whose server repeats what it was sent."""
     read = read_inputs({**USER, "token_uri": f"{server.url}/token"})
     source, made = credential_source.parse(read), login(read)
-    echo = {"error": "invalid_grant", "error_description": "bad 1//refresh-secret-token and client-secret-1"}
+    echo = {
+        "error": "invalid_grant",
+        "error_description": "bad 1//refresh-secret-token and client-secret-1",
+    }
     server.order(Ordered(400, json.dumps(echo).encode()))
     with pytest.raises(CredentialsError) as caught:
         made.token()
-    said = repr(source) + repr(made) + str(caught.value) + repr(caught.value.__context__) + repr(caught.value.__cause__)
+    said = (
+        repr(source)
+        + repr(made)
+        + str(caught.value)
+        + repr(caught.value.__context__)
+        + repr(caught.value.__cause__)
+    )
     assert "secret-token" not in said
     assert "client-secret-1" not in said
     assert "bad *** and ***" in said
 
 
 def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
-    """The same for the same key however it was given, another for another key, the user's own with `state-key`."""
+    """The same for the same key however it was given, another for another key, the user's own with
+    `state-key`.
+    """
     key = key_of(server)
     encoded = base64.b64encode(json.dumps(key).encode()).decode()
-    plain, same = seal_key(read_inputs(key)), seal_key(read_inputs(encoded, **{"api-endpoint": "http://127.0.0.1:9"}))
+    plain, same = (
+        seal_key(read_inputs(key)),
+        seal_key(read_inputs(encoded, **{"api-endpoint": "http://127.0.0.1:9"})),
+    )
     other = seal_key(read_inputs(service_account(private_key=other_key())))
     own = seal_key(keyless(server, **{"state-key": "x" * 20}))
     assert plain == same
@@ -791,7 +941,9 @@ def test_the_seal_key_follows_the_lasting_secret(server: TokenServer) -> None:
 
 
 def test_a_state_key_is_stretched(server: TokenServer) -> None:
-    """Each guess costs scrypt with 32 MiB, and what was learnt of one account is worth nothing for another."""
+    """Each guess costs scrypt with 32 MiB, and what was learnt of one account is worth nothing for
+    another.
+    """
     key = "correct horse battery"
     first = keyless(server, **{"state-key": key})
     salt = SEAL_CONTEXT + login(first).account.encode()

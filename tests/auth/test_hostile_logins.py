@@ -1,4 +1,6 @@
-"""A stranger's credential configuration, or an earlier job's variables: no request leaves, and the field is named."""
+"""A stranger's credential configuration, or an earlier job's variables: no request leaves, and the
+field is named.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,17 @@ from tests.auth.hostile_logins import Hostile
 from tests.support.job import ENTRYPOINT, Ended, Job, Running
 from tests.support.token_server import signed
 
-RELEASE = {"target": "play", "files": "*.aab", "tracks": "internal", "api-endpoint": "google", "max-retries": "0"}
+RELEASE = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "internal",
+    "api-endpoint": "google",
+    "max-retries": "0",
+}
 HOSTILE = tuple(hostile_logins.every())
-# Runs the program and writes down whom it asks for an address and whom it would connect to, which it may not do.
-# Python raises these events wherever the call comes from (docs.python.org, "Audit events table").
+# Runs the program and writes down whom it asks for an address and whom it would connect to, which
+# it may not do. Python raises these events wherever the call comes from (docs.python.org, "Audit
+# events table").
 WATCHED = """
 import os, runpy, sys
 
@@ -93,7 +102,8 @@ def prepared(job: Job, hostile: Hostile) -> None:
         path = job.workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    (job.workspace / "token.jwt").write_text(signed({"sub": "job"}))  # what a right configuration names
+    # what a right configuration names
+    (job.workspace / "token.jwt").write_text(signed({"sub": "job"}))
     for name, target in hostile_logins.LINKS.items():
         (job.workspace / name).symlink_to(target)
 
@@ -110,25 +120,35 @@ def watched(job: Job, inputs: dict[str, str], **more: str) -> tuple[Ended, list[
     job.empty_files()
     command = [sys.executable, "-c", WATCHED, str(ENTRYPOINT), str(notes)]
     pipe = subprocess.PIPE
-    child = subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)
+    child = subprocess.Popen(
+        command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT
+    )
     ended = Running(job, child).end()
     return ended, notes.read_text().splitlines()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
-def test_a_hostile_login_asks_nobody(tmp_path: Path, google: Emulator, recorder: Recorder, hostile: Hostile) -> None:
-    """A whole run: no address is asked for, nobody is connected to, by the proxy or without, and the field is named."""
+def test_a_hostile_login_asks_nobody(
+    tmp_path: Path, google: Emulator, recorder: Recorder, hostile: Hostile
+) -> None:
+    """A whole run: no address is asked for, nobody is connected to, by the proxy or without, and
+    the field is named.
+    """
     recorder.heard.clear()
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     job = Job(workspace, google, hostile.kind)
-    hostile = replace(hostile, files={name: placed(text, recorder) for name, text in hostile.files.items()})
+    hostile = replace(
+        hostile, files={name: placed(text, recorder) for name, text in hostile.files.items()}
+    )
     prepared(job, hostile)
     given = {name: placed(text, recorder) for name, text in hostile.given().items()}
     environ = {name: placed(text, recorder) for name, text in hostile.environ.items()}
     proxy = f"http://{recorder.place}"
-    ended, asked = watched(job, {**RELEASE, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ)
+    ended, asked = watched(
+        job, {**RELEASE, **given}, HTTPS_PROXY=proxy, HTTP_PROXY=proxy, **environ
+    )
     assert ended.code in (2, 3), ended.log
     complaints = [line for line in ended.log.splitlines() if not line.startswith("::add-mask::")]
     assert hostile.names in "\n".join(complaints)
@@ -137,7 +157,9 @@ def test_a_hostile_login_asks_nobody(tmp_path: Path, google: Emulator, recorder:
 
 
 def test_a_right_login_asks_the_token_service(tmp_path: Path, google: Emulator) -> None:
-    """The same run with nothing hostile in it is heard, so the others are refused for their field alone."""
+    """The same run with nothing hostile in it is heard, so the others are refused for their field
+    alone.
+    """
     recorder = Recorder()
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -146,7 +168,9 @@ def test_a_right_login_asks_the_token_service(tmp_path: Path, google: Emulator) 
     prepared(job, right)
     job.fail(75, {**RELEASE, **right.given()}, HTTPS_PROXY=f"http://{recorder.place}")
     recorder.close()
-    assert [said.split(b"\r\n")[0] for said in recorder.heard] == [b"CONNECT sts.googleapis.com:443 HTTP/1.0"]
+    assert [said.split(b"\r\n")[0] for said in recorder.heard] == [
+        b"CONNECT sts.googleapis.com:443 HTTP/1.0"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +181,9 @@ def test_a_right_login_asks_the_token_service(tmp_path: Path, google: Emulator) 
     ],
     ids=["by https", "in clear"],
 )
-def test_the_watch_sees_a_right_login(tmp_path: Path, google: Emulator, source: dict[str, str], asked: str) -> None:
+def test_the_watch_sees_a_right_login(
+    tmp_path: Path, google: Emulator, source: dict[str, str], asked: str
+) -> None:
     """Without a proxy both are asked for by name, and neither is reached."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()

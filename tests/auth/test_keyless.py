@@ -56,11 +56,15 @@ def job(job: Job) -> Job:
 
 
 def test_a_slow_upload_outlives_three_tokens(tmp_path: Path) -> None:
-    """Each renewal fetches all anew, ahead of time, in the midst of one upload, and no byte is sent twice for it.
+    """Each renewal fetches all anew, ahead of time, in the midst of one upload, and no byte is sent
+    twice for it.
 
-    Access tokens live three seconds here and GitHub's two. No channel shows any of them, with debug logging on.
+    Access tokens live three seconds here and GitHub's two. No channel shows any of them, with debug
+    logging on.
     """
-    with Emulator(config={"token_lifetime": 3, "oidc_lifetime": 2, "read_rate": 1_000_000}) as google:
+    with Emulator(
+        config={"token_lifetime": 3, "oidc_lifetime": 2, "read_rate": 1_000_000}
+    ) as google:
         job = Job(tmp_path, google)
         bundle(job, 7_000_000)
         ended = job.run(given(google, chunk_size="512KiB"), RUNNER_DEBUG="1", **permitted(google))
@@ -70,7 +74,9 @@ def test_a_slow_upload_outlives_three_tokens(tmp_path: Path) -> None:
         assert len(set(rounds)) == 1, "each access token takes a fresh token of GitHub's"
         assert ended.outputs["bytes-resent"] == "0"
         assert ended.outputs["attempts"] == str(-(-7_000_000 // 524_288))
-        assert {token["email"] for token in google.state()["tokens"] if token["scopes"]} >= {google.service_account}
+        assert {token["email"] for token in google.state()["tokens"] if token["scopes"]} >= {
+            google.service_account
+        }
 
 
 def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(job: Job) -> None:
@@ -82,7 +88,12 @@ def test_the_log_says_that_nothing_is_kept_without_a_lasting_secret(job: Job) ->
 
 def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
     """The sealed session of a keyless run is opened by another one with the same `state-key`."""
-    cut = {"on": "play.bundles.upload+resumable.put", "do": "status", "status": 503, "after": 600_000}
+    cut = {
+        "on": "play.bundles.upload+resumable.put",
+        "do": "status",
+        "status": 503,
+        "after": 600_000,
+    }
     with Emulator([cut]) as google:
         job = Job(tmp_path, google)
         bundle(job, 1_000_000)
@@ -93,25 +104,39 @@ def test_with_a_state_key_the_next_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_token_says_what_an_earlier_one_may_have_committed(job: Job) -> None:
-    """The job lost `id-token: write` after a commit whose answer was lost: the journal is read all the same."""
+    """The job lost `id-token: write` after a commit whose answer was lost: the journal is read all
+    the same.
+    """
     job.emulator.add_fault("play.edits.commit", "status-after-effect", status=503)
     job.emulator.add_fault("play.edits.get", "status", status=503)
     inputs = given(job.emulator, state_key="a lasting secret of ours")
     job.fail(75, {**inputs, "max-retries": "0"}, **permitted(job.emulator))
     ended = job.fail(3, inputs)
     assert ended.outputs.get("committed", "") == ""
-    assert "Perhaps committed, by an earlier run: com.example.app. The next run checks." in ended.log
+    assert (
+        "Perhaps committed, by an earlier run: com.example.app. The next run checks." in ended.log
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"service_account": "other@example.iam.gserviceaccount.com"}, "The service account does not exist"),
-        ({"workload_identity_provider": PROVIDER.format("my-app")}, "workload-identity-provider: The value names its"),
+        (
+            {"service_account": "other@example.iam.gserviceaccount.com"},
+            "The service account does not exist",
+        ),
+        (
+            {"workload_identity_provider": PROVIDER.format("my-app")},
+            "workload-identity-provider: The value names its",
+        ),
     ],
 )
-def test_a_login_that_is_refused_sends_nothing(job: Job, changes: dict[str, str], words: str) -> None:
-    """An account that may not be acted for, or a provider that is none, ends the run before any edit is opened."""
+def test_a_login_that_is_refused_sends_nothing(
+    job: Job, changes: dict[str, str], words: str
+) -> None:
+    """An account that may not be acted for, or a provider that is none, ends the run before any
+    edit is opened.
+    """
     ended = job.run(given(job.emulator, **changes), **permitted(job.emulator))
     assert ended.code in (2, 3), ended.log
     assert words in ended.log
@@ -119,10 +144,14 @@ def test_a_login_that_is_refused_sends_nothing(job: Job, changes: dict[str, str]
 
 
 def test_acting_for_a_user_signs_through_iam(job: Job) -> None:
-    """Keyless and domain-wide delegation together: IAM signs the assertion, and the mailbox is the user's."""
+    """Keyless and domain-wide delegation together: IAM signs the assertion, and the mailbox is the
+    user's.
+    """
     google = job.emulator
     mail = {"mail-to": "team@example.com", "mail-subject": "Out", "mail-body": "Here."}
-    inputs = given(google, target="gmail", files="none", tracks="none", impersonate_user="release@example.com")
+    inputs = given(
+        google, target="gmail", files="none", tracks="none", impersonate_user="release@example.com"
+    )
     job.succeed({**inputs, **mail}, **permitted(google))
     assert request_counts(google, SIGN, ACT_AS) == [1, 0]
     assert len(google.state()["messages"]) == 1

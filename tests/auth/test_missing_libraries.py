@@ -1,4 +1,6 @@
-"""The libraries that a run stands on: without one it ends at once, with the error for a missing dependency."""
+"""The libraries that a run stands on: without one it ends at once, with the error for a missing
+dependency.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +35,29 @@ runpy.run_path(program, run_name="__main__")
 """
 
 
-def run_without(module: str, job: Job, inputs: dict[str, str], stderr: int, **more: str) -> tuple[int, str]:
+def run_without(
+    module: str, job: Job, inputs: dict[str, str], stderr: int, **more: str
+) -> tuple[int, str]:
     """The exit code and the standard output of a run that lacks a module."""
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
     environment = {**job.environment({"target": "play", "tracks": "internal", **inputs}), **more}
     command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
     ended = subprocess.run(
-        command, env=environment, cwd=job.workspace, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
+        command,
+        env=environment,
+        cwd=job.workspace,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        check=False,
     )
     return ended.returncode, ended.stdout
 
 
 @pytest.mark.parametrize(("given", "code"), [("input", 0), ("env file", 2)])
-def test_an_env_file_alone_needs_python_dotenv(job: Job, tmp_path: Path, given: str, code: int) -> None:
+def test_an_env_file_alone_needs_python_dotenv(
+    job: Job, tmp_path: Path, given: str, code: int
+) -> None:
     """A run that is given none does not load it."""
     (tmp_path / "given.env").write_text("UPLOADER_FILES=app.aab\n")
     inputs = {"files": "app.aab"} if given == "input" else {}
@@ -61,7 +73,9 @@ def test_a_terminal_alone_needs_tqdm(job: Job, terminal: bool) -> None:
     far, near = os.openpty()
     fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
     on = replace(job, kind="console")
-    ended, log = run_without("tqdm", on, {"files": "app.aab"}, near if terminal else subprocess.STDOUT)
+    ended, log = run_without(
+        "tqdm", on, {"files": "app.aab"}, near if terminal else subprocess.STDOUT
+    )
     os.close(near)
     shown = b""
     with suppress(OSError):  # how a terminal says that nobody writes to it any more
@@ -74,13 +88,17 @@ def test_a_terminal_alone_needs_tqdm(job: Job, terminal: bool) -> None:
 
 @pytest.mark.parametrize("module", ["google.oauth2.service_account", "google.auth", "requests"])
 def test_no_login_goes_past_its_library(job: Job, module: str) -> None:
-    """A run with a key signs by google-auth alone: where that can't be loaded nothing is sent, and the log says why."""
+    """A run with a key signs by google-auth alone: where that can't be loaded nothing is sent, and
+    the log says why.
+    """
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
     environment = job.environment({"target": "play", "files": "*.aab", "tracks": "internal"})
     job.empty_files()
     command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
     pipe = subprocess.PIPE
-    child = subprocess.Popen(command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT)
+    child = subprocess.Popen(
+        command, env=environment, cwd=job.workspace, stdout=pipe, stderr=subprocess.STDOUT
+    )
     ended = Running(job, child).end()
     assert (ended.code, ended.outputs["failure"]) == (1, "missing-dependency"), ended.log
     assert f"{module} is not here" in ended.log

@@ -1,4 +1,6 @@
-"""Where a federated login takes its token from: every documented source works, against endpoints on loopback."""
+"""Where a federated login takes its token from: every documented source works, against endpoints on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ def server() -> Iterator[TokenServer]:
 def login(server: TokenServer, info: object, **environ: str) -> Login:
     """A login with this configuration, whose endpoint is the token server."""
     given = info if isinstance(info, str) else json.dumps(info)
-    variables = {"UPLOADER_TARGET": "play", "UPLOADER_CREDENTIALS": given, "UPLOADER_API_ENDPOINT": server.url}
+    variables = {
+        "UPLOADER_TARGET": "play",
+        "UPLOADER_CREDENTIALS": given,
+        "UPLOADER_API_ENDPOINT": server.url,
+    }
     read, problems = inputs.read({**variables, **environ}, [])
     assert not problems
     policy = RetryPolicy(FakeTime().clock(), Cancellation(), 0, 60.0)
@@ -60,8 +66,12 @@ def token() -> str:
     return signed({"aud": f"https://iam.googleapis.com/{PROVIDER}"})
 
 
-def test_a_token_of_kubernetes_is_read_through_its_links(server: TokenServer, tmp_path: Path) -> None:
-    """The file is a link into `..data`, which is a link to a folder that is replaced; each login reads it anew."""
+def test_a_token_of_kubernetes_is_read_through_its_links(
+    server: TokenServer, tmp_path: Path
+) -> None:
+    """The file is a link into `..data`, which is a link to a folder that is replaced; each login
+    reads it anew.
+    """
     (tmp_path / "..2026_01_01").mkdir()
     (tmp_path / "..2026_01_01" / "token").write_text(token() + "\n")
     (tmp_path / "..data").symlink_to("..2026_01_01")
@@ -79,7 +89,10 @@ def test_a_token_of_gitlab_lies_in_the_project(
     monkeypatch.chdir(tmp_path)
     Path("token.json").write_text(json.dumps({"value": token()}))
     shape = {"type": "json", "subject_token_field_name": "value"}
-    assert login(server, external(credential_source={"file": "token.json", "format": shape})).token() == FEDERATED
+    assert (
+        login(server, external(credential_source={"file": "token.json", "format": shape})).token()
+        == FEDERATED
+    )
 
 
 def test_a_url_of_azure_is_asked_with_its_header(server: TokenServer) -> None:
@@ -100,14 +113,22 @@ def test_aws_signs_with_what_its_metadata_server_hands_out(
     """Session token, region, role, keys, then Google's exchange: five addresses and no other."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
-    source = {name: url.replace("http://169.254.169.254", server.url) for name, url in AWS_SOURCE.items()}
-    keys = {"AccessKeyId": "AKIAEXAMPLE", "SecretAccessKey": "aws-secret", "Token": "aws-session-token"}
+    source = {
+        name: url.replace("http://169.254.169.254", server.url) for name, url in AWS_SOURCE.items()
+    }
+    keys = {
+        "AccessKeyId": "AKIAEXAMPLE",
+        "SecretAccessKey": "aws-secret",
+        "Token": "aws-session-token",
+    }
     answers = {
         "/latest/api/token": b"session",
         "/latest/meta-data/placement/availability-zone": b"eu-central-1b",
         "/latest/meta-data/iam/security-credentials": b"a-role",
         "/latest/meta-data/iam/security-credentials/a-role": json.dumps(keys).encode(),
-        "/v1/token": json.dumps({"access_token": "ya29.of-aws-secret", "expires_in": 3600}).encode(),
+        "/v1/token": json.dumps(
+            {"access_token": "ya29.of-aws-secret", "expires_in": 3600}
+        ).encode(),
     }
     regular = server.response
 
@@ -116,13 +137,20 @@ def test_aws_signs_with_what_its_metadata_server_hands_out(
         return regular(seen)
 
     monkeypatch.setattr(server, "response", answer)
-    assert login(server, external(subject_token_type=AWS, credential_source=source)).token() == "ya29.of-aws-secret"
+    assert (
+        login(server, external(subject_token_type=AWS, credential_source=source)).token()
+        == "ya29.of-aws-secret"
+    )
     assert set(server.paths()) == set(answers)
     assert "sts.eu-central-1.amazonaws.com" in server.seen[-1].fields["subject_token"]
 
 
-def test_the_files_of_a_certificate_are_held_to_the_rules(server: TokenServer, tmp_path: Path) -> None:
-    """A certificate and its key may lie outside the workspace; what the configuration of both names is checked too."""
+def test_the_files_of_a_certificate_are_held_to_the_rules(
+    server: TokenServer, tmp_path: Path
+) -> None:
+    """A certificate and its key may lie outside the workspace; what the configuration of both names
+    is checked too.
+    """
     files = {"cert_path": str(tmp_path / "cert.pem"), "key_path": str(tmp_path / "key.pem")}
     (tmp_path / "cert.pem").write_text("a certificate")
     (tmp_path / "key.pem").write_text(pem())
@@ -131,30 +159,51 @@ def test_the_files_of_a_certificate_are_held_to_the_rules(server: TokenServer, t
     info = external(credential_source={"certificate": {"certificate_config_location": str(config)}})
     assert login(server, info).account
     for name in files:
-        config.write_text(json.dumps({"cert_configs": {"workload": {**files, name: "/proc/self/environ"}}}))
-        with pytest.raises(InputError, match=f"`certificate_config_location`, its `{name}`.*is never opened"):
+        config.write_text(
+            json.dumps({"cert_configs": {"workload": {**files, name: "/proc/self/environ"}}})
+        )
+        with pytest.raises(
+            InputError, match=f"`certificate_config_location`, its `{name}`.*is never opened"
+        ):
             login(server, info)
 
 
-def test_the_certificate_that_gcloud_names_is_held_to_the_rules(server: TokenServer, tmp_path: Path) -> None:
-    """A credential may leave it to google-auth to find the configuration, below the home or in CLOUDSDK_CONFIG."""
-    files = {"cert_path": str(tmp_path / ".ssh" / "cert.pem"), "key_path": str(tmp_path / ".ssh" / "key.pem")}
+def test_the_certificate_that_gcloud_names_is_held_to_the_rules(
+    server: TokenServer, tmp_path: Path
+) -> None:
+    """A credential may leave it to google-auth to find the configuration, below the home or in
+    CLOUDSDK_CONFIG.
+    """
+    files = {
+        "cert_path": str(tmp_path / ".ssh" / "cert.pem"),
+        "key_path": str(tmp_path / ".ssh" / "key.pem"),
+    }
     (tmp_path / ".ssh").mkdir()
     for path in files.values():
         Path(path).write_text("of another")
     folder = tmp_path / ".config" / "gcloud"
     folder.mkdir(parents=True)
-    (folder / "certificate_config.json").write_text(json.dumps({"cert_configs": {"workload": files}}))
+    (folder / "certificate_config.json").write_text(
+        json.dumps({"cert_configs": {"workload": files}})
+    )
     info = external(credential_source={"certificate": {"use_default_certificate_config": True}})
-    with pytest.raises(InputError, match=r"`certificate_config\.json`, its `cert_path`.*is never opened"):
+    with pytest.raises(
+        InputError, match=r"`certificate_config\.json`, its `cert_path`.*is never opened"
+    ):
         login(server, info, CLOUDSDK_CONFIG=str(folder))
 
 
 @pytest.mark.parametrize("variable", ["", "GOOGLE_API_CERTIFICATE_CONFIG"])
 def test_google_auth_looks_for_no_certificate_by_itself(server: TokenServer, variable: str) -> None:
-    """What was checked is what it is told to open: an empty CLOUDSDK_CONFIG would mean the working directory."""
+    """What was checked is what it is told to open: an empty CLOUDSDK_CONFIG would mean the working
+    directory.
+    """
     info = external(credential_source={"certificate": {"use_default_certificate_config": True}})
-    given = {"UPLOADER_CREDENTIALS": json.dumps(info), "UPLOADER_API_ENDPOINT": server.url, "CLOUDSDK_CONFIG": ""}
+    given = {
+        "UPLOADER_CREDENTIALS": json.dumps(info),
+        "UPLOADER_API_ENDPOINT": server.url,
+        "CLOUDSDK_CONFIG": "",
+    }
     read, _ = inputs.read({"UPLOADER_TARGET": "play", variable: "/run/config.json", **given}, [])
     certificate = credential_source.parse(read).info["credential_source"]["certificate"]
     wanted = "/run/config.json" if variable else "~/.config/gcloud/certificate_config.json"
@@ -165,7 +214,9 @@ def test_a_workforce_user_acts_as_a_service_account(server: TokenServer, tmp_pat
     """The federated token is exchanged once more where the configuration impersonates."""
     (tmp_path / "token").write_text(token())
     url = f"https://iamcredentials.googleapis.com{BY_IAM}"
-    info = external(credential_source={"file": str(tmp_path / "token")}, service_account_impersonation_url=url)
+    info = external(
+        credential_source={"file": str(tmp_path / "token")}, service_account_impersonation_url=url
+    )
     assert login(server, info).token() == "ya29.impersonated-2-secret"
     assert server.paths() == ["/v1/token", BY_IAM]
 
@@ -183,7 +234,10 @@ def command(tmp_path: Path, program: str) -> dict[str, Any]:
     [
         ("import sys; print('printed-secret'); sys.exit(7)", "ended with exit code 7"),
         (
-            'print(\'{"version": 1, "success": false, "code": "401", "message": "printed-secret"}\')',
+            (
+                'print(\'{"version": 1, "success": false, "code": "401", "message": '
+                '"printed-secret"}\')'
+            ),
             "brought no token",
         ),
         ("print('printed-secret')", "can't be read"),
@@ -206,7 +260,9 @@ def test_what_a_failed_command_printed_is_not_repeated(
 def test_a_command_needs_a_configuration_from_outside_the_workspace(
     server: TokenServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_link: bool
 ) -> None:
-    """Whoever may commit chooses the files of the workspace and where its links point; elsewhere it is run."""
+    """Whoever may commit chooses the files of the workspace and where its links point; elsewhere it
+    is run.
+    """
     monkeypatch.setenv("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1")
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -229,7 +285,9 @@ def test_a_command_needs_a_configuration_from_outside_the_workspace(
     assert login(server, str(outside), **github).token() == FEDERATED
 
 
-def test_a_token_file_that_is_replaced_is_checked_again(server: TokenServer, tmp_path: Path) -> None:
+def test_a_token_file_that_is_replaced_is_checked_again(
+    server: TokenServer, tmp_path: Path
+) -> None:
     """A file that was right when the run began may be a link to the environment when it is read."""
     file = tmp_path / "token"
     file.write_text(token())
@@ -246,11 +304,19 @@ SAML = '<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol"/>'
 
 @pytest.mark.parametrize(
     "assertion",
-    [SAML, base64.b64encode(SAML.encode()).decode(), base64.urlsafe_b64encode(SAML.encode()).decode().rstrip("=")],
+    [
+        SAML,
+        base64.b64encode(SAML.encode()).decode(),
+        base64.urlsafe_b64encode(SAML.encode()).decode().rstrip("="),
+    ],
     ids=["XML", "base64", "base64 for URLs"],
 )
-def test_an_assertion_of_saml_is_a_token(server: TokenServer, tmp_path: Path, assertion: str) -> None:
-    """As Active Directory and others issue it. The server of these tests knows web tokens alone, and refuses it."""
+def test_an_assertion_of_saml_is_a_token(
+    server: TokenServer, tmp_path: Path, assertion: str
+) -> None:
+    """As Active Directory and others issue it. The server of these tests knows web tokens alone,
+    and refuses it.
+    """
     (tmp_path / "token").write_text(assertion + "\n")
     info = external(
         subject_token_type="urn:ietf:params:oauth:token-type:saml2",
@@ -261,7 +327,9 @@ def test_an_assertion_of_saml_is_a_token(server: TokenServer, tmp_path: Path, as
     assert server.seen[-1].fields["subject_token"] == assertion
 
 
-@pytest.mark.parametrize("content", hostile_logins.FILES_WITHOUT_TOKEN.values(), ids=hostile_logins.FILES_WITHOUT_TOKEN)
+@pytest.mark.parametrize(
+    "content", hostile_logins.FILES_WITHOUT_TOKEN.values(), ids=hostile_logins.FILES_WITHOUT_TOKEN
+)
 def test_what_is_no_token_is_not_sent(server: TokenServer, tmp_path: Path, content: str) -> None:
     """A configuration in the checkout may name any file; what is in it goes to nobody."""
     (tmp_path / "token").write_text(content)
@@ -270,8 +338,12 @@ def test_what_is_no_token_is_not_sent(server: TokenServer, tmp_path: Path, conte
     assert server.seen == []
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"x" * (1 << 20) + b"x"], ids=["empty", "no text", "too long"])
-def test_a_file_without_a_token_ends_the_login(server: TokenServer, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"x" * (1 << 20) + b"x"], ids=["empty", "no text", "too long"]
+)
+def test_a_file_without_a_token_ends_the_login(
+    server: TokenServer, tmp_path: Path, content: bytes
+) -> None:
     """The file is named, nothing of it is repeated, and nobody is asked."""
     (tmp_path / "token").write_bytes(content)
     with pytest.raises(CredentialsError, match=r"the file `.*token`"):
@@ -323,13 +395,17 @@ def test_githubs_token_services_are_known(url: str, server: str) -> None:
 
 
 def test_an_endpoint_that_stands_in_for_google_hands_out_its_own_tokens() -> None:
-    """A key made for another https host is taken where `api-endpoint` is there, and nowhere else."""
+    """A key made for another https host is taken where `api-endpoint` is there, and nowhere
+    else.
+    """
     assert Rules("https://play.example").token_uri("https://play.example/token")
     assert not Rules("https://play.example").token_uri("https://other.example/token")
     assert not Rules("https://play.example").token_url("https://play.example/v1/token")
 
 
-def test_the_transport_asks_no_address_that_the_configuration_does_not_name(server: TokenServer) -> None:
+def test_the_transport_asks_no_address_that_the_configuration_does_not_name(
+    server: TokenServer,
+) -> None:
     """A second door: whatever makes google-auth ask elsewhere, nothing is sent."""
     named = Destinations.of([f"{server.url}/token"], below=[f"{server.url}/roles/"])
     request = TokenRequest(HttpClient(), lambda _: None, named)

@@ -1,4 +1,6 @@
-"""The built image as a fixture. Without one the tests that need it are skipped, counted, and say how to get it."""
+"""The built image as a fixture. Without one the tests that need it are skipped, counted, and say
+how to get it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-HOW = "no image; `UPLOADER_TEST_IMAGE=$(sh tests/container/build)` makes one (podman, runc, debootstrap, root)"
+HOW = (
+    "no image; `UPLOADER_TEST_IMAGE=$(sh tests/container/build)` makes one (podman, runc, "
+    "debootstrap, root)"
+)
 
 
 @dataclass(frozen=True)
@@ -28,12 +33,23 @@ class Image:
         entrypoint: str | None = None,
         options: Sequence[str] = (),
     ) -> subprocess.CompletedProcess[str]:
-        """One container with the workspace mounted as working directory; ends within a minute. `env` comes with -e."""
-        command = [str(HERE / "podman"), "run", "--rm", "--network=none", "--workdir=/github/workspace", *options]
+        """One container with the workspace mounted as working directory; ends within a minute.
+        `env` comes with -e.
+        """
+        command = [
+            str(HERE / "podman"),
+            "run",
+            "--rm",
+            "--network=none",
+            "--workdir=/github/workspace",
+            *options,
+        ]
         command += ["--volume", f"{self.workspace}:/github/workspace"]
         command += [f"--env={name}={value}" for name, value in (env or {}).items()]
         command += [] if entrypoint is None else [f"--entrypoint={entrypoint}"]
-        return subprocess.run([*command, self.name, *args], capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            [*command, self.name, *args], capture_output=True, text=True, timeout=60, check=False
+        )
 
     def python(self, code: str) -> str:
         """What the image's Python prints for a piece of code, isolated as the program itself is."""

@@ -1,7 +1,9 @@
-"""Runs inside the image: imports every installed module, and looks for whatever an import anywhere in one may want.
+"""Runs inside the image: imports every installed module, and looks for whatever an import anywhere
+in one may want.
 
-Prints JSON: the modules whose import failed with those that were missing for it, and for the modules of the standard
-library that are not there, who would import them. It stands alone, since the image holds no tests.
+Prints JSON: the modules whose import failed with those that were missing for it, and for the
+modules of the standard library that are not there, who would import them. It stands alone, since
+the image holds no tests.
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ HEADER = 16  # bytes before the code in a file of bytecode
 
 def main() -> None:
     """Looks, and tells."""
-    modules = {name_of(file): file for file in sorted(PACKAGES.rglob("*")) if file.suffix in (".pyc", ".so")}
+    modules = {
+        name_of(file): file
+        for file in sorted(PACKAGES.rglob("*"))
+        if file.suffix in (".pyc", ".so")
+    }
     failed = {name: why for name in modules if (why := missing_for(name)) is not None}
     absent: dict[str, list[str]] = {}
     for name, file in modules.items():
@@ -40,7 +46,9 @@ def name_of(file: Path) -> str:
 
 
 def missing_for(name: str) -> list[str] | None:
-    """What could not be found when a module was imported; nothing when it could be. Scripts are not run."""
+    """What could not be found when a module was imported; nothing when it could be. Scripts are not
+    run.
+    """
     if name.endswith("__main__"):
         return None
     try:
@@ -65,8 +73,11 @@ def wanted_by(file: Path) -> set[str]:
 def imports_of(code: CodeType) -> Iterator[str]:
     """Every module that a piece of code names in an import, its functions included."""
     instructions = list(dis.get_instructions(code))
-    for level, _, instruction in zip(instructions, instructions[1:], instructions[2:], strict=False):
-        if instruction.opname == "IMPORT_NAME" and not level.argval:  # a relative import has a level above zero
+    for level, _, instruction in zip(
+        instructions, instructions[1:], instructions[2:], strict=False
+    ):
+        # a relative import has a level above zero
+        if instruction.opname == "IMPORT_NAME" and not level.argval:
             yield instruction.argval
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,6 @@
-"""What is in the image, and that it is enough: modules, libraries, certificates, a shell, and what scanners read."""
+"""What is in the image, and that it is enough: modules, libraries, certificates, a shell, and what
+scanners read.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,13 @@ elif [ -x /bin/bash ]; then exec /bin/bash
 elif [ -x /bin/sh ]; then exec /bin/sh
 else echo shell not found; exit 1; fi
 """  # as GitLab's runner looks for one
-RUNNERS_SCRIPT = r"""set -eo pipefail
-: | eval $'export TITLE=$\'it\\\'s\\ntwo lines\'\nmkdir build\ncd build\necho "$TITLE" | wc -l\nuploader --version\n'
-"""  # quoted for bash, as it does unless FF_POSIXLY_CORRECT_ESCAPES is set
+# Quoted for bash, as it does unless FF_POSIXLY_CORRECT_ESCAPES is set.
+RUNNERS_SCRIPT = (
+    "set -eo pipefail\n"
+    r": | eval $'export TITLE=$\'it\\\'s\\ntwo lines\'\nmkdir build\ncd build\n"
+    r"""echo "$TITLE" | wc -l\nuploader --version\n'"""
+    "\n"
+)
 
 
 def layers(image: str) -> list[str]:
@@ -43,33 +49,52 @@ def packed(image: str, folder: Path) -> int:
 
 
 def test_the_image_is_small(image: Image, tmp_path: Path) -> None:
-    """A job that has never seen it, as every job on a hosted runner, pulls 32 MB at most; there is no base below."""
+    """A job that has never seen it, as every job on a hosted runner, pulls 32 MB at most; there is
+    no base below.
+    """
     assert packed(image.name, tmp_path / "oci") <= LARGEST
     assert len(layers(image.name)) == 2
 
 
 @pytest.mark.timeout(400)
 def test_two_builds_give_the_same_layers(image: Image) -> None:
-    """The second build, from nothing, has the digests of the first: anyone can find out what an image was made of."""
+    """The second build, from nothing, has the digests of the first: anyone can find out what an
+    image was made of.
+    """
     again = subprocess.run(
-        ["sh", str(HERE / "build"), "again", "--no-cache"], capture_output=True, text=True, check=True
+        ["sh", str(HERE / "build"), "again", "--no-cache"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert layers(again.stdout.strip()) == layers(image.name)
 
 
 def test_every_module_finds_what_it_imports(image: Image) -> None:
-    """Of the standard library nothing is missing that an import wants, late ones included: Windows and Tk aside."""
+    """Of the standard library nothing is missing that an import wants, late ones included: Windows
+    and Tk aside.
+    """
     found = json.loads(image.python((HERE / "imports.py").read_text(encoding="utf-8")))
     assert found["count"] > 600
-    assert found["absent"] == {"winreg": ["requests.utils"], "tkinter": ["tqdm.tk"], "tkinter.ttk": ["tqdm.tk"]}
+    assert found["absent"] == {
+        "winreg": ["requests.utils"],
+        "tkinter": ["tqdm.tk"],
+        "tkinter.ttk": ["tqdm.tk"],
+    }
     ours = [name for name in found["failed"] if name.startswith(("uploader", "google_emulator"))]
     assert not ours
-    assert all("tqdm" in name or why for name, why in found["failed"].items()), "a module fails for another reason"
+    assert all("tqdm" in name or why for name, why in found["failed"].items()), (
+        "a module fails for another reason"
+    )
 
 
 def test_the_modules_are_bytecode_alone(image: Image) -> None:
-    """Sources are as large again; the one that is there is the name by which the program is called."""
-    assert image.run("-c", "find / -xdev -name '*.py'", entrypoint="sh").stdout.split() == ["/app/entrypoint.py"]
+    """Sources are as large again; the one that is there is the name by which the program is
+    called.
+    """
+    assert image.run("-c", "find / -xdev -name '*.py'", entrypoint="sh").stdout.split() == [
+        "/app/entrypoint.py"
+    ]
 
 
 def test_every_library_is_there(image: Image) -> None:
@@ -86,8 +111,13 @@ def test_every_library_is_there(image: Image) -> None:
 
 
 def test_the_trusted_certificates_are_there(image: Image) -> None:
-    """For the program, which has those of its lock, and for Python itself, which asks OpenSSL for the system's."""
-    code = "import ssl, certifi; print(*(len(ssl.create_default_context(cafile=file).get_ca_certs()) for file in {}))"
+    """For the program, which has those of its lock, and for Python itself, which asks OpenSSL for
+    the system's.
+    """
+    code = (
+        "import ssl, certifi; print(*(len(ssl.create_default_context(cafile=file).get_ca_certs()) "
+        "for file in {}))"
+    )
     system, locked = map(int, image.python(code.format("(None, certifi.where())")).split())
     assert system > 100
     assert locked > 100
@@ -97,12 +127,25 @@ def test_the_trusted_certificates_are_there(image: Image) -> None:
 
 
 def test_a_job_of_gitlab_finds_its_shell(image: Image) -> None:
-    """GitLab's runner looks for bash first, feeds it the script on standard input, and quotes it for bash alone."""
-    words = [str(HERE / "podman"), "run", "--rm", "--interactive", "--network=none", "--workdir=/tmp"]
+    """GitLab's runner looks for bash first, feeds it the script on standard input, and quotes it
+    for bash alone.
+    """
+    words = [
+        str(HERE / "podman"),
+        "run",
+        "--rm",
+        "--interactive",
+        "--network=none",
+        "--workdir=/tmp",
+    ]
     done = subprocess.run(
         [*words, "--entrypoint=", image.name, "sh", "-c", RUNNERS_SHELL],
-        input=RUNNERS_SCRIPT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        input=RUNNERS_SCRIPT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stdout.split()[0]) == (0, "2"), done.stderr
     assert done.stdout.splitlines()[1].startswith("uploader ")
 
@@ -112,7 +155,8 @@ set -eu
 mkdir -p a/b; printf 'one\ntwo\n' > a/b/c; cp a/b/c a/d; tar -czf t.tgz a; rm -r a; tar -xzf t.tgz
 find a -type f | sort | xargs sha256sum | cut -d ' ' -f 1 | uniq | wc -l
 grep -c two a/d; sed s/one/1/ a/d | head -n 1; stat -c %a /tmp
-ls -l "$(mktemp)" "$(readlink -f /bin/sh)" > /dev/null; sleep 0; env | tr a-z A-Z | tail -n 1 > /dev/null
+ls -l "$(mktemp)" "$(readlink -f /bin/sh)" > /dev/null; sleep 0
+env | tr a-z A-Z | tail -n 1 > /dev/null
 """
 
 
@@ -128,28 +172,45 @@ def test_the_usual_tools_work(image: Image) -> None:
 
 
 def test_scanners_find_what_is_inside(image: Image) -> None:
-    """The release of Debian, a record and a licence for each of its packages, and a bill that lists all there is."""
-    script = "cat /etc/os-release; cat /var/lib/dpkg/status.d/*; cat /app/bill-of-materials.cdx.json"
+    """The release of Debian, a record and a licence for each of its packages, and a bill that lists
+    all there is.
+    """
+    script = (
+        "cat /etc/os-release; cat /var/lib/dpkg/status.d/*; cat /app/bill-of-materials.cdx.json"
+    )
     text = image.run("-c", script, entrypoint="sh").stdout
     assert re.search(r"^ID=debian$", text, flags=re.MULTILINE)
-    records = dict(re.findall(r"^Package: (\S+)\n(?:.+\n)*?Version: (\S+)$", text, flags=re.MULTILINE))
+    records = dict(
+        re.findall(r"^Package: (\S+)\n(?:.+\n)*?Version: (\S+)$", text, flags=re.MULTILINE)
+    )
     assert {"bash", "ca-certificates", "coreutils", "libc6", "libssl3t64"} <= records.keys()
     licences = image.run("-c", "cd /usr/share/doc && ls", entrypoint="sh").stdout.split()
     assert set(licences) == records.keys()
-    bill = {each["name"] for each in json.loads(text[text.index('{\n "bomFormat"') :])["components"]}
-    locked = set(re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE))
+    bill = {
+        each["name"] for each in json.loads(text[text.index('{\n "bomFormat"') :])["components"]
+    }
+    locked = set(
+        re.findall(r"^([\w-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)
+    )
     elsewhere = {"colorama", "typing-extensions"}  # for Windows, and for older Pythons
     assert records.keys() | {"python"} <= bill
-    assert locked - elsewhere | {"google-release-uploader"} <= {name.lower().replace("_", "-") for name in bill}
+    assert locked - elsewhere | {"google-release-uploader"} <= {
+        name.lower().replace("_", "-") for name in bill
+    }
 
 
 def test_a_rehearsal_needs_nothing_else(image: Image) -> None:
-    """An env file, parameters in YAML and the emulator inside the run: all from the image, on no network."""
+    """An env file, parameters in YAML and the emulator inside the run: all from the image, on no
+    network.
+    """
     (image.workspace / "notes.pdf").write_bytes(b"%PDF-1.7\n")
     (image.workspace / "job.env").write_text(
-        "UPLOADER_TARGET=storage.objects.insert\nUPLOADER_PARAMS='bucket: releases'\nUPLOADER_FILES=notes.pdf\n"
-        "UPLOADER_API_ENDPOINT=emulator\n"
+        "UPLOADER_TARGET=storage.objects.insert\nUPLOADER_PARAMS='bucket: "
+        "releases'\nUPLOADER_FILES=notes.pdf\nUPLOADER_API_ENDPOINT=emulator\n"
     )
     done = image.run("--env-file", "job.env")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "google_emulator" in image.run("-m", "google_emulator", "--help", entrypoint="python").stdout
+    assert (
+        "google_emulator"
+        in image.run("-m", "google_emulator", "--help", entrypoint="python").stdout
+    )

@@ -1,4 +1,6 @@
-"""Many files in one run, and one list of files over many runs: in order, side by side, each exactly once."""
+"""Many files in one run, and one list of files over many runs: in order, side by side, each exactly
+once.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def watched(process: int) -> Iterator[list[int]]:
 
 
 def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
-    """1,000 files, 8 at once: each arrives once, over 8 connections that are used again, in flat memory."""
+    """1,000 files, 8 at once: each arrives once, over 8 connections that are used again, in flat
+    memory.
+    """
     few = begin()
     fill(few.workspace, 8, 20_000)
     small = few.run({**DRIVE, "files": "*.bin", "concurrency": "8"})
@@ -68,7 +72,8 @@ def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
     assert [result["path"] for result in ended.results] == sorted(digests)
     assert ended.outputs["ids"].count(",") == 999
     assert job.emulator.state()["connections"] <= 8 + 1  # one more is for the token
-    assert max(descriptors) < 60  # for each of eight: a file, a connection, what is written of its session
+    # for each of eight: a file, a connection, what is written of its session
+    assert max(descriptors) < 60
     assert ended.peak < small.peak + 16 * MIB
 
 
@@ -87,7 +92,9 @@ def test_sixteen_small_files_are_in_flight(begin: Begin) -> None:
 
 
 def test_four_large_files_are_in_flight_among_the_small_ones(begin: Begin) -> None:
-    """Eight files of more than 8 MiB, whose responses are late, take the place of four; a small one passes them."""
+    """Eight files of more than 8 MiB, whose responses are late, take the place of four; a small one
+    passes them.
+    """
     job = begin({"on": "resumable.final", "do": "slow-answer", "seconds": 1.0, "times": 99})
     for number in range(8):
         with (job.workspace / f"{number}.bin").open("wb") as file:
@@ -108,11 +115,20 @@ def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:
 
 
 def test_faults_among_many_files_cost_none_of_them(begin: Begin) -> None:
-    """Resets, full servers and lost answers while eight files are on their way: every file is there once."""
+    """Resets, full servers and lost answers while eight files are on their way: every file is there
+    once.
+    """
     job = begin(
         {"on": "resumable.put", "do": "reset", "nth": 3, "times": 4},
         {"on": "resumable.final", "do": "answer-lost", "nth": 10, "times": 4},
-        {"on": "resumable.start", "do": "status", "status": 429, "retry_after": 0, "nth": 20, "times": 4},
+        {
+            "on": "resumable.start",
+            "do": "status",
+            "status": 429,
+            "retry_after": 0,
+            "nth": 20,
+            "times": 4,
+        },
     )
     digests = fill(job.workspace, 40, 20_000)
     job.succeed({**DRIVE, "files": "*.bin", "concurrency": "8"})
@@ -131,7 +147,8 @@ def test_a_login_that_fails_has_failed_for_every_file(begin: Begin) -> None:
 
 def test_results_keep_the_order_of_the_files(begin: Begin) -> None:
     """However the uploads overtake one another, ids and results come as `files` names them."""
-    job = begin({"on": "resumable.start", "do": "slow-answer", "seconds": 0.5})  # one of two is overtaken
+    # one of two is overtaken
+    job = begin({"on": "resumable.start", "do": "slow-answer", "seconds": 0.5})
     for name in ("c.bin", "a.bin", "b.bin"):
         (job.workspace / name).write_bytes(name.encode())
     ended = job.succeed({**DRIVE, "files": "c.bin\na.bin\nb.bin", "concurrency": "2"})
@@ -142,26 +159,48 @@ def test_results_keep_the_order_of_the_files(begin: Begin) -> None:
 
 
 def test_links_of_internal_sharing_come_in_the_order_of_the_files(job: Job) -> None:
-    """An APK and two bundles shared by one run: each has its link, and the first one's is `download-url`."""
-    files = [bundle(job.workspace, code=3), apk(job.workspace, code=2), bundle(job.workspace, code=1)]
-    ended = job.succeed({"target": "play-internal-sharing", "files": "\n".join(file.name for file in files)})
-    links = [f"https://play.google.com/apps/test/com.example.app/{sha256(file.read_bytes())[:16]}" for file in files]
+    """An APK and two bundles shared by one run: each has its link, and the first one's is
+    `download-url`.
+    """
+    files = [
+        bundle(job.workspace, code=3),
+        apk(job.workspace, code=2),
+        bundle(job.workspace, code=1),
+    ]
+    ended = job.succeed(
+        {"target": "play-internal-sharing", "files": "\n".join(file.name for file in files)}
+    )
+    links = [
+        f"https://play.google.com/apps/test/com.example.app/{sha256(file.read_bytes())[:16]}"
+        for file in files
+    ]
     assert ended.outputs["download-urls"].split(",") == links
     assert ended.outputs["download-url"] == ended.outputs["id"] == links[0]
-    assert [one["method"].rpartition(".")[2] for one in job.emulator.state()["objects"]].count("uploadapk") == 1
+    assert [one["method"].rpartition(".")[2] for one in job.emulator.state()["objects"]].count(
+        "uploadapk"
+    ) == 1
 
 
-FORBIDDEN: dict[str, Any] = {"do": "status", "status": 403, "reason": "storageQuotaExceeded", "message": "No room."}
+FORBIDDEN: dict[str, Any] = {
+    "do": "status",
+    "status": 403,
+    "reason": "storageQuotaExceeded",
+    "message": "No room.",
+}
 BUSY: dict[str, Any] = {"do": "status", "status": 503}
 
 
 @pytest.mark.parametrize(
-    ("second", "third", "code"), [(FORBIDDEN, BUSY, 4), (BUSY, FORBIDDEN, 75)], ids=["refused first", "busy first"]
+    ("second", "third", "code"),
+    [(FORBIDDEN, BUSY, 4), (BUSY, FORBIDDEN, 75)],
+    ids=["refused first", "busy first"],
 )
 def test_one_failure_does_not_hide_the_others(
     begin: Begin, second: dict[str, Any], third: dict[str, Any], code: int
 ) -> None:
-    """All files are tried; the exit code is the first failure's, and the results say which file met what."""
+    """All files are tried; the exit code is the first failure's, and the results say which file met
+    what.
+    """
     start = "drive.files.create+resumable.start"
     job = begin({"on": start, "nth": 2, **second}, {"on": start, "nth": 3, **third})
     digests = fill(job.workspace, 4, 1000)
@@ -170,14 +209,18 @@ def test_one_failure_does_not_hide_the_others(
     assert [name for name, _ in stored(job)] == ["0000.bin", "0003.bin"]
     assert [result["path"] for result in ended.results] == list(digests)
     assert [bool(result["error"]) for result in ended.results] == [False, True, True, False]
-    assert ["No room." in result["error"] for result in ended.results].index(True) == (1 if code == 4 else 2)
+    assert ["No room." in result["error"] for result in ended.results].index(True) == (
+        1 if code == 4 else 2
+    )
     assert [bool(result["id"]) for result in ended.results] == [True, False, False, True]
     assert ended.outputs["ids"].split(",") == [ended.results[0]["id"], ended.results[3]["id"]]
 
 
 @pytest.mark.parametrize("how", ["input", "gitlab"])
 def test_shards_together_send_everything_once(begin: Begin, how: str) -> None:
-    """Three jobs of a matrix, told apart by `shard` or by GitLab's own variables, split the files without a rest."""
+    """Three jobs of a matrix, told apart by `shard` or by GitLab's own variables, split the files
+    without a rest.
+    """
     job = begin(kind="gitlab")
     digests = fill(job.workspace, 10, 100)
     parts = []
@@ -192,7 +235,9 @@ def test_shards_together_send_everything_once(begin: Begin, how: str) -> None:
 
 
 def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
-    """One job opens the edit, a matrix puts its shard on tracks of its own, the last one commits all of it at once."""
+    """One job opens the edit, a matrix puts its shard on tracks of its own, the last one commits
+    all of it at once.
+    """
     job = begin()
     play = {"target": "play", "package-name": "com.example.app"}
     opened = job.succeed({**play, "commit": "false"})
@@ -210,17 +255,27 @@ def test_a_matrix_of_jobs_fills_one_edit(begin: Begin) -> None:
     state = job.emulator.state()
     assert [one["id"] for one in state["edits"]["committed"]] == [edit]
     assert state["edits"]["open"] == state["edits"]["deleted"] == []
-    tracks = {track: found[0]["versionCodes"] for track, found in state["tracks"]["com.example.app"].items()}
+    tracks = {
+        track: found[0]["versionCodes"]
+        for track, found in state["tracks"]["com.example.app"].items()
+    }
     assert tracks == {"internal": ["101"], "alpha": ["102"], "beta": ["103"]}
     assert state["requests"]["play.bundles.upload"] == 2 * 3
 
 
 @pytest.mark.parametrize("number", range(1, 6))
 def test_parallel_jobs_on_one_bundle_make_one_release(job: Job, number: int) -> None:
-    """The job that has the bundle releases it, its mapping too; the others end well, and say why."""
+    """The job that has the bundle releases it, its mapping too; the others end well, and say
+    why.
+    """
     bundle(job.workspace, MIB, 7)
     (job.workspace / "mapping.txt").write_text("com.example.Main -> a:\n")
-    inputs = {"target": "play", "files": "*.aab", "tracks": "internal", "mapping-file": "mapping.txt"}
+    inputs = {
+        "target": "play",
+        "files": "*.aab",
+        "tracks": "internal",
+        "mapping-file": "mapping.txt",
+    }
     ended = job.succeed({**inputs, "shard": f"{number}/5"})
     assert ("no file is assigned to this job" in ended.log) is (number != 5)
     assert len(job.emulator.state()["edits"]["committed"]) == (number == 5)

@@ -1,4 +1,6 @@
-"""The data safety form: checked before anything is sent, and sent as it is in a request of its own."""
+"""The data safety form: checked before anything is sent, and sent as it is in a request of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,21 @@ from tests.support.job import Job
 METHOD = "androidpublisher.applications.dataSafety"
 APP = "com.example.app"
 GIVEN = {"target": "play-data-safety", "package-name": APP, "files": "form.csv"}
-ANSWER = "PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,false,REQUIRED,Does your app collect any data?"
-BLANK = 'PSL_SUPPORTED_ACCOUNT_CREATION_METHODS,PSL_ACM_OAUTH,,MULTIPLE_CHOICE,"Which methods?\nSelect all, "" or none"'
+ANSWER = (
+    "PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,false,REQUIRED,Does your app collect any data?"
+)
+BLANK = (
+    'PSL_SUPPORTED_ACCOUNT_CREATION_METHODS,PSL_ACM_OAUTH,,MULTIPLE_CHOICE,"Which methods?\nSelect '
+    'all, "" or none"'
+)
 FORM = f"{HEADER}\n{ANSWER}\n{BLANK}\n"
 
 
 @pytest.mark.parametrize("text", [FORM, "\ufeff" + FORM, FORM.replace("\n", "\r\n")])
 def test_the_form_is_sent_as_it_is(job: Job, text: str) -> None:
-    """Google has its text, but for a byte order mark; the log says that a review comes before users see it."""
+    """Google has its text, but for a byte order mark; the log says that a review comes before users
+    see it.
+    """
     (job.workspace / "form.csv").write_bytes(text.encode())
     ended = job.succeed(GIVEN)
     assert job.emulator.state()["dataSafety"] == {APP: text.removeprefix("\ufeff")}
@@ -38,7 +47,9 @@ def test_a_dry_run_sends_nothing(job: Job) -> None:
     (job.workspace / "form.csv").write_text(FORM)
     ended = job.succeed({**GIVEN, "dry-run": "true"})
     assert "Would send form.csv" in ended.log
-    assert [name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher")] == []
+    assert [
+        name for name in job.emulator.state()["requests"] if name.startswith("androidpublisher")
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -49,12 +60,20 @@ def test_a_dry_run_sends_nothing(job: Job) -> None:
         (f"{HEADER}\n".encode(), "holds no answer"),
         (f"{FORM},x,true,OPTIONAL,Which?\n".encode(), "line 5 of form.csv has no question id"),
         (f"{FORM}PSL_X,true\n".encode(), "line 5 of form.csv has 2 fields instead of 5"),
-        (f"{FORM}PSL_X,,\xe9,OPTIONAL,Which?\n".encode("latin-1"), "line 5 of form.csv is not UTF-8"),
+        (
+            f"{FORM}PSL_X,,\xe9,OPTIONAL,Which?\n".encode("latin-1"),
+            "line 5 of form.csv is not UTF-8",
+        ),
         (f'{FORM}PSL_X,,true,OPTIONAL,"Which?\n'.encode(), "is not a CSV file"),
-        (FORM.encode() + b"PSL_X,,true,OPTIONAL,Which?\n" * 40_000, "more than any data safety form"),
+        (
+            FORM.encode() + b"PSL_X,,true,OPTIONAL,Which?\n" * 40_000,
+            "more than any data safety form",
+        ),
     ],
 )
-def test_what_is_no_form_is_refused_before_anything_is_sent(job: Job, data: bytes, words: str) -> None:
+def test_what_is_no_form_is_refused_before_anything_is_sent(
+    job: Job, data: bytes, words: str
+) -> None:
     """Exit code 2, the line and what is wrong with it, and not one request."""
     (job.workspace / "form.csv").write_bytes(data)
     ended = job.fail(2, GIVEN)
@@ -79,7 +98,9 @@ def test_google_names_the_row_that_it_refuses(job: Job) -> None:
 
 def test_a_lost_response_and_a_503_are_tried_again(begin: Begin) -> None:
     """The form replaces the one before, so it may be sent again."""
-    job = begin({"on": METHOD, "do": "answer-lost"}, {"on": METHOD, "do": "status", "status": 503, "nth": 2})
+    job = begin(
+        {"on": METHOD, "do": "answer-lost"}, {"on": METHOD, "do": "status", "status": 503, "nth": 2}
+    )
     (job.workspace / "form.csv").write_text(FORM)
     job.succeed(GIVEN)
     assert job.emulator.state()["requests"][METHOD] == 3

@@ -1,4 +1,6 @@
-"""Bad weather at every destination: a 503, a reset, a lost final answer; every byte arrives, every effect is one."""
+"""Bad weather at every destination: a 503, a reset, a lost final answer; every byte arrives, every
+effect is one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ HALF = MIB // 2
 
 
 def storm(put: str, last: str) -> list[dict[str, Any]]:
-    """The three faults in one upload: the first two requests break in their middle, the third loses its answer."""
+    """The three faults in one upload: the first two requests break in their middle, the third loses
+    its answer.
+    """
     return [
         {"on": put, "do": "status", "status": 503, "after": HALF, "retry_after": 0},
         {"on": put, "do": "reset", "nth": 2, "after": HALF},
@@ -30,7 +34,8 @@ def storm(put: str, last: str) -> list[dict[str, Any]]:
 
 WEATHER = storm("resumable.put", "resumable.final")
 WEATHER_B = storm("goog.upload", "goog.finalize")
-# A request that breaks in its middle was not received; a large body is surely not yet whole on the way by then.
+# A request that breaks in its middle was not received; a large body is surely not yet whole on the
+# way by then.
 SINGLE_WEATHER = [
     {"on": "upload", "do": "status", "status": 503, "after": HALF, "retry_after": 0},
     {"on": "upload", "do": "reset", "nth": 2, "after": HALF},
@@ -64,21 +69,30 @@ def seen(storms: Storms, request: pytest.FixtureRequest) -> Seen:
 @pytest.mark.parametrize("seen", PLACES, indirect=True)
 def test_every_fault_happened_and_one_effect_is_left(seen: Seen) -> None:
     """After all the faults the service did its work once, whether or not it could say so."""
-    assert seen.fired == ["status", "reset", "answer-lost"][: 2 if seen.place in SINGLE.values() else 3]
+    assert (
+        seen.fired
+        == ["status", "reset", "answer-lost"][: 2 if seen.place in SINGLE.values() else 3]
+    )
     assert len(seen.stored) == 1
-    assert sum(seen.state["effects"].values()) - len(seen.made.keys() & {"draft-id"}) == seen.place.is_mail
+    assert (
+        sum(seen.state["effects"].values()) - len(seen.made.keys() & {"draft-id"})
+        == seen.place.is_mail
+    )
     assert len(seen.state["packages"]) == (seen.place == PLACES["ota"])
 
 
 @pytest.mark.parametrize("seen", PLACES, indirect=True)
 def test_every_byte_arrives_at_its_place(seen: Seen) -> None:
-    """The service holds the file's own bytes, at the documented path, with type and metadata as they were meant."""
+    """The service holds the file's own bytes, at the documented path, with type and metadata as
+    they were meant.
+    """
     [stored] = seen.stored
     assert stored["http_method"] == seen.place.http_method
     assert stored["path"] == seen.place.path.format(**seen.made)
     assert stored["media_type"] == seen.place.media_type
     assert stored["metadata"] == {
-        key: text.format(**seen.made) if isinstance(text, str) else text for key, text in seen.place.metadata.items()
+        key: text.format(**seen.made) if isinstance(text, str) else text
+        for key, text in seen.place.metadata.items()
     }
     if seen.place.is_mail:
         assert attachment(seen.arrived) == seen.content
@@ -88,9 +102,13 @@ def test_every_byte_arrives_at_its_place(seen: Seen) -> None:
 
 @pytest.mark.parametrize("seen", PLACES, indirect=True)
 def test_the_outputs_are_the_services_own_words(seen: Seen) -> None:
-    """Outputs and results file hold what the service answered, though the answer itself was lost."""
+    """Outputs and results file hold what the service answered, though the answer itself was
+    lost.
+    """
     [stored] = seen.stored
-    expected = {output: value(stored["resource"], path) for output, path in seen.place.outputs.items()}
+    expected = {
+        output: value(stored["resource"], path) for output, path in seen.place.outputs.items()
+    }
     assert {name: seen.ended.outputs.get(name) for name in expected} == expected
     assert seen.ended.outputs["bytes-uploaded"] == str(stored["size"])
     assert int(seen.ended.outputs["bytes-resent"]) > 0
@@ -118,8 +136,12 @@ def attachment(message: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_a_lost_answer_without_a_session_is_told_and_not_repeated(name: str, tmp_path: Path) -> None:
-    """A method without sessions can't be asked afterwards: exit code 4 says so, and there is one effect, not two."""
+def test_a_lost_answer_without_a_session_is_told_and_not_repeated(
+    name: str, tmp_path: Path
+) -> None:
+    """A method without sessions can't be asked afterwards: exit code 4 says so, and there is one
+    effect, not two.
+    """
     seen = visit(SINGLE[name], tmp_path / "workspace", [{"on": "upload", "do": "answer-lost"}])
     assert seen.ended.code == 4
     assert len(seen.stored) == 1
@@ -128,9 +150,14 @@ def test_a_lost_answer_without_a_session_is_told_and_not_repeated(name: str, tmp
 
 
 def test_a_draft_is_sent_once_even_when_the_answer_is_lost(tmp_path: Path) -> None:
-    """A draft that is sent as it is has no upload to ask: after a lost answer the run ends, and one mail is out."""
+    """A draft that is sent as it is has no upload to ask: after a lost answer the run ends, and one
+    mail is out.
+    """
     place = RESUMABLE["gmail-draft-send"]
-    bare = replace(place, inputs={name: text for name, text in place.inputs.items() if not name.startswith("mail-")})
+    bare = replace(
+        place,
+        inputs={name: text for name, text in place.inputs.items() if not name.startswith("mail-")},
+    )
     call = [{"on": "gmail.users.drafts.send", "do": "answer-lost"}]
     seen = visit(bare, tmp_path / "workspace", call, files="none")
     assert seen.ended.code == 4

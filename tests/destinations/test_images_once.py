@@ -1,4 +1,6 @@
-"""A listing's images, and artifacts by one request: whatever becomes of the answer, each is in the edit once."""
+"""A listing's images, and artifacts by one request: whatever becomes of the answer, each is in the
+edit once.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def picture(job: Job, name: str, number: int) -> None:
 
 def live(job: Job) -> list[str]:
     """The digests of the screenshots that users see, in order."""
-    return [image["sha256"] for image in job.emulator.state()["apps"][PACKAGE]["images"].get(PHONE, [])]
+    return [
+        image["sha256"] for image in job.emulator.state()["apps"][PACKAGE]["images"].get(PHONE, [])
+    ]
 
 
 def sent(ended: Ended) -> list[str]:
@@ -46,9 +50,13 @@ def sent(ended: Ended) -> list[str]:
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_an_image_whose_session_is_lost_behind_its_last_byte_is_not_doubled(job: Job, status: int) -> None:
+def test_an_image_whose_session_is_lost_behind_its_last_byte_is_not_doubled(
+    job: Job, status: int
+) -> None:
     """It is in the edit, which is asked before anything is sent again."""
-    job.emulator.faults.add([{"on": FINAL, "do": "answer-lost"}, {"on": QUERY, "do": "session-lost", "status": status}])
+    job.emulator.faults.add(
+        [{"on": FINAL, "do": "answer-lost"}, {"on": QUERY, "do": "session-lost", "status": status}]
+    )
     ended = job.succeed(LISTING)
     assert live(job) == sent(ended)
     assert len(set(live(job))) == 2
@@ -58,7 +66,10 @@ def test_an_image_whose_session_is_lost_behind_its_last_byte_is_not_doubled(job:
 def test_an_image_that_did_not_arrive_is_sent_again(job: Job) -> None:
     """The service failed before it stored the image, and forgot the session."""
     job.emulator.faults.add(
-        [{"on": FINAL, "do": "status", "after": "end", "status": 503}, {"on": QUERY, "do": "session-lost"}]
+        [
+            {"on": FINAL, "do": "status", "after": "end", "status": 503},
+            {"on": QUERY, "do": "session-lost"},
+        ]
     )
     ended = job.succeed(LISTING)
     assert live(job) == sent(ended)
@@ -70,14 +81,18 @@ def test_an_image_that_is_wanted_twice_is_there_twice(job: Job) -> None:
     """The first of the two is not taken for the second, whose answer is lost as well."""
     picture(job, "2.png", 1)
     lost = [{"on": FINAL, "do": "answer-lost"}, {"on": QUERY, "do": "session-lost"}]
-    job.emulator.faults.add([*lost, {"on": FINAL, "do": "status", "after": "end"}, {"on": QUERY, "do": "session-lost"}])
+    job.emulator.faults.add(
+        [*lost, {"on": FINAL, "do": "status", "after": "end"}, {"on": QUERY, "do": "session-lost"}]
+    )
     assert live(job) == []
     ended = job.succeed(LISTING)
     assert live(job) == sent(ended)
     assert len(live(job)) == 2
 
 
-@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status", "after": "end", "status": 503}], ids=str)
+@pytest.mark.parametrize(
+    "trouble", [{"do": "answer-lost"}, {"do": "status", "after": "end", "status": 503}], ids=str
+)
 def test_an_image_by_one_request_is_looked_for(job: Job, trouble: dict[str, Any]) -> None:
     """There is no session to ask, but the edit shows whether it is there."""
     job.emulator.faults.add([{"on": "play.images.upload+multipart", **trouble}])
@@ -106,7 +121,10 @@ def test_an_image_that_nobody_can_look_for_is_temporary(job: Job) -> None:
 def test_an_image_of_a_kept_edit_is_found_by_the_next_run(job: Job) -> None:
     """Its session was never answered, and the edit shows it."""
     job.emulator.faults.add(
-        [{"on": FINAL, "do": "answer-lost"}, {"on": QUERY, "do": "status", "status": 503, "times": 2}]
+        [
+            {"on": FINAL, "do": "answer-lost"},
+            {"on": QUERY, "do": "status", "status": 503, "times": 2},
+        ]
     )
     job.fail(75, {**LISTING, "max-retries": "1"})
     ended = job.succeed(LISTING)
@@ -127,9 +145,13 @@ def released(job: Job) -> list[str]:
     return list(release["versionCodes"])
 
 
-@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, NOT_STORED], ids=["stored", "not stored"])
+@pytest.mark.parametrize(
+    "trouble", [{"do": "answer-lost"}, NOT_STORED], ids=["stored", "not stored"]
+)
 @pytest.mark.parametrize("protocol", ["simple", "multipart"])
-def test_a_bundle_by_one_request_is_looked_for(job: Job, protocol: str, trouble: dict[str, Any]) -> None:
+def test_a_bundle_by_one_request_is_looked_for(
+    job: Job, protocol: str, trouble: dict[str, Any]
+) -> None:
     """The edit lists the version code, or it is sent again: it can't be there twice."""
     next_bundle(job)
     job.emulator.faults.add([{"on": f"play.bundles.upload+{protocol}", **trouble}])

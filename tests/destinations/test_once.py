@@ -1,4 +1,6 @@
-"""Sessions that are lost when all of a file may have arrived: sent again where that does no harm, else told, exit 4."""
+"""Sessions that are lost when all of a file may have arrived: sent again where that does no harm,
+else told, exit 4.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from tests.support.destinations import MIB, USER, apk, bundle, noise, package
 from tests.support.job import Ended, Job
 
 DRIVE = {"target": "drive.files.create", "files": "a.bin"}
-STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "upload-protocol": "resumable", "files": "a.bin"}
+STORAGE = {
+    "target": "storage.objects.insert",
+    "params": "bucket: b",
+    "upload-protocol": "resumable",
+    "files": "a.bin",
+}
 SHARING = {"target": "play-internal-sharing", "files": "*.apk"}
 OTA = {"target": "ota", "deployment": "d1", "package-title": "System 1.2", "files": "ota.zip"}
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
@@ -24,10 +31,14 @@ TROUBLES: dict[str, dict[str, Any]] = {
 }
 
 
-def lost(job: Job, trouble: dict[str, Any], status: int = 404, steps: tuple[str, str] | None = None) -> None:
+def lost(
+    job: Job, trouble: dict[str, Any], status: int = 404, steps: tuple[str, str] | None = None
+) -> None:
     """The answer to the last request, and then the session."""
     final, query = steps or ("resumable.final", "resumable.query")
-    job.emulator.faults.add([{"on": final, **trouble}, {"on": query, "do": "session-lost", "status": status}])
+    job.emulator.faults.add(
+        [{"on": final, **trouble}, {"on": query, "do": "session-lost", "status": status}]
+    )
 
 
 def fill(job: Job, size: int = 100_000) -> None:
@@ -45,12 +56,21 @@ def stored(job: Job) -> int:
 @pytest.mark.parametrize("status", [404, 410])
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("name", ADDING)
-def test_what_would_be_added_twice_is_in_doubt(job: Job, name: str, trouble: str, status: int) -> None:
-    """It is there once, and exit 4 says what is not known and where to look; the next run sends it."""
+def test_what_would_be_added_twice_is_in_doubt(
+    job: Job, name: str, trouble: str, status: int
+) -> None:
+    """It is there once, and exit 4 says what is not known and where to look; the next run sends
+    it.
+    """
     fill(job)
     lost(job, TROUBLES[trouble], status, STEPS.get(name))
     if name == "OTA":  # whose list of packages would settle it
-        refused = {"on": "androidovertheair.deployments.packages.list", "do": "status", "status": 403, "times": 100}
+        refused = {
+            "on": "androidovertheair.deployments.packages.list",
+            "do": "status",
+            "status": 403,
+            "times": 100,
+        }
         job.emulator.faults.add([refused])
     ended = job.run(ADDING[name])
     assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
@@ -70,12 +90,20 @@ def unanswered(job: Job) -> None:
     job.emulator.add_fault("resumable.query", "status", status=503, times=2)
 
 
-MAIL = {"target": "gmail", "impersonate-user": USER, "mail-to": "a@example.com", "mail-subject": "s", "mail-body": "b"}
+MAIL = {
+    "target": "gmail",
+    "impersonate-user": USER,
+    "mail-to": "a@example.com",
+    "mail-subject": "s",
+    "mail-body": "b",
+}
 IMPATIENT = {"max-retries": "1"}
 
 
 def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
-    """The session is kept in a folder that was chosen: the next run finds it complete, and sends nothing."""
+    """The session is kept in a folder that was chosen: the next run finds it complete, and sends
+    nothing.
+    """
     fill(job)
     unanswered(job)
     kept = {**DRIVE, "state-dir": "state"}
@@ -87,8 +115,12 @@ def test_what_the_next_run_can_ask_about_is_in_no_doubt(job: Job) -> None:
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 @pytest.mark.parametrize("given", [DRIVE, MAIL, SHARING], ids=["Drive", "mail", "internal sharing"])
-def test_what_only_this_machine_could_ask_about_is_in_doubt(job: Job, given: dict[str, str], kind: str) -> None:
-    """A CI job's default state folder is thrown away with its machine, so nobody is told just to run again."""
+def test_what_only_this_machine_could_ask_about_is_in_doubt(
+    job: Job, given: dict[str, str], kind: str
+) -> None:
+    """A CI job's default state folder is thrown away with its machine, so nobody is told just to
+    run again.
+    """
     job = replace(job, kind=kind)
     fill(job)
     unanswered(job)
@@ -101,7 +133,9 @@ def test_what_only_this_machine_could_ask_about_is_in_doubt(job: Job, given: dic
 
 
 @pytest.mark.parametrize("given", [DRIVE, MAIL], ids=["Drive", "mail"])
-def test_a_second_attempt_on_the_same_machine_asks_all_the_same(job: Job, given: dict[str, str]) -> None:
+def test_a_second_attempt_on_the_same_machine_asks_all_the_same(
+    job: Job, given: dict[str, str]
+) -> None:
     """What was written down is still there, and tells that the file arrived."""
     fill(job)
     unanswered(job)
@@ -112,7 +146,9 @@ def test_a_second_attempt_on_the_same_machine_asks_all_the_same(job: Job, given:
 
 
 def test_a_persons_own_state_folder_is_there_tomorrow(job: Job) -> None:
-    """In a plain shell the default is kept, and running again does no harm; in a container it is gone."""
+    """In a plain shell the default is kept, and running again does no harm; in a container it is
+    gone.
+    """
     job = replace(job, kind="console")
     fill(job)
     unanswered(job)
@@ -124,7 +160,9 @@ def test_a_persons_own_state_folder_is_there_tomorrow(job: Job) -> None:
 
 
 def test_what_was_surely_not_sent_whole_is_temporary(job: Job) -> None:
-    """Nothing was added, so that running again does no harm anywhere; only what is kept is told as it is."""
+    """Nothing was added, so that running again does no harm anywhere; only what is kept is told as
+    it is.
+    """
     (job.workspace / "a.bin").write_bytes(noise(3 * MIB))
     job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
     job.emulator.add_fault("resumable.query", "status", status=503)
@@ -143,14 +181,23 @@ NONSENSE: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("state", ["chosen", "default"])
 @pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_about_a_mail_that_was_sent_leaves_it_in_doubt(job: Job, what: str, state: str) -> None:
+def test_nonsense_about_a_mail_that_was_sent_leaves_it_in_doubt(
+    job: Job, what: str, state: str
+) -> None:
     """All of it was sent, and nobody knows more: never is a person told just to run again."""
     fault = NONSENSE[what]
     job.emulator.faults.add(
-        [{"on": "resumable.final", "do": "answer-lost"}, {"on": "resumable.query", **fault, "times": 9}]
+        [
+            {"on": "resumable.final", "do": "answer-lost"},
+            {"on": "resumable.query", **fault, "times": 9},
+        ]
     )
-    kept = state == "chosen" and what == "no answer"  # the next run asks again, where it finds the session
-    ended = job.fail(75 if kept else 4, {**MAIL, **IMPATIENT, **({"state-dir": "state"} if state == "chosen" else {})})
+    # the next run asks again, where it finds the session
+    kept = state == "chosen" and what == "no answer"
+    ended = job.fail(
+        75 if kept else 4,
+        {**MAIL, **IMPATIENT, **({"state-dir": "state"} if state == "chosen" else {})},
+    )
     assert ended.outputs["failure"] == ("temporary-failure" if kept else "outcome-unknown")
     assert kept or "Check whether the service has it before you run again" in ended.log
     assert len(job.emulator.state()["messages"]) == 1
@@ -158,7 +205,9 @@ def test_nonsense_about_a_mail_that_was_sent_leaves_it_in_doubt(job: Job, what: 
 
 @pytest.mark.parametrize("state", ["chosen", "default"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_mail_that_is_stopped_behind_its_last_byte_may_be_out(job: Job, state: str, number: signal.Signals) -> None:
+def test_a_mail_that_is_stopped_behind_its_last_byte_may_be_out(
+    job: Job, state: str, number: signal.Signals
+) -> None:
     """The error says so, unless the next run surely finds the session and asks."""
     job.emulator.add_fault("resumable.final", "slow-answer", seconds=30)
     given = {**MAIL, **({"state-dir": "state"} if state == "chosen" else {})}
@@ -181,7 +230,7 @@ def test_what_a_repeat_can_not_double_is_sent_again(job: Job, given: dict[str, s
     assert "starting over at 0" in ended.log
 
 
-# --- over several runs --------------------------------------------------------------------------------------------
+# --- over several runs ----------------------------------------------------------------------------
 
 
 def attempt(number: int) -> dict[str, str]:
@@ -198,12 +247,18 @@ def killed_at_the_end(job: Job, given: dict[str, str], number: int) -> None:
 
 def is_in_doubt(ended: Ended) -> bool:
     """Whether it names the run that may have sent everything."""
-    return ended.code == 4 and "run 7, job release, attempt 1" in ended.log and "may have sent all of it" in ended.log
+    return (
+        ended.code == 4
+        and "run 7, job release, attempt 1" in ended.log
+        and "may have sent all of it" in ended.log
+    )
 
 
 @pytest.mark.parametrize("large", [False, True])
 def test_a_killed_run_may_have_sent_everything(job: Job, large: bool) -> None:
-    """Its session is gone when the next one asks: that is told once, and the run after it sends the file."""
+    """Its session is gone when the next one asks: that is told once, and the run after it sends the
+    file.
+    """
     fill(job, 5 * MIB if large else 1000)
     killed_at_the_end(job, DRIVE, 1)
     job.emulator.add_fault("resumable.query", "session-lost")
@@ -215,8 +270,12 @@ def test_a_killed_run_may_have_sent_everything(job: Job, large: bool) -> None:
 
 
 @pytest.mark.parametrize("given", [DRIVE, {**DRIVE, "chunk-size": "1MiB"}], ids=["whole", "chunks"])
-def test_a_run_killed_before_its_last_block_leaves_no_doubt(job: Job, given: dict[str, str]) -> None:
-    """The journal shows that the last block had not been due: a lost session starts over, and nothing is doubled."""
+def test_a_run_killed_before_its_last_block_leaves_no_doubt(
+    job: Job, given: dict[str, str]
+) -> None:
+    """The journal shows that the last block had not been due: a lost session starts over, and
+    nothing is doubled.
+    """
     (job.workspace / "a.bin").write_bytes(noise(8 * MIB))
     nth = 3 if "chunk-size" in given else 1
     job.emulator.add_fault("resumable.put", "stall", nth=nth, after=MIB // 2, seconds=30)
@@ -236,7 +295,9 @@ def spent(job: Job) -> None:
 
 
 def test_a_run_that_noted_what_it_sent_leaves_no_doubt(job: Job) -> None:
-    """Not all of it was sent when the retries were spent, and the session is gone: the file is sent from its start."""
+    """Not all of it was sent when the retries were spent, and the session is gone: the file is sent
+    from its start.
+    """
     spent(job)
     job.emulator.add_fault("resumable.query", "session-lost")
     ended = job.succeed(DRIVE, **attempt(2))
@@ -245,7 +306,9 @@ def test_a_run_that_noted_what_it_sent_leaves_no_doubt(job: Job) -> None:
 
 
 def test_what_was_noted_no_longer_holds_once_another_run_went_on(job: Job) -> None:
-    """The second attempt sends the rest and is killed: the third knows only that all of it may have been sent."""
+    """The second attempt sends the rest and is killed: the third knows only that all of it may have
+    been sent.
+    """
     spent(job)
     killed_at_the_end(job, DRIVE, 2)
     job.emulator.add_fault("resumable.query", "session-lost")
@@ -254,9 +317,14 @@ def test_what_was_noted_no_longer_holds_once_another_run_went_on(job: Job) -> No
     assert stored(job) == 1
 
 
-# --- several files in one request each ------------------------------------------------------------------------------
+# --- several files in one request each ------------------------------------------------------------
 
-IN_ONE_REQUEST = {"target": "drive.files.create", "files": "*.txt", "concurrency": "1", "upload-protocol": "multipart"}
+IN_ONE_REQUEST = {
+    "target": "drive.files.create",
+    "files": "*.txt",
+    "concurrency": "1",
+    "upload-protocol": "multipart",
+}
 
 
 def one_refused(job: Job, given: dict[str, str]) -> Ended:

@@ -1,4 +1,6 @@
-"""The id of an over-the-air package: found in the list of the deployment's packages, or said to be unknown."""
+"""The id of an over-the-air package: found in the list of the deployment's packages, or said to be
+unknown.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from tests.support.job import Ended, Job
 
 LIST = "androidovertheair.deployments.packages.list"
 GIVEN = {"target": "ota", "deployment": "d1", "package-title": "System 1.2", "files": "ota.zip"}
-PARTS = b'--b\r\nContent-Type: application/json\r\n\r\n{"deployment": "d1", "package_title": "System 1.2"}\r\n'
+PARTS = (
+    b"--b\r\nContent-Type: application/json\r\n\r\n"
+    b'{"deployment": "d1", "package_title": "System 1.2"}\r\n'
+)
 
 
 def upload(job: Job, **more: str) -> Ended:
@@ -27,7 +32,10 @@ def names(job: Job) -> list[str]:
 
 def somebody_uploads(job: Job) -> None:
     """Another job makes a package of the same title in the same deployment."""
-    headers = {"X-Goog-Upload-Protocol": "multipart", "Content-Type": "multipart/related; boundary=b"}
+    headers = {
+        "X-Goog-Upload-Protocol": "multipart",
+        "Content-Type": "multipart/related; boundary=b",
+    }
     body = PARTS + b"--b\r\nContent-Type: application/zip\r\n\r\nPK\x03\x04\r\n--b--\r\n"
     with closing(EmulatorClient(job.emulator)) as client:
         assert client.request("POST", "/upload/package", body, headers).status == 200
@@ -35,7 +43,9 @@ def somebody_uploads(job: Job) -> None:
 
 @pytest.mark.parametrize("protocol", ["auto", "multipart"])
 def test_the_package_is_known_by_its_name(job: Job, protocol: str) -> None:
-    """The name that the service made is the output, and stands in the results file beside the bytes."""
+    """The name that the service made is the output, and stands in the results file beside the
+    bytes.
+    """
     ended = upload(job, **{"upload-protocol": protocol})
     assert ended.code == 0, ended.log
     [name] = names(job)
@@ -52,8 +62,11 @@ def test_a_title_may_be_used_again(job: Job) -> None:
 
 
 def test_two_new_packages_are_told_and_not_guessed(begin: Begin) -> None:
-    """While the list is asked for again another job makes a package of the same title: the log has both names."""
-    job = begin({"on": LIST, "nth": 3, "do": "status", "status": 503, "retry_after": 1})  # an empty list is asked twice
+    """While the list is asked for again another job makes a package of the same title: the log has
+    both names.
+    """
+    # an empty list is asked twice
+    job = begin({"on": LIST, "nth": 3, "do": "status", "status": 503, "retry_after": 1})
     package(job.workspace, 100_000)
     running = job.start(GIVEN).when(lambda state: bool(state["faults"]["fired"]))
     somebody_uploads(job)
@@ -68,8 +81,12 @@ def test_two_new_packages_are_told_and_not_guessed(begin: Begin) -> None:
     ("status", "more"),
     [(403, {"reason": "forbidden"}), (404, {}), (400, {}), (503, {"retry_after": 0, "times": 2})],
 )
-def test_a_list_that_is_refused_ends_no_upload(begin: Begin, status: int, more: dict[str, object]) -> None:
-    """The first look is refused for whatever reason: the package is sent, and its id is told to be unknown."""
+def test_a_list_that_is_refused_ends_no_upload(
+    begin: Begin, status: int, more: dict[str, object]
+) -> None:
+    """The first look is refused for whatever reason: the package is sent, and its id is told to be
+    unknown.
+    """
     job = begin({"on": LIST, "do": "status", "status": status, "message": "No.", **more})
     ended = upload(job, **{"max-retries": "1"})
     assert ended.code == 0, ended.log
@@ -83,7 +100,9 @@ AGAIN = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
 
 @pytest.mark.parametrize("protocol", ["auto", "multipart"])
 def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, protocol: str) -> None:
-    """The service's own words are the error, nothing of it is an id, and the next attempt sends the package again."""
+    """The service's own words are the error, nothing of it is an id, and the next attempt sends the
+    package again.
+    """
     job = begin(package_error="The payload's signature is not valid")
     given = {**GIVEN, "upload-protocol": protocol}
     package(job.workspace, 100_000)
@@ -126,7 +145,9 @@ BARE = {"do": "drop-header", "name": STATUS, "times": 9}
 
 
 def test_a_bare_200_is_settled_by_the_list(begin: Begin) -> None:
-    """Neither the last bytes nor the query are answered with a status: the new package is the success."""
+    """Neither the last bytes nor the query are answered with a status: the new package is the
+    success.
+    """
     job = begin({"on": "goog.finalize", **BARE}, {"on": "goog.query", **BARE})
     upload(job)
     ended = job.succeed({**GIVEN, "package-title": "System 1.3"})
@@ -138,22 +159,37 @@ def test_a_bare_200_is_settled_by_the_list(begin: Begin) -> None:
 
 @pytest.mark.parametrize("listed", [True, False], ids=["an empty list", "no list"])
 def test_a_bare_200_without_a_new_package_is_in_doubt(begin: Begin, listed: bool) -> None:
-    """Exit code 4 after the usual waits, and nothing is cancelled, whether the list is empty or refused."""
-    empty = {"status": 200, "body": "{}", "content_type": "application/json"} if listed else {"status": 403}
+    """Exit code 4 after the usual waits, and nothing is cancelled, whether the list is empty or
+    refused.
+    """
+    empty = (
+        {"status": 200, "body": "{}", "content_type": "application/json"}
+        if listed
+        else {"status": 403}
+    )
     job = begin(
-        {"on": "goog.finalize", **BARE}, {"on": "goog.query", **BARE}, {"on": LIST, "do": "status", **empty, "times": 9}
+        {"on": "goog.finalize", **BARE},
+        {"on": "goog.query", **BARE},
+        {"on": LIST, "do": "status", **empty, "times": 9},
     )
     ended = upload(job, **{"max-retries": "1"})
     assert (ended.code, ended.outputs["failure"]) == (4, "outcome-unknown"), ended.log
     state = job.emulator.state()
-    assert state["requests"][LIST] == (6 if listed else 1)  # three looks, and {} has to be said twice
+    # three looks, and {} has to be said twice
+    assert state["requests"][LIST] == (6 if listed else 1)
     assert "goog.cancel" not in state["requests"]
 
 
 @pytest.mark.parametrize(("broken", "commands"), [(1, 2), (2, 4)])
-def test_all_that_remains_goes_out_at_once_after_an_interruption(begin: Begin, broken: int, commands: int) -> None:
-    """With `upload, finalize`; a request that breaks twice at the same byte is followed by chunks."""
-    job = begin({"on": "goog.upload", "do": "reset", "after": 500_000, "stored": 0, "times": broken})
+def test_all_that_remains_goes_out_at_once_after_an_interruption(
+    begin: Begin, broken: int, commands: int
+) -> None:
+    """With `upload, finalize`; a request that breaks twice at the same byte is followed by
+    chunks.
+    """
+    job = begin(
+        {"on": "goog.upload", "do": "reset", "after": 500_000, "stored": 0, "times": broken}
+    )
     package(job.workspace, 9 << 20)
     job.succeed(GIVEN)
     requests = job.emulator.state()["requests"]

@@ -1,4 +1,6 @@
-"""What is beyond `target: play` in docs/RECIPES.md and the examples that it sends to: each step, and each command."""
+"""What is beyond `target: play` in docs/RECIPES.md and the examples that it sends to: each step,
+and each command.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,24 @@ from tests.support.job import Job
 
 VALUES = {"github.ref_name": "v1.4.2", "matrix.part": "5"}
 EXAMPLES = [DOCUMENT.parents[1] / "examples/github" / name for name in ("resume.yml", "shards.yml")]
-BLOCKS = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(
+    r"^```yaml\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+)
 BLOCKS += [example.read_text(encoding="utf-8") for example in EXAMPLES]
 STEPS = [step for block in BLOCKS for step in steps_of(yaml.safe_load(block))]
 OTHERS = [step for step in STEPS if step.get("uses") == ACTION and step["with"]["target"] != "play"]
 # The head of what the Play Console exports, with one answer.
-FORM = """Question ID (machine readable),Response ID (machine readable),Response value,Answer requirement,\
-Human-friendly question label
+FORM = """Question ID (machine readable),Response ID (machine readable),Response value,\
+Answer requirement,Human-friendly question label
 PSL_DATA_COLLECTION_COLLECTS_PERSONAL_DATA,,true,REQUIRED,Does your app collect data?
 """
-COMMANDS = {step["run"].split()[0]: step for step in reversed(STEPS) if "run" in step and step.get("name") != "Build"}
-STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'  # says how it was called, and what it was given to read
+COMMANDS = {
+    step["run"].split()[0]: step
+    for step in reversed(STEPS)
+    if "run" in step and step.get("name") != "Build"
+}
+# says how it was called, and what it was given to read
+STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'
 # What shows that a target did its work, in the outputs of its run.
 PROOF = {
     "play-rollout": ("decision", "held"),
@@ -46,7 +55,10 @@ def given(step: Mapping[str, Any]) -> dict[str, str]:
     """What stands under `with:`, but for the login, which is by the emulator's key."""
     login = ("credentials", "workload-identity-provider")
     values = {name: str(value) for name, value in step["with"].items() if name not in login}
-    return {name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: VALUES[found[1]], text) for name, text in values.items()}
+    return {
+        name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: VALUES[found[1]], text)
+        for name, text in values.items()
+    }
 
 
 def checkout(job: Job) -> None:
@@ -85,8 +97,11 @@ def carry_out(step: Mapping[str, Any], folder: Path, **values: str) -> str:
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
         env={"PATH": f"{folder}:{os.environ['PATH']}", "USER": "runner", **values},
         cwd=folder,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True,
-    ).stdout  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def test_the_plan_becomes_a_comment(job: Job, tmp_path: Path) -> None:
@@ -98,7 +113,9 @@ def test_the_plan_becomes_a_comment(job: Job, tmp_path: Path) -> None:
     bundle.parent.mkdir(parents=True)
     specimens.make_bundle(bundle, "com.example.app", 43, "1.4.3")
     (step,) = [step for step in STEPS if step.get("name") == "Plan the release"]
-    plan = job.run(given(step) | {"whats-new-directory": "", "replace-rollout": "true"}).outputs["plan"]
+    plan = job.run(given(step) | {"whats-new-directory": "", "replace-rollout": "true"}).outputs[
+        "plan"
+    ]
     said = carry_out(COMMANDS["jq"], tmp_path, PLAN=plan, PULL_REQUEST="5")
     assert said.startswith("gh pr comment 5 --body-file -\nproduction: [{")
     assert " becomes [{" in said
@@ -106,7 +123,10 @@ def test_the_plan_becomes_a_comment(job: Job, tmp_path: Path) -> None:
 
 def test_the_other_commands_run(tmp_path: Path) -> None:
     """They take their values from where the steps put them."""
-    assert carry_out(COMMANDS["echo"], tmp_path, URL="https://play.google.com/x") == "https://play.google.com/x\n"
+    assert (
+        carry_out(COMMANDS["echo"], tmp_path, URL="https://play.google.com/x")
+        == "https://play.google.com/x\n"
+    )
     said = carry_out(COMMANDS["gh"], tmp_path, APK="dist/app.apk", GITHUB_REF_NAME="v1.4.2")
     assert said == "gh release upload v1.4.2 dist/app.apk\n"
     assert carry_out(COMMANDS["mkdir"], tmp_path) == "sudo chown -R runner .uploader-state\n"

@@ -1,4 +1,6 @@
-"""The same destination by every way of sending that it has, and what `auto` makes of a file's size."""
+"""The same destination by every way of sending that it has, and what `auto` makes of a file's
+size.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("name", "asked", "spoken"), WAYS)
-def test_the_way_that_was_asked_for_is_taken(name: str, asked: str, spoken: str, tmp_path: Path) -> None:
+def test_the_way_that_was_asked_for_is_taken(
+    name: str, asked: str, spoken: str, tmp_path: Path
+) -> None:
     """Whichever way the bytes go, the same bytes, metadata and outputs come of it."""
     place = PLACES[name]
     seen = visit(place, tmp_path / "workspace", size=100_000, upload_protocol=asked)
@@ -47,7 +51,9 @@ def test_the_way_that_was_asked_for_is_taken(name: str, asked: str, spoken: str,
 def test_a_simple_upload_leaves_out_the_name_that_nobody_gave(job: Job) -> None:
     """The bytes alone go out, Drive names the file itself, and the log says so before."""
     (job.workspace / "app.bin").write_bytes(b"x" * 1000)
-    ended = job.succeed({"target": "drive.files.create", "files": "app.bin", "upload-protocol": "simple"})
+    ended = job.succeed(
+        {"target": "drive.files.create", "files": "app.bin", "upload-protocol": "simple"}
+    )
     assert "Drive will call the file Untitled" in ended.log
     state = job.emulator.state()
     [stored] = state["objects"]
@@ -73,7 +79,9 @@ def test_a_simple_upload_leaves_out_the_name_that_nobody_gave(job: Job) -> None:
 def test_auto_saves_a_round_trip_only_where_a_repeat_does_no_harm(
     name: str, size: int, spoken: str, tmp_path: Path
 ) -> None:
-    """Small files go in one request where they replace, or where there is no other way; all else has a session."""
+    """Small files go in one request where they replace, or where there is no other way; all else
+    has a session.
+    """
     seen = visit(PLACES[name], tmp_path / "workspace", size=size)
     assert seen.ended.code == 0, seen.ended.log
     assert [stored["protocol"] for stored in seen.stored] == [spoken]

@@ -15,14 +15,19 @@ from tests.support.job import Job
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "TARGETS.md"
 RECIPES = {
     step["with"]["target"]: step["with"]
-    for step in map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+    for step in map(
+        yaml.safe_load,
+        re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL),
+    )
 }
 HEADS = {".apk": b"PK\x03\x04", ".zip": b"PK\x03\x04", ".mp4": b"\0\0\0\x18ftypisom"}
 
 
 @pytest.mark.parametrize("target", RECIPES)
 def test_a_recipe_does_what_it_says(job: Job, target: str) -> None:
-    """Copied as it is, each recipe ends well and every file that it names is where it was sent, byte for byte."""
+    """Copied as it is, each recipe ends well and every file that it names is where it was sent,
+    byte for byte.
+    """
     (job.workspace / "dist").mkdir()
     if target == "drive.files.update":  # its file is there already
         (job.workspace / "old.apk").write_bytes(b"old")
@@ -31,7 +36,9 @@ def test_a_recipe_does_what_it_says(job: Job, target: str) -> None:
     before = len(job.emulator.state()["objects"])
     names = RECIPES[target]["files"].split()
     for name in names:
-        (job.workspace / name).write_bytes(noise(5000 + len(name), HEADS.get(Path(name).suffix, b"")))
+        (job.workspace / name).write_bytes(
+            noise(5000 + len(name), HEADS.get(Path(name).suffix, b""))
+        )
     ended = job.succeed(RECIPES[target])
     stored = job.emulator.state()["objects"][before:]
     assert sorted(one["sha256"] for one in stored) == sorted(

@@ -1,4 +1,6 @@
-"""What can't succeed ends with exit code 2 before a single request: no token is fetched, no connection is made."""
+"""What can't succeed ends with exit code 2 before a single request: no token is fetched, no
+connection is made.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,18 @@ Make = Callable[[Path], object]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 SHARING: Given = {"target": "play-internal-sharing"}
-GMAIL: Given = {"target": "gmail", "impersonate-user": "me@example.com", "mail-to": "a@example.com", "mail-body": "b"}
-GAMES: Given = {"target": "play-games", "resource-id": "a", "image-type": "ACHIEVEMENT_ICON", "files": "a.png"}
+GMAIL: Given = {
+    "target": "gmail",
+    "impersonate-user": "me@example.com",
+    "mail-to": "a@example.com",
+    "mail-body": "b",
+}
+GAMES: Given = {
+    "target": "play-games",
+    "resource-id": "a",
+    "image-type": "ACHIEVEMENT_ICON",
+    "files": "a.png",
+}
 OTA: Given = {"target": "ota", "deployment": "d", "package-title": "t", "files": "ota.zip"}
 DRIVE: Given = {"target": "drive.files.create", "files": "a.bin"}
 STORAGE: Given = {"target": "storage.objects.insert", "files": "a.bin", "params": "bucket: b"}
@@ -26,7 +38,11 @@ IMAGE: Given = {
     "files": "a.png",
     "params": "{packageName: com.example.app, editId: 1, language: en-GB, imageType: icon}",
 }
-CHROME: Given = {"target": "chromewebstore.media.upload", "files": "a.zip", "params": "name: publishers/p/items/i"}
+CHROME: Given = {
+    "target": "chromewebstore.media.upload",
+    "files": "a.zip",
+    "params": "name: publishers/p/items/i",
+}
 
 
 def holding(name: str, content: bytes, size: int = 0) -> Make:
@@ -62,7 +78,8 @@ def torn(workspace: Path) -> None:
 
 BIN = holding("a.bin", noise(100))
 
-# What is given, what lies in the workspace, the input that is told to be wrong, and words that tell why.
+# What is given, what lies in the workspace, the input that is told to be wrong, and words that tell
+# why.
 REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     # internal app sharing
     "sharing no artifact": ({**SHARING, "files": "a.bin"}, BIN, "files", "a.bin"),
@@ -75,11 +92,21 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     ),
     "sharing stream": ({**SHARING, "files": "-"}, BIN, "files", "is a stream"),
     # Gmail
-    "mail header in subject": ({**GMAIL, "mail-subject": "a\nBcc: x@example.com"}, BIN, "mail-subject", ""),
+    "mail header in subject": (
+        {**GMAIL, "mail-subject": "a\nBcc: x@example.com"},
+        BIN,
+        "mail-subject",
+        "",
+    ),
     "mail no recipient": ({**GMAIL, "mail-to": ""}, BIN, "mail-to", "no recipient"),
     "mail empty": ({**GMAIL, "mail-body": ""}, BIN, "mail-body", "the mail would be empty"),
     "mail no sender": ({**GMAIL, "gmail-action": "insert"}, BIN, "mail-from", "needs a sender"),
-    "mail unknown action": ({**GMAIL, "gmail-action": "reply"}, BIN, "gmail-action", "draft-update"),
+    "mail unknown action": (
+        {**GMAIL, "gmail-action": "reply"},
+        BIN,
+        "gmail-action",
+        "draft-update",
+    ),
     "mail over 35 MiB once encoded": (
         {**GMAIL, "files": "a.bin"},
         holding("a.bin", b"", 27 * MIB),
@@ -87,11 +114,31 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
         "at most 36,700,160",
     ),
     "mail stream": ({**GMAIL, "files": "-"}, BIN, "files", "is a stream"),
-    "mail update without draft": ({**GMAIL, "gmail-action": "draft-update"}, BIN, "draft-id", "required"),
-    "mail draft elsewhere": ({**GMAIL, "gmail-action": "draft-update", "draft-id": ".."}, BIN, "draft-id", "segment"),
+    "mail update without draft": (
+        {**GMAIL, "gmail-action": "draft-update"},
+        BIN,
+        "draft-id",
+        "required",
+    ),
+    "mail draft elsewhere": (
+        {**GMAIL, "gmail-action": "draft-update", "draft-id": ".."},
+        BIN,
+        "draft-id",
+        "segment",
+    ),
     # Play Games
-    "games resource elsewhere": ({**GAMES, "resource-id": ".."}, holding("a.png", PNG), "resource-id", "segment"),
-    "games unknown type": ({**GAMES, "image-type": "ICON"}, holding("a.png", PNG), "image-type", "LEADERBOARD_ICON"),
+    "games resource elsewhere": (
+        {**GAMES, "resource-id": ".."},
+        holding("a.png", PNG),
+        "resource-id",
+        "segment",
+    ),
+    "games unknown type": (
+        {**GAMES, "image-type": "ICON"},
+        holding("a.png", PNG),
+        "image-type",
+        "LEADERBOARD_ICON",
+    ),
     "games no image": (GAMES, holding("a.png", b"no image"), "files", "image/*"),
     "games too large": (GAMES, holding("a.png", PNG, 15 * MIB + 1), "files", "at most 15,728,640"),
     "games stream": (GAMES, pipe("a.png"), "files", "is a stream"),
@@ -99,12 +146,32 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     "ota torn zip": (OTA, torn, "files", "its end is missing"),
     "ota deployment elsewhere": ({**OTA, "deployment": "../x"}, torn, "deployment", "segment"),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
-    "ota simple": ({**OTA, "upload-protocol": "simple"}, torn, "upload-protocol", "not support simple uploads"),
-    "ota stream": ({**OTA, "files": "-", "upload-protocol": "multipart"}, BIN, "upload-protocol", "stream"),
+    "ota simple": (
+        {**OTA, "upload-protocol": "simple"},
+        torn,
+        "upload-protocol",
+        "not support simple uploads",
+    ),
+    "ota stream": (
+        {**OTA, "files": "-", "upload-protocol": "multipart"},
+        BIN,
+        "upload-protocol",
+        "stream",
+    ),
     # any method
-    "method unknown": ({**DRIVE, "target": "drive.files.creat"}, BIN, "target", "drive.files.create"),
+    "method unknown": (
+        {**DRIVE, "target": "drive.files.creat"},
+        BIN,
+        "target",
+        "drive.files.create",
+    ),
     "method media type": (IMAGE, holding("a.png", b"%PDF-1.7"), "files", "application/pdf"),
-    "method too large": (CHROME, holding("a.zip", b"PK\3\4", 2048 * MIB + 1), "files", "at most 2,147,483,648"),
+    "method too large": (
+        CHROME,
+        holding("a.zip", b"PK\3\4", 2048 * MIB + 1),
+        "files",
+        "at most 2,147,483,648",
+    ),
     "method not resumable": (
         {**CHROME, "upload-protocol": "resumable"},
         holding("a.zip", b"PK\3\4"),
@@ -136,7 +203,9 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_a_refusal_sends_nothing(job: Job, name: str) -> None:
-    """Exit code 2, the input's name and the reason in one error line, and a server that never heard of it."""
+    """Exit code 2, the input's name and the reason in one error line, and a server that never heard
+    of it.
+    """
     given, make, wrong, why = REFUSALS[name]
     make(job.workspace)
     ended = job.fail(2, given)
@@ -151,7 +220,13 @@ def test_a_refusal_sends_nothing(job: Job, name: str) -> None:
 
 def test_all_mistakes_of_a_mail_are_told_together(job: Job) -> None:
     """One run is enough to learn of every mistake, in whichever room of the program it is found."""
-    given = {**GMAIL, "mail-to": "nobody", "mail-body": "file:none", "files": "gone.pdf", "chunk-size": "much"}
+    given = {
+        **GMAIL,
+        "mail-to": "nobody",
+        "mail-body": "file:none",
+        "files": "gone.pdf",
+        "chunk-size": "much",
+    }
     ended = job.fail(2, given)
     for name in ("mail-to", "mail-body", "files", "chunk-size"):
         assert f"{name}: " in ended.log

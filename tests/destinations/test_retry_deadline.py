@@ -1,4 +1,6 @@
-"""`retry-deadline` and many files: a failure that may not be retried any more ends the run, time alone does not."""
+"""`retry-deadline` and many files: a failure that may not be retried any more ends the run, time
+alone does not.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,12 @@ def told(ended: Ended) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("retries", ["0", "5"])
-def test_nothing_is_begun_after_a_file_that_failed_for_the_deadline(begin: Begin, retries: str) -> None:
-    """The service is down for good: one file is tried, nineteen are not reached, and the run ends with 75."""
+def test_nothing_is_begun_after_a_file_that_failed_for_the_deadline(
+    begin: Begin, retries: str
+) -> None:
+    """The service is down for good: one file is tried, nineteen are not reached, and the run ends
+    with 75.
+    """
     job = begin({"on": START, "nth": 2, "times": 99, **BUSY})
     fill(job, 20)
     ended = job.run({**DRIVE, "retry-deadline": "0s", "max-retries": retries})
@@ -55,7 +61,10 @@ def test_a_wait_that_the_server_asks_for_can_be_the_end(begin: Begin) -> None:
 
 def test_files_in_flight_are_finished(begin: Begin) -> None:
     """The second file fails for the deadline while the first is on its way, which arrives."""
-    job = begin({"on": "resumable.final", "do": "slow-answer", "seconds": 1.5}, {"on": START, "nth": 2, **BUSY})
+    job = begin(
+        {"on": "resumable.final", "do": "slow-answer", "seconds": 1.5},
+        {"on": START, "nth": 2, **BUSY},
+    )
     fill(job, 6)
     ended = job.fail(75, {**DRIVE, "concurrency": "2", "retry-deadline": "0s"})
     assert sorted(bool(result["id"]) for result in ended.results) == [False] * 5 + [True]
@@ -71,7 +80,9 @@ def test_a_healthy_run_may_last_longer(begin: Begin) -> None:
 
 
 def test_the_images_of_a_release_are_a_batch_too(job: Job) -> None:
-    """Play is busy behind the deadline: the edit is kept, the other images are not tried, and running again goes on."""
+    """Play is busy behind the deadline: the edit is kept, the other images are not tried, and
+    running again goes on.
+    """
     bundle(job.workspace)
     for language in ("de-DE", "en-US", "fr-FR", "it-IT", "pl-PL"):
         folder = job.workspace / "listing" / language / "images" / "phoneScreenshots"

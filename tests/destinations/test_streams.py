@@ -1,4 +1,6 @@
-"""Bytes whose number nobody knows beforehand: standard input and named pipes, through every kind of fault."""
+"""Bytes whose number nobody knows beforehand: standard input and named pipes, through every kind of
+fault.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ from tests.support.job import Job
 CHUNK = 512 * 1024
 STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "chunk-size": str(CHUNK)}
 STORM: list[dict[str, Any]] = [
-    {"on": "resumable.put", "do": "status", "status": 503, "nth": 2, "after": CHUNK // 2, "retry_after": 0},
+    {
+        "on": "resumable.put",
+        "do": "status",
+        "status": 503,
+        "nth": 2,
+        "after": CHUNK // 2,
+        "retry_after": 0,
+    },
     {"on": "resumable.put", "do": "reset", "nth": 4, "after": CHUNK // 2},
     {"on": "resumable.final", "do": "answer-lost"},
 ]
@@ -61,13 +70,21 @@ def objects(job: Job) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["cloud-storage", "youtube"])
 def test_a_stream_survives_a_503_a_reset_and_a_lost_answer(begin: Begin, name: str) -> None:
-    """A stream has no second reading, yet nothing is missing, doubled or out of order after three faults."""
+    """A stream has no second reading, yet nothing is missing, doubled or out of order after three
+    faults.
+    """
     job, content = begin(*STORM), noise(3 * MIB + 5)
     with poured(content) as stdin:
-        ended = replace(job, stdin=stdin).run({**PLACES[name].inputs, "files": "-", "chunk-size": str(CHUNK)})
+        ended = replace(job, stdin=stdin).run(
+            {**PLACES[name].inputs, "files": "-", "chunk-size": str(CHUNK)}
+        )
     assert ended.code == 0, ended.log
     state = job.emulator.state()
-    assert [receipt["do"] for receipt in state["faults"]["fired"]] == ["status", "reset", "answer-lost"]
+    assert [receipt["do"] for receipt in state["faults"]["fired"]] == [
+        "status",
+        "reset",
+        "answer-lost",
+    ]
     [stored] = state["objects"]
     assert (stored["size"], stored["sha256"]) == (len(content), sha256(content))
     [result] = ended.results
@@ -97,7 +114,13 @@ def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:
     job.emulator.add_fault("resumable.put", "status", status=503, nth=2)
     job.emulator.add_fault("resumable.query", "status", status=503)
     with poured(noise(3 * MIB)) as stdin:
-        given = {**STORAGE, "files": "-", "chunk-size": "1MiB", "max-retries": "1", "state-dir": "state"}
+        given = {
+            **STORAGE,
+            "files": "-",
+            "chunk-size": "1MiB",
+            "max-retries": "1",
+            "state-dir": "state",
+        }
         ended = replace(job, stdin=stdin).run(given)
     assert ended.code == 75, ended.log
     assert "continues from there" not in ended.log
@@ -106,7 +129,9 @@ def test_a_stream_that_broke_off_keeps_nothing_for_a_next_run(job: Job) -> None:
 
 @pytest.mark.parametrize("begun", [b"", bytes(700_000)], ids=["from its start", "in the middle"])
 def test_a_writer_that_says_nothing_ends_the_run(job: Job, begun: bytes) -> None:
-    """A command that hangs is told by `stall-timeout`; what it wrote before is not finished as if it were all."""
+    """A command that hangs is told by `stall-timeout`; what it wrote before is not finished as if
+    it were all.
+    """
     read, write = os.pipe()
     writer = threading.Thread(target=os.write, args=(write, begun))
     writer.start()

@@ -1,4 +1,6 @@
-"""Who signed an APK, verified over every byte: what apksigner signs holds, and what was changed or mixed does not."""
+"""Who signed an APK, verified over every byte: what apksigner signs holds, and what was changed or
+mixed does not.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,17 @@ def complaint(apk: bytes) -> str:
 def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A key store for each algorithm."""
     folder = tmp_path_factory.mktemp("keys")
-    return {algorithm: android_tools.make_key(folder, algorithm=algorithm) for algorithm in ("RSA", "EC", "DSA")}
+    return {
+        algorithm: android_tools.make_key(folder, algorithm=algorithm)
+        for algorithm in ("RSA", "EC", "DSA")
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "schemes"),
-    [(key, schemes) for key in ("RSA", "EC") for schemes in ((2,), (3,), (1, 2, 3))] + [("DSA", (2,)), ("DSA", (3,))],
+    [(key, schemes) for key in ("RSA", "EC") for schemes in ((2,), (3,), (1, 2, 3))]
+    + [("DSA", (2,)), ("DSA", (3,))],
     ids=lambda value: value if isinstance(value, str) else "v" + "".join(map(str, value)),
 )
 def test_what_apksigner_signed_holds(
@@ -88,8 +94,17 @@ def test_the_digest_for_verity_holds(tmp_path: Path, stores: dict[str, Path]) ->
     """The algorithm 0x0421, a tree over blocks of 4 KiB, beside the one over chunks."""
     path = tmp_path / "app.apk"
     path.write_bytes(unsigned(tmp_path, 3 * MIB + 5))
-    words = ("--ks", stores["RSA"], "--ks-pass", f"pass:{android_tools.PASSWORD}", "--min-sdk-version", 28)
-    android_tools.run("apksigner", "sign", *words, "--verity-enabled", "--v1-signing-enabled=false", path)
+    words = (
+        "--ks",
+        stores["RSA"],
+        "--ks-pass",
+        f"pass:{android_tools.PASSWORD}",
+        "--min-sdk-version",
+        28,
+    )
+    android_tools.run(
+        "apksigner", "sign", *words, "--verity-enabled", "--v1-signing-enabled=false", path
+    )
     signed = path.read_bytes()
     assert struct.pack("<I", 0x0421) in signed
     assert verified(signed).sha256 == android_tools.certificate_of(stores["RSA"])
@@ -122,7 +137,9 @@ def test_a_specimen_holds_as_apksigner_says(tmp_path: Path) -> None:
     path.write_bytes(signed_apk(unsigned(tmp_path), {V2: "A", V3: "A"}))
     assert verified(path.read_bytes()).sha256 == sha256("A")
     if shutil.which("apksigner"):
-        words = android_tools.run("apksigner", "verify", "--min-sdk-version", 24, "--max-sdk-version", 27, path)
+        words = android_tools.run(
+            "apksigner", "verify", "--min-sdk-version", 24, "--max-sdk-version", 27, path
+        )
         assert "DOES NOT VERIFY" not in words
 
 
@@ -148,9 +165,15 @@ Change = Callable[[Path], bytes]
 REFUSED: dict[str, tuple[Change, str]] = {
     "no signature": (unsigned, "no APK Signing Block"),
     "a JAR signature alone": (lambda at: unsigned(at, jar="A"), "no APK Signing Block"),
-    "v1 by another": (lambda at: signed_apk(unsigned(at, jar="A"), {V2: "B", V3: "B"}), "two signers"),
+    "v1 by another": (
+        lambda at: signed_apk(unsigned(at, jar="A"), {V2: "B", V3: "B"}),
+        "two signers",
+    ),
     "v2 by another": (lambda at: signed_apk(unsigned(at), {V2: "A", V3: "B"}), "two signers"),
-    "v3.1 by another": (lambda at: signed_apk(unsigned(at), {V2: "A", V3: "A", V3_1: "C"}), "two signers"),
+    "v3.1 by another": (
+        lambda at: signed_apk(unsigned(at), {V2: "A", V3: "A", V3_1: "C"}),
+        "two signers",
+    ),
     "another lineage": (
         lambda at: signed_apk(unsigned(at), {V2: "A", V3: "A", V3_1: "C"}, ("B", "C")),
         "two signers",
@@ -168,15 +191,30 @@ REFUSED: dict[str, tuple[Change, str]] = {
         "two signatures of the scheme v2",
     ),
     "two signers in one scheme": (
-        lambda at: with_signing_block(unsigned(at), (V2, scheme_value([certificate("A")], [certificate("B")]))),
+        lambda at: with_signing_block(
+            unsigned(at), (V2, scheme_value([certificate("A")], [certificate("B")]))
+        ),
         "has 2 signers",
     ),
-    "a block of no size": (lambda at: with_signing_block(unsigned(at), (V2, b""), size=0), "impossible size"),
+    "a block of no size": (
+        lambda at: with_signing_block(unsigned(at), (V2, b""), size=0),
+        "impossible size",
+    ),
     "nothing in it": (lambda at: with_signing_block(unsigned(at), (V2, b"")), "damaged signature"),
-    "too much in it": (lambda at: with_signing_block(unsigned(at), (V2, bytes(1 << 17))), "more than any"),
-    "too many pairs": (lambda at: with_signing_block(unsigned(at), *[(1, b"")] * 100), "damaged APK Signing Block"),
+    "too much in it": (
+        lambda at: with_signing_block(unsigned(at), (V2, bytes(1 << 17))),
+        "more than any",
+    ),
+    "too many pairs": (
+        lambda at: with_signing_block(unsigned(at), *[(1, b"")] * 100),
+        "damaged APK Signing Block",
+    ),
     "something behind the directory": (
-        lambda at: signed_apk(unsigned(at), {V2: "A"})[:-22] + b"gap" + signed_apk(unsigned(at), {V2: "A"})[-22:],
+        lambda at: (
+            signed_apk(unsigned(at), {V2: "A"})[:-22]
+            + b"gap"
+            + signed_apk(unsigned(at), {V2: "A"})[-22:]
+        ),
         "",
     ),
     "something before the entries": (lambda at: b"MZ" + signed_apk(unsigned(at), {V2: "A"}), ""),
@@ -206,4 +244,6 @@ def test_a_scheme_that_was_taken_away_is_missed(
     android_tools.apksign(path, stores["RSA"], *schemes)
     apk, scheme = path.read_bytes(), struct.pack("<I", V3)
     assert apk.count(scheme) == 1
-    assert "lost its signature of the scheme v3" in complaint(apk.replace(scheme, struct.pack("<I", 1)))
+    assert "lost its signature of the scheme v3" in complaint(
+        apk.replace(scheme, struct.pack("<I", 1))
+    )

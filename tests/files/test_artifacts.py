@@ -1,4 +1,6 @@
-"""What `files` means: order, globs, streams, what is refused, the split into shards, and noticing a changed file."""
+"""What `files` means: order, globs, streams, what is refused, the split into shards, and noticing a
+changed file.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def touch(folder: Path, *names: str) -> None:
 
 def names(*patterns: str, workspace: Path, allow_outside: bool = False) -> list[str]:
     """The names found, in order."""
-    return [artifact.name for artifact in find(patterns, Workspace(workspace, allow_outside=allow_outside))]
+    return [
+        artifact.name
+        for artifact in find(patterns, Workspace(workspace, allow_outside=allow_outside))
+    ]
 
 
 def refusals(*patterns: str, workspace: Path) -> list[str]:
@@ -39,13 +44,24 @@ def refusals(*patterns: str, workspace: Path) -> list[str]:
 def test_a_path_that_the_shell_took_apart_is_put_together(tmp_path: Path) -> None:
     """One mistake names the whole path, where its first part is no file itself."""
     touch(tmp_path, "my app/a b.aab")
-    assert refusals("my", "app/a", "b.aab", workspace=tmp_path) == ["`my app/a b.aab` came in 3 parts."]
+    assert refusals("my", "app/a", "b.aab", workspace=tmp_path) == [
+        "`my app/a b.aab` came in 3 parts."
+    ]
 
 
-def test_files_come_in_the_order_of_the_patterns_sorted_within_one_each_once(tmp_path: Path) -> None:
-    """The order is the patterns', then by name; a file that two patterns match counts where it was met first."""
+def test_files_come_in_the_order_of_the_patterns_sorted_within_one_each_once(
+    tmp_path: Path,
+) -> None:
+    """The order is the patterns', then by name; a file that two patterns match counts where it was
+    met first.
+    """
     touch(tmp_path, "b.apk", "a.apk", "z.aab", "dist/c.apk")
-    assert names("z.aab", "*.apk", "**/*.apk", workspace=tmp_path) == ["z.aab", "a.apk", "b.apk", "dist/c.apk"]
+    assert names("z.aab", "*.apk", "**/*.apk", workspace=tmp_path) == [
+        "z.aab",
+        "a.apk",
+        "b.apk",
+        "dist/c.apk",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +85,16 @@ def test_files_come_in_the_order_of_the_patterns_sorted_within_one_each_once(tmp
     ],
 )
 def test_globs(tmp_path: Path, pattern: str, expected: list[str]) -> None:
-    """`*`, `?` and `[…]` stay within one name, `**` means any depth, hidden names are asked for by a dot."""
+    """`*`, `?` and `[…]` stay within one name, `**` means any depth, hidden names are asked for by
+    a dot.
+    """
     touch(tmp_path, "a.apk", "x/b.apk", "x/y/c.apk", ".hidden/d.apk")
     assert names(pattern.replace("{}", str(tmp_path)), workspace=tmp_path) == expected
 
 
-def test_a_pattern_that_matches_nothing_is_an_error_and_all_are_reported_together(tmp_path: Path) -> None:
+def test_a_pattern_that_matches_nothing_is_an_error_and_all_are_reported_together(
+    tmp_path: Path,
+) -> None:
     """Each mistake has its own sentence, with the cure that fits it."""
     touch(tmp_path, "a.apk", "dist/b.apk")
     missing, home, absolute, folder = refusals(
@@ -87,10 +107,13 @@ def test_a_pattern_that_matches_nothing_is_an_error_and_all_are_reported_togethe
 
 
 @pytest.mark.parametrize(
-    "name", ["a[1].apk", "what?.apk", "*.apk", "**", "a\nb.apk", "::error::x.apk", "##[group]x.apk", "-x"]
+    "name",
+    ["a[1].apk", "what?.apk", "*.apk", "**", "a\nb.apk", "::error::x.apk", "##[group]x.apk", "-x"],
 )
 def test_a_name_that_exists_is_taken_literally(tmp_path: Path, name: str) -> None:
-    """Wildcards, newlines and the runners' commands are only characters when a file has them in its name."""
+    """Wildcards, newlines and the runners' commands are only characters when a file has them in its
+    name.
+    """
     touch(tmp_path, name, "a1.apk", "other.apk")
     assert names(name, workspace=tmp_path) == [name]
 
@@ -100,7 +123,9 @@ def test_credentials_left_by_the_login_action_are_never_taken(tmp_path: Path) ->
     touch(tmp_path, "gha-creds-0123456789abcdef.json", "a.json")
     (tmp_path / "innocent.json").symlink_to("gha-creds-0123456789abcdef.json")
     assert names("*.json", "**", workspace=tmp_path) == ["a.json"]
-    assert "contains credentials" in refusals("gha-creds-0123456789abcdef.json", workspace=tmp_path)[0]
+    assert (
+        "contains credentials" in refusals("gha-creds-0123456789abcdef.json", workspace=tmp_path)[0]
+    )
     assert "contains credentials" in refusals("innocent.json", workspace=tmp_path)[0]
     refused = "gha-creds-0123456789abcdef.json contains credentials and is never uploaded"
     assert refused in refusals("gha-creds-*.json", workspace=tmp_path)[0]
@@ -117,9 +142,12 @@ def test_a_dash_and_a_named_pipe_are_streams_of_unknown_size(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "pattern", ["../secret.apk", "link.apk", "folder/secret.apk", "folder/*", "*.apk", "{outside}/secret.apk"]
+    "pattern",
+    ["../secret.apk", "link.apk", "folder/secret.apk", "folder/*", "*.apk", "{outside}/secret.apk"],
 )
-def test_a_real_path_outside_the_workspace_is_refused_unless_allowed(tmp_path: Path, pattern: str) -> None:
+def test_a_real_path_outside_the_workspace_is_refused_unless_allowed(
+    tmp_path: Path, pattern: str
+) -> None:
     """`..`, absolute paths, links to files and links to folders: the real path decides."""
     workspace, outside = tmp_path / "ws", tmp_path / "out"
     workspace.mkdir()
@@ -132,18 +160,29 @@ def test_a_real_path_outside_the_workspace_is_refused_unless_allowed(tmp_path: P
     assert len(names(pattern, workspace=workspace, allow_outside=True)) == 1
 
 
-def test_a_file_in_the_root_folder_is_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not taken for one of its name in the current folder, which is the workspace as a rule."""
+def test_a_file_in_the_root_folder_is_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not taken for one of its name in the current folder, which is the workspace as a
+    rule.
+    """
     there = [path for path in Path("/").iterdir() if not path.is_symlink() and path.is_file()]
-    file = next((path for path in there if os.access(path, os.R_OK)), None) or pytest.skip("`/` has no file to read")
+    file = next((path for path in there if os.access(path, os.R_OK)), None) or pytest.skip(
+        "`/` has no file to read"
+    )
     monkeypatch.chdir(tmp_path)
     assert "outside the workspace" in refusals(str(file), workspace=tmp_path)[0]
     touch(tmp_path, file.name)
-    assert names(str(file), file.name, workspace=tmp_path, allow_outside=True) == [str(file), file.name]
+    assert names(str(file), file.name, workspace=tmp_path, allow_outside=True) == [
+        str(file),
+        file.name,
+    ]
 
 
 def test_links_inside_the_workspace_are_followed_and_count_once(tmp_path: Path) -> None:
-    """A link and its target are one file; a workspace that is itself reached through a link is no escape."""
+    """A link and its target are one file; a workspace that is itself reached through a link is no
+    escape.
+    """
     touch(tmp_path, "ws/a.apk")
     (tmp_path / "ws" / "b.apk").symlink_to("a.apk")
     (tmp_path / "alias").symlink_to("ws")
@@ -165,7 +204,9 @@ def test_a_link_to_nothing_is_an_error_not_a_gap(tmp_path: Path) -> None:
     """A release must not go out with a file missing that the pattern named."""
     touch(tmp_path, "a.apk")
     (tmp_path / "b.apk").symlink_to("gone.apk")
-    assert refusals("*.apk", workspace=tmp_path) == ["b.apk, which `*.apk` matches, is a broken symbolic link."]
+    assert refusals("*.apk", workspace=tmp_path) == [
+        "b.apk, which `*.apk` matches, is a broken symbolic link."
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -182,7 +223,9 @@ def test_what_may_not_be_read_is_an_error(tmp_path: Path) -> None:
     assert "permission denied" in file
 
 
-@pytest.mark.parametrize("pattern", ["a\0b", "a\0*", "x" * 5000, "[", "**/[", "", ".", "/", "*/" * 500 + "x"])
+@pytest.mark.parametrize(
+    "pattern", ["a\0b", "a\0*", "x" * 5000, "[", "**/[", "", ".", "/", "*/" * 500 + "x"]
+)
 def test_no_pattern_is_a_traceback(tmp_path: Path, pattern: str) -> None:
     """Anything a text can hold ends as a problem."""
     assert refusals(pattern, workspace=tmp_path)
@@ -190,7 +233,9 @@ def test_no_pattern_is_a_traceback(tmp_path: Path, pattern: str) -> None:
 
 @given(count=st.integers(0, 60), parts=st.integers(1, 20))
 def test_shards_are_disjoint_complete_and_even(count: int, parts: int) -> None:
-    """Together the shards are the whole list in its order, and their lengths differ by one at most."""
+    """Together the shards are the whole list in its order, and their lengths differ by one at
+    most.
+    """
     files = tuple(Artifact(str(index), str(index), index) for index in range(count))
     shards = [part(files, k, parts) for k in range(1, parts + 1)]
     assert sum(shards, ()) == files

@@ -1,4 +1,6 @@
-"""No file keeps a parser busy: each takes the worst files that can be made for it in less than a second."""
+"""No file keeps a parser busy: each takes the worst files that can be made for it in less than a
+second.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ from uploader.auth import credential_source as source
 from uploader.auth.destinations import principal
 from uploader.errors import InputError, Problems
 from uploader.files.android import listing, manifest, map_ids, native, signatures
-from uploader.files.android.archive import MAX_MEMBER, MAX_MEMBERS, MAX_WANTED, Archive, MalformedFile
+from uploader.files.android.archive import (
+    MAX_MEMBER,
+    MAX_MEMBERS,
+    MAX_WANTED,
+    Archive,
+    MalformedFile,
+)
 from uploader.files.android.map_ids import MAX_DEX
 from uploader.files.android.notes import inline_notes
 from uploader.files.artifacts import Artifact
@@ -113,14 +121,19 @@ def zip_of_libraries(count: int) -> bytes:
     length = len(local) + 22 + len(packed)
     members = b"".join(local + name + packed for name in names)
     directory = b"".join(
-        head + struct.pack("<5H2I", 22, 0, 0, 0, 0, 0, length * index) + name for index, name in enumerate(names)
+        head + struct.pack("<5H2I", 22, 0, 0, 0, 0, 0, length * index) + name
+        for index, name in enumerate(names)
     )
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), len(members), 0)
     return members + directory + end
 
 
 # A library whose program headers fill the four kilobytes that are looked at.
-SEGMENTS = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<2HI3QI6H", 3, 183, 1, 0, 64, 0, 0, 64, 56, 72, 0, 0, 0)
+SEGMENTS = (
+    b"\x7fELF\2\1\1"
+    + bytes(9)
+    + struct.pack("<2HI3QI6H", 3, 183, 1, 0, 64, 0, 0, 64, 56, 72, 0, 0, 0)
+)
 SEGMENTS += struct.pack("<2I6Q", 1, 5, 0, 0, 0, 64, 64, 4096) * 72
 
 CROWDED = (manifest_axml("com.example.app", 7, "1.0"), hostile.crowded_axml(65_535))
@@ -146,19 +159,27 @@ def dex(content: bytes) -> bytes:
 
 def proto(field: bytes) -> bytes:
     """A manifest of a bundle, as large as one may be, that is one field again and again."""
-    return manifests.field(1, manifests.field(3, b"manifest") + field * ((MAX_MEMBER - 100) // len(field)))
+    return manifests.field(
+        1, manifests.field(3, b"manifest") + field * ((MAX_MEMBER - 100) // len(field))
+    )
 
 
 LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "axml, attributes": (each(manifest.binary_elements), lambda: CROWDED[1]),
     "axml, slow names": (each(manifest.binary_elements), lambda: hostile.slow_axml(60_000)),
-    "axml, empty chunks": (each(manifest.binary_elements), lambda: hostile.fragmented_axml(MAX_MEMBER // 8)),
+    "axml, empty chunks": (
+        each(manifest.binary_elements),
+        lambda: hostile.fragmented_axml(MAX_MEMBER // 8),
+    ),
     "proto, numbers": (each(manifest.proto_elements), lambda: proto(b"\x08\x01")),
     "proto, empty children": (each(manifest.proto_elements), lambda: proto(b"\x2a\x00")),
     "proto, small attributes": (each(manifest.proto_elements), lambda: proto(b"\x22\x02\x28\x03")),
     "zip, members": (archive, lambda: lines(MAX_MEMBERS)),
     "zip, more members": (archive, lambda: lines(2 * MAX_MEMBERS)),
-    "zip, extra fields": (archive, lambda: zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 500)),
+    "zip, extra fields": (
+        archive,
+        lambda: zip_with(line(extra=b"\2\0\0\0" * 16_000, size=0xFFFFFFFF) * 500),
+    ),
     "zip, small extra fields": (archive, lambda: zip_with(line(extra=b"\2\0\0\0" * 1000) * 1000)),
     "zip, libraries": (libraries, lambda: zip_of_libraries(MAX_WANTED)),
     "signature, certificates": (
@@ -170,22 +191,41 @@ LARGEST: dict[str, tuple[Callable[[bytes], object], Callable[[], bytes]]] = {
     "dex, beginnings of markers": (map_id, lambda: dex(b"~~R8{")),
     "dex, markers": (map_id, lambda: dex(b'~~R8{"pg-map-id":"a"}\0')),
     "dex, zeros": (map_id, lambda: zip_of("classes.dex", bytes(MAX_DEX))),
-    "mapping, spaces": (map_ids.ids_of_mapping, lambda: (b"# pg_map_hash: SHA-256 " + b" " * 500) * 125),
+    "mapping, spaces": (
+        map_ids.ids_of_mapping,
+        lambda: (b"# pg_map_hash: SHA-256 " + b" " * 500) * 125,
+    ),
     "notes, languages": (inline, lambda: b"en-US: a\n" * 14_000),
     "notes, lists in lists": (inline, lambda: b"en-US: " + b"[" * 130_000),
     "notes, spaces": (inline, lambda: b"en-US:" + b" " * 130_000 + b"x"),
     "notes, backslashes": (inline, lambda: b'en-US: "' + b"\\" * 130_000),
-    "error, many reasons": (refusal, lambda: json.dumps({"error": {"errors": [{"reason": "a"}] * 20_000}}).encode()),
+    "error, many reasons": (
+        refusal,
+        lambda: json.dumps({"error": {"errors": [{"reason": "a"}] * 20_000}}).encode(),
+    ),
     "error, deep": (refusal, lambda: b"[" * 100_000),
-    "mail, parameters": (message, lambda: b"To: a@b.c\nContent-Type: multipart/mixed" + b"; a=b" * 50_000 + b"\n\n"),
+    "mail, parameters": (
+        message,
+        lambda: b"To: a@b.c\nContent-Type: multipart/mixed" + b"; a=b" * 50_000 + b"\n\n",
+    ),
     "mail, nested comments": (message, lambda: b"To: " + b"(" * 50_000 + b" a@b.c\n\n"),
     "mail, parts": (message, lambda: MULTIPART + b"--b\n\n" * 20_000),
-    "mail, messages in messages": (message, lambda: b"To: a@b.c\n" + b"Content-Type: message/rfc822\n\n" * 5_000),
-    "mail, encoded words": (message, lambda: b"To: a@b.c\nSubject:" + b" =?utf-8?q?a?=\n" * 5_000 + b"\n"),
+    "mail, messages in messages": (
+        message,
+        lambda: b"To: a@b.c\n" + b"Content-Type: message/rfc822\n\n" * 5_000,
+    ),
+    "mail, encoded words": (
+        message,
+        lambda: b"To: a@b.c\nSubject:" + b" =?utf-8?q?a?=\n" * 5_000 + b"\n",
+    ),
 }
 
 
-KEY = {"type": "service_account", "client_email": "a@b.c", "token_uri": "https://oauth2.googleapis.com/token"}
+KEY = {
+    "type": "service_account",
+    "client_email": "a@b.c",
+    "token_uri": "https://oauth2.googleapis.com/token",
+}
 URI = "https://www.googleapis.com/upload/x?upload_id="
 
 
@@ -221,7 +261,10 @@ HEAD = 64 * 1024  # bytes of a response's head, of which one line has most
 LARGEST |= {
     "key, backslashes": (credential, lambda: b"-----BEGIN PRIVATE KEY-----" + b"\\" * 130_000),
     "key, labels": (credential, lambda: b"-----BEGIN " + b"A " * 65_000),
-    "key, ends": (credential, lambda: b"-----BEGIN PRIVATE KEY-----" + b"-----END PRIVATE KEY" * 6_500),
+    "key, ends": (
+        credential,
+        lambda: b"-----BEGIN PRIVATE KEY-----" + b"-----END PRIVATE KEY" * 6_500,
+    ),
     "impersonation, accounts": (impersonation, lambda: b"/serviceAccounts/a" * 7_000),
     "offset, blanks": (offset, lambda: b"bytes" + b" " * HEAD + b"x"),
     "offset, digits": (offset, lambda: b"bytes=1" + b" " * HEAD + b"x"),
@@ -249,7 +292,9 @@ def test_the_worst_input_at_its_largest_takes_less_than_a_second(name: str) -> N
 
 
 @pytest.mark.parametrize("make", [hostile.fill_bytes_jpeg, hostile.empty_segments_jpeg])
-def test_an_image_is_looked_at_and_not_searched(tmp_path: Path, make: Callable[[int], bytes]) -> None:
+def test_an_image_is_looked_at_and_not_searched(
+    tmp_path: Path, make: Callable[[int], bytes]
+) -> None:
     """15 MiB without a frame header are given up after as many segments as no real image has."""
     (tmp_path / "store/en-US/images").mkdir(parents=True)
     (tmp_path / "store/en-US/images/icon.jpg").write_bytes(make(15 * MIB))
@@ -273,7 +318,9 @@ def test_members_that_overlap_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_gigabytes_is_not_read(tmp_path: Path) -> None:
-    """A sparse zip of 5 GiB, all of it directory as it says: neither symbols nor an artifact is held in memory."""
+    """A sparse zip of 5 GiB, all of it directory as it says: neither symbols nor an artifact is
+    held in memory.
+    """
     path, length = tmp_path / "symbols.zip", 5 << 30
     with path.open("wb") as file:
         file.truncate(length)

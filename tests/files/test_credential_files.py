@@ -1,4 +1,6 @@
-"""What is a credential by its content: real keys and keystores are, and nothing else that people publish."""
+"""What is a credential by its content: real keys and keystores are, and nothing else that people
+publish.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ CERTIFICATE = (
 SECRET = BestAvailableEncryption(b"changeit")
 
 
-def private(key: Any, form: PrivateFormat, encoding: Encoding = Encoding.PEM, *, locked: bool = False) -> bytes:
+def private(
+    key: Any, form: PrivateFormat, encoding: Encoding = Encoding.PEM, *, locked: bool = False
+) -> bytes:
     """A private key as the library writes it."""
     written: bytes = key.private_bytes(encoding, form, SECRET if locked else NoEncryption())
     return written
@@ -61,10 +65,17 @@ KEY = {
     "private_key": PEM.decode(),
     "client_email": "release@example.iam.gserviceaccount.com",
 }
-USER = {"type": "authorized_user", "client_id": "1.apps", "client_secret": "s", "refresh_token": "1//token"}
+USER = {
+    "type": "authorized_user",
+    "client_id": "1.apps",
+    "client_secret": "s",
+    "refresh_token": "1//token",
+}
 FEDERATION = {
     "type": "external_account",
-    "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
+    "audience": (
+        "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q"
+    ),
     "credential_source": {"file": "/token"},
 }
 
@@ -82,7 +93,9 @@ def longer_lengths(der: bytes) -> bytes:
 def in_lines(content: bytes, width: int, indent: str = "", end: str = "\n") -> bytes:
     """Base64 in lines."""
     plain = base64.b64encode(content).decode()
-    return "".join(indent + plain[at : at + width] + end for at in range(0, len(plain), width)).encode()
+    return "".join(
+        indent + plain[at : at + width] + end for at in range(0, len(plain), width)
+    ).encode()
 
 
 def database_of_gcloud(folder: Path) -> bytes:
@@ -90,13 +103,18 @@ def database_of_gcloud(folder: Path) -> bytes:
     database = sqlite3.connect(folder / "credentials.db")
     with database:
         database.execute("CREATE TABLE credentials (account_id TEXT PRIMARY KEY, value BLOB)")
-        database.execute("INSERT INTO credentials VALUES (?, ?)", ("ann@example.com", json.dumps({**USER, **TOKENS})))
+        database.execute(
+            "INSERT INTO credentials VALUES (?, ?)",
+            ("ann@example.com", json.dumps({**USER, **TOKENS})),
+        )
     database.close()
     return (folder / "credentials.db").read_bytes()
 
 
 PKCS12 = pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET)
-JKS = b"\xfe\xed\xfe\xed" + bytes([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 6]) + b"upload" + b"s" * 900
+JKS = (
+    b"\xfe\xed\xfe\xed" + bytes([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 6]) + b"upload" + b"s" * 900
+)
 REFRESH, ACCESS, CLIENT = "1//0g" + "Ab3_" * 24, "ya29.a0" + "Ab3_" * 40, "GOCSPX-" + "Ab3_" * 7
 TOKENS = {"client_secret": CLIENT, "refresh_token": REFRESH}
 SIGNING = "a properties file with the password of a signing key"
@@ -107,13 +125,25 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
     "key in UTF-16": (json.dumps(KEY).encode("utf-16"), "a service-account key"),
     "key in UTF-16 without a mark": (json.dumps(KEY).encode("utf-16-le"), "a service-account key"),
     "key behind white space": (b"\n \t\r\n" * 1000 + as_json(KEY), "a service-account key"),
-    "key behind a comment": (b"// of the release job\n/* do not lose */\n" + as_json(KEY), "a service-account key"),
+    "key behind a comment": (
+        b"// of the release job\n/* do not lose */\n" + as_json(KEY),
+        "a service-account key",
+    ),
     "key in a list": (as_json([{"name": "a"}, {"keys": [KEY]}]), "a service-account key"),
     "key with text behind it": (as_json(KEY) + b"\nEOF\n", "a service-account key"),
-    "key with escaped letters": (as_json(KEY).replace(b'"type"', b'"\\u0074ype"'), "a service-account key"),
-    "key in a shell script": (b"cat > key.json <<EOF\n" + as_json(KEY) + b"\nEOF\n", "a private key"),
+    "key with escaped letters": (
+        as_json(KEY).replace(b'"type"', b'"\\u0074ype"'),
+        "a service-account key",
+    ),
+    "key in a shell script": (
+        b"cat > key.json <<EOF\n" + as_json(KEY) + b"\nEOF\n",
+        "a private key",
+    ),
     "key in base64": (base64.b64encode(as_json(KEY)), "a service-account key in base64"),
-    "key in base64 with line ends": (base64.encodebytes(as_json(KEY)), "a service-account key in base64"),
+    "key in base64 with line ends": (
+        base64.encodebytes(as_json(KEY)),
+        "a service-account key in base64",
+    ),
     "key in base64 for URLs": (
         base64.urlsafe_b64encode(as_json(KEY)).rstrip(b"="),
         "a service-account key in base64",
@@ -123,7 +153,9 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         "a service-account key in base64",
     ),
     "keystore in base64": (
-        base64.b64encode(pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET)),
+        base64.b64encode(
+            pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET)
+        ),
         "a PKCS #12 keystore in base64",
     ),
     "user": (as_json(USER), "a Google user's credential"),
@@ -141,7 +173,14 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         "an OAuth client with its secret",
     ),
     "user without a type": (
-        as_json({**TOKENS, "token": ACCESS, "token_uri": "https://oauth2.googleapis.com/token", "scopes": []}),
+        as_json(
+            {
+                **TOKENS,
+                "token": ACCESS,
+                "token_uri": "https://oauth2.googleapis.com/token",
+                "scopes": [],
+            }
+        ),
         "a Google user's credential",
     ),
     "user in YAML": (
@@ -158,7 +197,10 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         as_json({"access_token": ACCESS, "expires_in": 3600}),
         "a file with a Google access token",
     ),
-    "client's secret": (f"CLIENT_SECRET={CLIENT}\n".encode(), "a file with the secret of a Google OAuth client"),
+    "client's secret": (
+        f"CLIENT_SECRET={CLIENT}\n".encode(),
+        "a file with the secret of a Google OAuth client",
+    ),
     "git's logins": (
         b"https://ann:ghp_0123@github.com\nhttps://ann:hunter2@git.example\n",
         "a list of URLs with passwords, as git keeps its logins",
@@ -177,17 +219,26 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         + b"--b--\r\n",
         "a service-account key in base64",
     ),
-    "key in a block of YAML": (b"key: |\n" + in_lines(as_json(KEY), 60, "  "), "a service-account key in base64"),
+    "key in a block of YAML": (
+        b"key: |\n" + in_lines(as_json(KEY), 60, "  "),
+        "a service-account key in base64",
+    ),
     "PKCS #12 in armour": (
         b"-----BEGIN PKCS12-----\n" + in_lines(PKCS12, 64) + b"-----END PKCS12-----\n",
         "a PKCS #12 keystore in base64",
     ),
     "JKS in the armour of a certificate": (
-        b"-----BEGIN CERTIFICATE-----\r\n" + in_lines(JKS, 64, end="\r\n") + b"-----END CERTIFICATE-----\r\n",
+        b"-----BEGIN CERTIFICATE-----\r\n"
+        + in_lines(JKS, 64, end="\r\n")
+        + b"-----END CERTIFICATE-----\r\n",
         "a Java keystore in base64",
     ),
     "JKS among other files in base64": (
-        in_lines(b"\x89PNG" * 99, 76) + b"\n" + in_lines(JKS, 76) + b"\n" + in_lines(b"\x89PNG" * 99, 76),
+        in_lines(b"\x89PNG" * 99, 76)
+        + b"\n"
+        + in_lines(JKS, 76)
+        + b"\n"
+        + in_lines(b"\x89PNG" * 99, 76),
         "a Java keystore in base64",
     ),
     "key behind many long words": (
@@ -214,36 +265,60 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
     "properties with a continued line": (b"keyAlias=upload\nkeyPass\\\n  word=hunter2\n", SIGNING),
     "properties with shorter names": (b"storePass=hunter2\nkeyPass=hunter2\n", SIGNING),
     "properties for PGP": (b"signing.keyId=24875D73\nsigning.password=hunter2\n", SIGNING),
-    "properties for PGP in memory": (b"signingInMemoryKey=ABC\nsigningInMemoryKeyPassword=hunter2\n", SIGNING),
+    "properties for PGP in memory": (
+        b"signingInMemoryKey=ABC\nsigningInMemoryKeyPassword=hunter2\n",
+        SIGNING,
+    ),
     "properties of Android Studio": (b"android.injected.signing.key.password=hunter2\n", SIGNING),
     "variables of a shell": (b"export STORE_PASSWORD='hunter2'\n", SIGNING),
     "PKCS #8": (PEM, "a private key"),
     "PKCS #8, encrypted": (private(RSA, PrivateFormat.PKCS8, locked=True), "a private key"),
     "PKCS #1": (private(RSA, PrivateFormat.TraditionalOpenSSL), "a private key"),
-    "PKCS #1, encrypted": (private(RSA, PrivateFormat.TraditionalOpenSSL, locked=True), "a private key"),
+    "PKCS #1, encrypted": (
+        private(RSA, PrivateFormat.TraditionalOpenSSL, locked=True),
+        "a private key",
+    ),
     "SEC 1": (private(EC, PrivateFormat.TraditionalOpenSSL), "a private key"),
-    "Ed25519": (private(ed25519.Ed25519PrivateKey.generate(), PrivateFormat.PKCS8), "a private key"),
+    "Ed25519": (
+        private(ed25519.Ed25519PrivateKey.generate(), PrivateFormat.PKCS8),
+        "a private key",
+    ),
     "App Store key (.p8)": (private(EC, PrivateFormat.PKCS8), "a private key"),
     "OpenSSH": (private(RSA, PrivateFormat.OpenSSH), "a private key"),
     "PKCS #8 in DER": (private(RSA, PrivateFormat.PKCS8, Encoding.DER), "a private key"),
     "elliptic PKCS #8 in DER": (private(EC, PrivateFormat.PKCS8, Encoding.DER), "a private key"),
-    "encrypted PKCS #8 in DER": (private(RSA, PrivateFormat.PKCS8, Encoding.DER, locked=True), "a private key"),
-    "PKCS #1 in DER": (private(RSA, PrivateFormat.TraditionalOpenSSL, Encoding.DER), "a private key"),
+    "encrypted PKCS #8 in DER": (
+        private(RSA, PrivateFormat.PKCS8, Encoding.DER, locked=True),
+        "a private key",
+    ),
+    "PKCS #1 in DER": (
+        private(RSA, PrivateFormat.TraditionalOpenSSL, Encoding.DER),
+        "a private key",
+    ),
     "SEC 1 in DER": (private(EC, PrivateFormat.TraditionalOpenSSL, Encoding.DER), "a private key"),
     "PuTTY": (b"PuTTY-User-Key-File-3: ssh-ed25519\r\nEncryption: none\r\n", "a private key"),
     "PGP": (
         PEM.replace(b"PRIVATE KEY", b"PGP PRIVATE KEY BLOCK"),
         "a private key",
     ),
-    "key with a certificate before it": (CERTIFICATE.public_bytes(Encoding.PEM) + PEM, "a private key"),
+    "key with a certificate before it": (
+        CERTIFICATE.public_bytes(Encoding.PEM) + PEM,
+        "a private key",
+    ),
     "log with a whole key": (b"Step 1\n" * 900 + PEM + b"Step 2\n" * 900, "a private key"),
-    "PKCS #12": (pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET), "a PKCS #12 keystore"),
+    "PKCS #12": (
+        pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, SECRET),
+        "a PKCS #12 keystore",
+    ),
     "PKCS #12 without encryption": (
         pkcs12.serialize_key_and_certificates(b"a", RSA, CERTIFICATE, None, NoEncryption()),
         "a PKCS #12 keystore",
     ),
     "key.properties": (
-        b"# signing\nstorePassword=hunter2\nkeyPassword=hunter2\nkeyAlias=upload\nstoreFile=upload.jks\n",
+        (
+            b"# signing\nstorePassword=hunter2\nkeyPassword=hunter2\n"
+            b"keyAlias=upload\nstoreFile=upload.jks\n"
+        ),
         "a properties file with the password of a signing key",
     ),
     "gradle.properties": (
@@ -251,22 +326,36 @@ CREDENTIALS: dict[str, tuple[bytes, str]] = {
         "a properties file with the password of a signing key",
     ),
     "AWS": (
-        b"[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = " + b"a" * 40 + b"\n",
+        b"[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = "
+        + b"a" * 40
+        + b"\n",
         "an AWS credentials file",
     ),
     "Ant's local.properties": (
         b"key.store=release.keystore\nkey.store.password: hunter2\n",
         "a properties file with the password of a signing key",
     ),
-    ".netrc": (b"machine example.com\n  login ann\n  password hunter2\n", "a .netrc file with a password"),
+    ".netrc": (
+        b"machine example.com\n  login ann\n  password hunter2\n",
+        "a .netrc file with a password",
+    ),
     ".npmrc": (b"//registry.npmjs.org/:_authToken=npm_0123\n", "an .npmrc file with a token"),
-    ".pypirc": (b"[pypi]\nusername = __token__\npassword = pypi-0123\n", "a .pypirc file with a password"),
+    ".pypirc": (
+        b"[pypi]\nusername = __token__\npassword = pypi-0123\n",
+        "a .pypirc file with a password",
+    ),
     ".pypirc of a company": (
         b"[internal]\nrepository = https://pypi.example\nusername = ann\npassword = hunter2\n",
         "a .pypirc file with a password",
     ),
-    ".pypirc for tests": (b"[testpypi]\nusername: ann\npassword: hunter2\n", "a .pypirc file with a password"),
-    "Docker": (as_json({"auths": {"ghcr.io": {"auth": "YTpi"}}}), "a Docker configuration with a login"),
+    ".pypirc for tests": (
+        b"[testpypi]\nusername: ann\npassword: hunter2\n",
+        "a .pypirc file with a password",
+    ),
+    "Docker": (
+        as_json({"auths": {"ghcr.io": {"auth": "YTpi"}}}),
+        "a Docker configuration with a login",
+    ),
 }
 
 HARMLESS: dict[str, bytes] = {
@@ -274,11 +363,17 @@ HARMLESS: dict[str, bytes] = {
     "text": b"Starts faster.\n",
     "certificate": CERTIFICATE.public_bytes(Encoding.PEM),
     "certificate in DER": CERTIFICATE.public_bytes(Encoding.DER),
-    "public key": RSA.public_key().public_bytes(Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo),
-    "public key in DER": RSA.public_key().public_bytes(Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo),
+    "public key": RSA.public_key().public_bytes(
+        Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    ),
+    "public key in DER": RSA.public_key().public_bytes(
+        Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    ),
     "PKCS #7 in DER": pkcs7.serialize_certificates([CERTIFICATE], Encoding.DER),
     "PKCS #7 in PEM": pkcs7.serialize_certificates([CERTIFICATE], Encoding.PEM),
-    "truststore, PKCS #12": pkcs12.serialize_java_truststore([pkcs12.PKCS12Certificate(CERTIFICATE, b"a")], SECRET),
+    "truststore, PKCS #12": pkcs12.serialize_java_truststore(
+        [pkcs12.PKCS12Certificate(CERTIFICATE, b"a")], SECRET
+    ),
     "google-services.json": as_json(
         {
             "project_info": {"project_number": "1", "project_id": "example"},
@@ -290,28 +385,36 @@ HARMLESS: dict[str, bytes] = {
             ],
         }
     ),
-    "discovery document": as_json({"kind": "discovery#restDescription", "auth": {"oauth2": {"scopes": {}}}}),
+    "discovery document": as_json(
+        {"kind": "discovery#restDescription", "auth": {"oauth2": {"scopes": {}}}}
+    ),
     "app-key.json that is no key": as_json({"type": "button", "private_key": "F1"}),
     "schema of clients": as_json({"web": {"client_id": {}, "client_secret": {"type": "string"}}}),
     "schema of keys": as_json({"type": "service_account", "private_key": ""}),
-    "documentation of keys": b"It begins with -----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
+    "documentation of "
+    "keys": b"It begins with -----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
     "key cut in its first line": PEM[:40],
     "documentation of tokens": b"Tokens begin with ya29.a0AfH6SMB, 1//0g, GOCSPX-abc123.\n",
-    "long path with a double slash": b"https://example.com/1//0-is-a-very-long-path-of-somebody-elses-site\n",
+    "long path with a double "
+    "slash": b"https://example.com/1//0-is-a-very-long-path-of-somebody-elses-site\n",
     "line of dashes": b"#define ONE 1//" + b"-" * 80 + b"\n",
     "links": b"https://example.com/a:b@c\nhttps://ann@example.com\n",
     "links to be filled in": b"https://ann:$TOKEN@github.com\nhttps://ann:<token>@github.com\n",
     "settings with an auth": as_json({"server": {"auth": "basic"}, "client": {"auth": "YmFzaWM="}}),
-    "user to be filled in": as_json({"client_secret": "YOUR CLIENT SECRET", "refresh_token": "<token>"}),
+    "user to be filled in": as_json(
+        {"client_secret": "YOUR CLIENT SECRET", "refresh_token": "<token>"}
+    ),
     "certificates": CERTIFICATE.public_bytes(Encoding.PEM) * 20,
-    "translation of a dialog": b"keystore.password=Password of the keystore:\nkeystore.title=Keystore\n",
+    "translation of a "
+    "dialog": b"keystore.password=Password of the keystore:\nkeystore.title=Keystore\n",
     "list of words": b"keyAlias upload\nstore of keys\nstorePassword hunter2\n",
     "key.properties to be filled in": b"storePassword=<your password>\nkeyPassword=$KEY_PASSWORD\n",
     "translation, properties": b"login.user=Benutzer\nlogin.keyPassword=Kennwort\n",
     "translation, INI": b"[ui]\nusername=Name\npassword=Kennwort\n",
     "settings of tests, TOML": b'[server]\nusername = "test"\npassword = "test"\n',
     "build.gradle": b'signingConfigs {\n  storePassword "x"\n}\n',
-    "npm settings": b"registry=https://registry.npmjs.org/\n//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n",
+    "npm "
+    "settings": b"registry=https://registry.npmjs.org/\n//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n",
     "Docker without a login": as_json({"auths": {"ghcr.io": {}}, "credsStore": "desktop"}),
     "mapping": b"com.example.A -> a:\n    int key -> b\n" * 2000,
     "base64 of text": base64.encodebytes(b"Starts faster. " * 100),
@@ -352,7 +455,9 @@ def test_what_is_no_credential_is_taken(kind: Callable[[bytes], str], name: str)
     assert kind(HARMLESS[name]) == ""
 
 
-def test_artifacts_and_images_are_no_credentials(kind: Callable[[Path], str], tmp_path: Path) -> None:
+def test_artifacts_and_images_are_no_credentials(
+    kind: Callable[[Path], str], tmp_path: Path
+) -> None:
     """What the program is made to upload."""
     specimens.make_bundle(tmp_path / "a.aab", "com.example.app", 1, "1.0")
     specimens.make_apk(tmp_path / "a.apk", "com.example.app", 1, "1.0")
@@ -368,7 +473,9 @@ def test_a_key_far_into_a_file_is_beyond_what_is_read(kind: Callable[[bytes], st
     assert kind(b" " * (HEAD + 9000) + PEM) == ""
 
 
-def test_the_database_of_gcloud_is_a_credential(kind: Callable[[bytes | Path], str], tmp_path: Path) -> None:
+def test_the_database_of_gcloud_is_a_credential(
+    kind: Callable[[bytes | Path], str], tmp_path: Path
+) -> None:
     """It has the refresh token in clear; another database is a file like any other."""
     assert kind(database_of_gcloud(tmp_path)) == "a file with a Google refresh token"
     other = sqlite3.connect(tmp_path / "other.db")
@@ -393,7 +500,9 @@ def test_the_database_of_gcloud_is_a_credential(kind: Callable[[bytes | Path], s
     ],
 )
 @pytest.mark.parametrize("end", ["", "!"])
-def test_a_file_made_to_be_awkward_takes_linear_time(kind: Callable[[bytes], str], unit: str, end: str) -> None:
+def test_a_file_made_to_be_awkward_takes_linear_time(
+    kind: Callable[[bytes], str], unit: str, end: str
+) -> None:
     """64,000 blanks took minutes, and the key behind them went through."""
     began = time.process_time()
     assert kind((unit * ((HEAD - 100) // len(unit)) + end).encode()) == ""
@@ -410,13 +519,25 @@ def test_keystores_of_keytool_are_told_from_truststores(
     options = ["-storetype", store, "-storepass", "changeit", "-noprompt"]
 
     def keytool(*arguments: str) -> None:
-        subprocess.run(["keytool", *arguments, *options], check=True, capture_output=True, cwd=tmp_path)
+        subprocess.run(
+            ["keytool", *arguments, *options], check=True, capture_output=True, cwd=tmp_path
+        )
 
     (tmp_path / "a.pem").write_bytes(CERTIFICATE.public_bytes(Encoding.PEM))
     trust = ("-importcert", "-file", "a.pem", "-alias")
     keytool(*trust, "one", "-keystore", "trust")
     keytool(*trust, "one", "-keystore", "both")
-    key = ("-genkeypair", "-alias", "upload", "-keyalg", "EC", "-dname", "CN=Example", "-keypass", "changeit")
+    key = (
+        "-genkeypair",
+        "-alias",
+        "upload",
+        "-keyalg",
+        "EC",
+        "-dname",
+        "CN=Example",
+        "-keypass",
+        "changeit",
+    )
     keytool(*key, "-keystore", "both")
     keytool(*key, "-keystore", "keys")
     what = "a PKCS #12 keystore" if store == "PKCS12" else "a Java keystore"
@@ -427,7 +548,13 @@ def test_keystores_of_keytool_are_told_from_truststores(
 def bouncy_castle(*entries: bytes, version: int = 2) -> bytes:
     """A BKS keystore, as Bouncy Castle's BcKeyStoreSpi writes it."""
     return (
-        version.to_bytes(4, "big") + b"\0\0\0\x14" + b"s" * 20 + b"\0\0\x05\xdc" + b"".join(entries) + b"\0" + b"m" * 20
+        version.to_bytes(4, "big")
+        + b"\0\0\0\x14"
+        + b"s" * 20
+        + b"\0\0\x05\xdc"
+        + b"".join(entries)
+        + b"\0"
+        + b"m" * 20
     )
 
 
@@ -436,8 +563,12 @@ BKS_KEY = b"\x04\0\x03two" + bytes(8) + b"\0\0\0\x01\0\x05X.509\0\0\0\x04cert\0\
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_keystores_of_bouncy_castle_are_told_from_truststores(kind: Callable[[bytes], str], version: int) -> None:
+def test_keystores_of_bouncy_castle_are_told_from_truststores(
+    kind: Callable[[bytes], str], version: int
+) -> None:
     """UBER, which is encrypted as a whole, is taken for one with a key."""
     assert kind(bouncy_castle(BKS_CERTIFICATE, version=version)) == ""
-    assert kind(bouncy_castle(BKS_CERTIFICATE, BKS_KEY, version=version)) == "a Bouncy Castle keystore"
+    assert (
+        kind(bouncy_castle(BKS_CERTIFICATE, BKS_KEY, version=version)) == "a Bouncy Castle keystore"
+    )
     assert kind(bouncy_castle(version=1)[:32] + b"\x91\x87" * 64) == "a Bouncy Castle keystore"

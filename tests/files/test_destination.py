@@ -1,4 +1,6 @@
-"""The door through which files are written: whole or not at all, where they belong, and never through a link."""
+"""The door through which files are written: whole or not at all, where they belong, and never
+through a link.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def test_a_folder_is_no_place_for_a_file(path: str, tmp_path: Path) -> None:
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
-    """Neither one on the way nor one in the place, though it leads into the workspace; a file on the way is none."""
+    """Neither one on the way nor one in the place, though it leads into the workspace; a file on
+    the way is none.
+    """
     root = tmp_path / "root"
     (root / "real").mkdir(parents=True)
     (root / "link").symlink_to(root / "real")
@@ -113,11 +117,20 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
             destination(root, path).check()
         with pytest.raises(InputError, match=r"link|regular"):
             destination(root, path).write(b"x")
-    assert names(tmp_path) == ["root", "root/file", "root/link", "root/out", "root/plain", "root/real"]
+    assert names(tmp_path) == [
+        "root",
+        "root/file",
+        "root/link",
+        "root/out",
+        "root/plain",
+        "root/real",
+    ]
 
 
 def test_a_link_that_comes_meanwhile_changes_nothing(tmp_path: Path) -> None:
-    """The folder that was opened is the one that the file is named in; what has its name by then is looked at again."""
+    """The folder that was opened is the one that the file is named in; what has its name by then is
+    looked at again.
+    """
     root, outside = tmp_path / "root", tmp_path / "outside"
     (root / "dist").mkdir(parents=True)
     outside.mkdir()

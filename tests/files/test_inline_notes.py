@@ -100,7 +100,8 @@ def test_what_is_neither_is_a_mistake(text: str, words: str) -> None:
 
 
 NO_TEXTS = {
-    "whats/whatsnew-en-US": "is the path of a file in the workspace, and would be published as the text",
+    "whats/whatsnew-en-US": "is the path of a file in the workspace, and would be published as the "
+    "text",
     "whats": "is the path of a folder in the workspace",
     "whats/": "is the path of a folder in the workspace",
     "./whats/whatsnew-en-US": "is the path of a file in the workspace",
@@ -159,7 +160,9 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("text", NO_TEXTS)
 def test_what_only_leads_to_a_text_is_a_mistake(checkout: Path, text: str) -> None:
-    """A path, or what another tool prints; the message says what to write, in its own words and in quotes."""
+    """A path, or what another tool prints; the message says what to write, in its own words and in
+    quotes.
+    """
     problems = Problems()
     read(text, problems, checkout)
     (problem,) = problems
@@ -168,9 +171,13 @@ def test_what_only_leads_to_a_text_is_a_mistake(checkout: Path, text: str) -> No
     assert problem.accepted
 
 
-@pytest.mark.parametrize("text", ["CHANGELOG", "whats/whatsnew-en-US", "English: Fix", "file:a", "@all", "en-US=Fix"])
+@pytest.mark.parametrize(
+    "text", ["CHANGELOG", "whats/whatsnew-en-US", "English: Fix", "file:a", "@all", "en-US=Fix"]
+)
 def test_in_quotes_any_text_is_taken(checkout: Path, text: str) -> None:
-    """For the app's language or for one that is named; JSON has nothing but quotes, so they say nothing there."""
+    """For the app's language or for one that is named; JSON has nothing but quotes, so they say
+    nothing there.
+    """
     for written in (f'"{text}"', f"'{text}'"):
         problems = Problems()
         assert read(written, problems, checkout) == {DEFAULT_LANGUAGE: text}
@@ -181,7 +188,9 @@ def test_in_quotes_any_text_is_taken(checkout: Path, text: str) -> None:
     assert len(problems) == 1
 
 
-@pytest.mark.parametrize("text", ["en-US: CHANGELOG", "en-US: whats/whatsnew-en-US\nde-DE: Schneller."])
+@pytest.mark.parametrize(
+    "text", ["en-US: CHANGELOG", "en-US: whats/whatsnew-en-US\nde-DE: Schneller."]
+)
 def test_a_path_in_a_map_is_a_mistake(checkout: Path, text: str) -> None:
     """The language is named."""
     problems = Problems()

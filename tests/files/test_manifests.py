@@ -1,4 +1,6 @@
-"""What an APK or bundle says of itself: read right from real and made files, and no malformed byte is a traceback."""
+"""What an APK or bundle says of itself: read right from real and made files, and no malformed byte
+is a traceback.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from google_emulator.specimens import Build, make_apk, make_bundle, manifest_axml, manifest_proto, manifests
+from google_emulator.specimens import (
+    Build,
+    make_apk,
+    make_bundle,
+    manifest_axml,
+    manifest_proto,
+    manifests,
+)
 from tests.support.real_artifacts import LARGE, real_apk
 from uploader.errors import InputError
 from uploader.files.android import manifest
@@ -38,7 +47,9 @@ def refusal(path: Path) -> str:
     return problem.what
 
 
-def zipped(path: Path, *entries: tuple[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> Path:
+def zipped(
+    path: Path, *entries: tuple[str, bytes], compression: int = zipfile.ZIP_DEFLATED
+) -> Path:
     """A zip as Python's standard library writes it: not this project's writer."""
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, data in entries:
@@ -51,7 +62,12 @@ def test_a_real_apk_tells_its_package_and_version() -> None:
     path = real_apk(LARGE)
     package = "io.appium.uiautomator2.server"
     found = read(path)
-    assert (found.package, found.version_code, found.version_name, found.kind) == (package, 278, "10.6.6", "apk")
+    assert (found.package, found.version_code, found.version_name, found.kind) == (
+        package,
+        278,
+        "10.6.6",
+        "apk",
+    )
     assert found.signers
     assert found.debuggable
 
@@ -61,7 +77,9 @@ def badging(path: Path) -> tuple[str, int, str]:
     aapt2 = shutil.which("aapt2")
     if aapt2 is None:
         pytest.skip("needs aapt2 as an independent reader: it is not installed")
-    text = subprocess.run([aapt2, "dump", "badging", path], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [aapt2, "dump", "badging", path], check=True, capture_output=True, text=True
+    ).stdout
     found = re.match(r"package: name='(.*?)' versionCode='(\d+)' versionName='(.*?)'", text)
     assert found is not None, text
     return found[1], int(found[2]), found[3]
@@ -70,7 +88,11 @@ def badging(path: Path) -> tuple[str, int, str]:
 def test_aapt2_reads_the_same_from_the_real_apk() -> None:
     """Google's own tool agrees with this reader."""
     manifest = read(real_apk(LARGE))
-    assert badging(real_apk(LARGE)) == (manifest.package, manifest.version_code, manifest.version_name)
+    assert badging(real_apk(LARGE)) == (
+        manifest.package,
+        manifest.version_code,
+        manifest.version_name,
+    )
 
 
 def test_aapt2_reads_what_the_specimen_maker_writes(tmp_path: Path) -> None:
@@ -86,23 +108,41 @@ def test_aapt2_converts_an_apk_to_a_bundle_manifest_that_reads_the_same(tmp_path
         pytest.skip("needs aapt2 as an independent writer: it is not installed")
     make_apk(tmp_path / "a.apk", "com.example.app", (3 << 32) + 42, "1.2 é 😀")
     proto = tmp_path / "proto.apk"
-    command = [aapt2, "convert", "--output-format", "proto", "-o", str(proto), str(tmp_path / "a.apk")]
+    command = [
+        aapt2,
+        "convert",
+        "--output-format",
+        "proto",
+        "-o",
+        str(proto),
+        str(tmp_path / "a.apk"),
+    ]
     converted = subprocess.run(command, check=False, capture_output=True, text=True)
     if converted.returncode:
-        pytest.skip(f"needs an aapt2 that converts an APK without resources: {converted.stderr.strip()[-200:]}")
+        pytest.skip(
+            "needs an aapt2 that converts an APK without resources: "
+            f"{converted.stderr.strip()[-200:]}"
+        )
     manifest = zipfile.ZipFile(proto).read(APK)
     bundle = zipped(tmp_path / "a.aab", (CONFIG, b""), (BUNDLE, manifest))
     found = read(bundle)
-    assert (found.package, found.version_code, found.version_name) == ("com.example.app", (3 << 32) + 42, "1.2 é 😀")
+    assert (found.package, found.version_code, found.version_name) == (
+        "com.example.app",
+        (3 << 32) + 42,
+        "1.2 é 😀",
+    )
     assert found.target_sdk == 36
 
 
-PACKAGES = st.from_regex(r"[a-z][a-z0-9_]{0,9}(\.[A-Z_a-z][a-z0-9_]{0,9}){1,3}", fullmatch=True).filter(
-    lambda name: not re.search(r"\._", name)
-)
+PACKAGES = st.from_regex(
+    r"[a-z][a-z0-9_]{0,9}(\.[A-Z_a-z][a-z0-9_]{0,9}){1,3}", fullmatch=True
+).filter(lambda name: not re.search(r"\._", name))
 CODES = st.one_of(st.integers(0, 2**31), st.integers(0, 2**64 - 1))
-# Long names reach the two-byte lengths of the string pool; "versionCode" as a version name shares a pool entry.
-VERSIONS = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.just("versionCode"))
+# Long names reach the two-byte lengths of the string pool; "versionCode" as a version name shares a
+# pool entry.
+VERSIONS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.just("versionCode")
+)
 
 
 @given(
@@ -122,7 +162,9 @@ def test_what_was_written_is_read(
     debug: bool,
     kind: str,
 ) -> None:
-    """Any package, 64-bit version code and version name, in both encodings, comes back as it was."""
+    """Any package, 64-bit version code and version name, in both encodings, comes back as it
+    was.
+    """
     path = tmp_path_factory.getbasetemp() / f"any.{'aab' if kind == 'bundle' else 'apk'}"
     (make_bundle if kind == "bundle" else make_apk)(
         path, package, code, version, signed=signed, build=Build(debuggable=debug)
@@ -133,15 +175,23 @@ def test_what_was_written_is_read(
 
 
 def test_the_resource_id_counts_before_the_name(tmp_path: Path) -> None:
-    """Shrinkers blank or swap attribute names; Android goes by the resource id, and so does this reader."""
-    manifest = manifest_axml("com.example.app", 42, "1.0").replace(b"versionCode\0", b"xxxxxxxCode\0")
+    """Shrinkers blank or swap attribute names; Android goes by the resource id, and so does this
+    reader.
+    """
+    manifest = manifest_axml("com.example.app", 42, "1.0").replace(
+        b"versionCode\0", b"xxxxxxxCode\0"
+    )
     assert read(zipped(tmp_path / "a.apk", (APK, manifest))).version_code == 42
 
 
 def axml_with_code(kind: int, data: int) -> bytes:
-    """A manifest whose version code has another type: the value follows size, zero and type in Res_value."""
+    """A manifest whose version code has another type: the value follows size, zero and type in
+    Res_value.
+    """
     manifest = manifest_axml("com.example.app", 0x01020304, "1.0")
-    return manifest.replace(struct.pack("<HBBI", 8, 0, 0x10, 0x01020304), struct.pack("<HBBI", 8, 0, kind, data))
+    return manifest.replace(
+        struct.pack("<HBBI", 8, 0, 0x10, 0x01020304), struct.pack("<HBBI", 8, 0, kind, data)
+    )
 
 
 def test_a_version_code_taken_from_a_resource_is_told_not_guessed(tmp_path: Path) -> None:
@@ -151,7 +201,9 @@ def test_a_version_code_taken_from_a_resource_is_told_not_guessed(tmp_path: Path
 
 
 @pytest.mark.parametrize(("wrong", "make"), [("a.aab", make_apk), ("a.apk", make_bundle)])
-def test_a_file_named_like_the_other_kind_is_refused(tmp_path: Path, wrong: str, make: object) -> None:
+def test_a_file_named_like_the_other_kind_is_refused(
+    tmp_path: Path, wrong: str, make: object
+) -> None:
     """Play has an endpoint for each kind; the content decides and the name must not lie."""
     assert callable(make)
     make(tmp_path / wrong, "com.example.app", 1, "1.0")
@@ -170,8 +222,14 @@ GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
         (b"PK\3\4" + bytes(100), "is cut short"),
         (b"PK\5\6" + bytes(18), "neither an APK nor"),
         (b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 500, 0), "directory can't be read"),
-        (b"x" * 46 + b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 0, 0), "directory can't be read"),
-        (b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0), "directory can't be read"),
+        (
+            b"x" * 46 + b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 1, 1, 46, 0, 0),
+            "directory can't be read",
+        ),
+        (
+            b"PK\5\6" + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0),
+            "directory can't be read",
+        ),
     ],
 )
 def test_what_is_no_whole_zip_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
@@ -190,7 +248,9 @@ def test_a_truncated_bundle_is_refused_wherever_it_was_cut(tmp_path: Path) -> No
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
-    """A manifest that declares, or really has, more than 4 MiB is refused without holding more than that."""
+    """A manifest that declares, or really has, more than 4 MiB is refused without holding more than
+    that.
+    """
     honest = zipped(tmp_path / "a.apk", (APK, bytes(17 << 20)))
     assert "no more than 4,194,304 are plausible" in refusal(honest)
     data = honest.read_bytes().replace(struct.pack("<I", 17 << 20), struct.pack("<I", 1000))
@@ -215,10 +275,13 @@ def test_two_manifests_in_one_archive_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["", "nodots", "a..b", "1a.b", "a.b/../../c", "a.b\n::error::x", "a.é", "a." + "b" * 300]
+    "package",
+    ["", "nodots", "a..b", "1a.b", "a.b/../../c", "a.b\n::error::x", "a.é", "a." + "b" * 300],
 )
 def test_a_package_name_that_is_none_is_refused(tmp_path: Path, package: str) -> None:
-    """The name goes into URLs and logs: only letters, digits, underscores and dots, as Android demands."""
+    """The name goes into URLs and logs: only letters, digits, underscores and dots, as Android
+    demands.
+    """
     make_bundle(tmp_path / "a.aab", package, 1, "1.0")
     assert "without a valid package name" in refusal(tmp_path / "a.aab")
 
@@ -237,7 +300,9 @@ def test_a_deep_manifest_costs_no_recursion(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1 << 30, 0xFFFFFFFF - 1, 0xFFFFFFFF, (4 << 30) + 77, 100 << 30])
 def test_a_sparse_specimen_has_its_size_and_a_readable_manifest(tmp_path: Path, size: int) -> None:
-    """Gigabytes in milliseconds, in zip64 where it has to be; both this reader and Python's find their way."""
+    """Gigabytes in milliseconds, in zip64 where it has to be; both this reader and Python's find
+    their way.
+    """
     path = tmp_path / "big.aab"
     make_bundle(path, "com.example.app", 42, "1.0", size, sparse=True)
     assert path.stat().st_size == size

@@ -1,4 +1,6 @@
-"""Whether a mapping and an artifact are of one build: what R8 wrote into both, and what is not compared."""
+"""Whether a mapping and an artifact are of one build: what R8 wrote into both, and what is not
+compared.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from google_emulator import specimens
-from tests.support.debug_files import OWN_MAPPING, OWN_SYMBOLS, add_entries, map_hash, marker, r8_dex, r8_mapping
+from tests.support.debug_files import (
+    OWN_MAPPING,
+    OWN_SYMBOLS,
+    add_entries,
+    map_hash,
+    marker,
+    r8_dex,
+    r8_mapping,
+)
 from uploader.files.android.map_ids import MAX_DEX, ids_of_artifact, ids_of_mapping, same_build
 from uploader.files.artifacts import Artifact, from_path, inspect
 
@@ -38,18 +48,24 @@ def test_the_marker_is_found_wherever_it_stands(tmp_path: Path, before: int, sto
     assert found == {map_hash("one")[:7]}
 
 
-def test_the_base_comes_before_a_feature_and_the_first_file_before_the_second(tmp_path: Path) -> None:
+def test_the_base_comes_before_a_feature_and_the_first_file_before_the_second(
+    tmp_path: Path,
+) -> None:
     """The first dex file that has a marker counts: `classes10.dex` comes after `classes2.dex`."""
     entries = {"classes10.dex": r8_dex("ten"), "classes2.dex": r8_dex("two"), "classes.dex": b"dex"}
     assert ids_of_artifact(apk(tmp_path, entries)) == {map_hash("two")[:7]}
     path = tmp_path / "app.aab"
     specimens.make_bundle(path, "com.example.app", 7, "1.0")
-    add_entries(path, {"a/dex/classes.dex": r8_dex("feature"), "base/dex/classes.dex": r8_dex("base")})
+    add_entries(
+        path, {"a/dex/classes.dex": r8_dex("feature"), "base/dex/classes.dex": r8_dex("base")}
+    )
     assert ids_of_artifact(from_path(path, path.name)) == {map_hash("base")[:7]}
 
 
 def test_the_marker_of_a_library_is_none_of_the_app(tmp_path: Path) -> None:
-    """A library that was shrunk on its own has one for class files, with a mapping that nobody has."""
+    """A library that was shrunk on its own has one for class files, with a mapping that nobody
+    has.
+    """
     library = marker("1234567", backend="cf")
     assert ids_of_artifact(apk(tmp_path, {"classes.dex": library + b"\0"})) == set()
 
@@ -65,14 +81,21 @@ def test_the_marker_of_a_library_is_none_of_the_app(tmp_path: Path) -> None:
         ({"7fe8b95"}, set(), True),
     ],
 )
-def test_nothing_is_held_against_what_says_nothing(mapping: set[str], dex: set[str], same: bool) -> None:
+def test_nothing_is_held_against_what_says_nothing(
+    mapping: set[str], dex: set[str], same: bool
+) -> None:
     """Two ids that differ are a fact; one alone is none."""
     assert same_build(frozenset(mapping), frozenset(dex)) is same
 
 
 def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
-    """Zeros that unpack to more than any app's code: so much is looked at and no more, a mebibyte at a time."""
-    artifact = apk(tmp_path, {"classes.dex": bytes(MAX_DEX + MIB) + r8_dex("one"), "classes2.dex": r8_dex("one")})
+    """Zeros that unpack to more than any app's code: so much is looked at and no more, a mebibyte
+    at a time.
+    """
+    artifact = apk(
+        tmp_path,
+        {"classes.dex": bytes(MAX_DEX + MIB) + r8_dex("one"), "classes2.dex": r8_dex("one")},
+    )
     tracemalloc.start()
     assert ids_of_artifact(artifact) == set()
     assert tracemalloc.get_traced_memory()[1] < 8 * MIB
@@ -90,7 +113,9 @@ def test_a_dex_file_without_end_is_given_up(tmp_path: Path) -> None:
         ([f"base/assets/{OWN_MAPPING}"], set()),
     ],
 )
-def test_what_a_bundle_carries_is_seen_in_its_directory(tmp_path: Path, entries: list[str], carries: set[str]) -> None:
+def test_what_a_bundle_carries_is_seen_in_its_directory(
+    tmp_path: Path, entries: list[str], carries: set[str]
+) -> None:
     """The names alone count, since Play reads the contents; an APK carries nothing."""
     path = tmp_path / "app.aab"
     specimens.make_bundle(path, "com.example.app", 7, "1.0")

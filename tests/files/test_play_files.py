@@ -1,4 +1,6 @@
-"""What goes with a Play release beside its artifacts: checked offline, told in words, put right where that is safe."""
+"""What goes with a Play release beside its artifacts: checked offline, told in words, put right
+where that is safe.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def write(folder: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def checked(check: Callable[..., T], *given: object) -> tuple[T, tuple[str, ...]]:
-    """What the check returns, and its warnings. Raises InputError with the problems that it adds."""
+    """What the check returns, and its warnings. Raises InputError with the problems that it
+    adds.
+    """
     found = Problems()
     value = check(*given, found)
     found.raise_if_any()
@@ -60,9 +64,13 @@ def notes(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = (
     return found
 
 
-def note_problems(folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()) -> list[str]:
+def note_problems(
+    folder: Path, codes: tuple[int, ...] = (), tracks: tuple[str, ...] = ()
+) -> list[str]:
     """What is wrong with the notes."""
-    return problems(lambda: checked(release_notes, *named(folder), codes, tracks), "whats-new-directory")
+    return problems(
+        lambda: checked(release_notes, *named(folder), codes, tracks), "whats-new-directory"
+    )
 
 
 # Release notes
@@ -75,7 +83,9 @@ def test_notes_in_the_whatsnew_layout(tmp_path: Path) -> None:
 
 
 def test_notes_in_fastlanes_layout(tmp_path: Path) -> None:
-    """The version's own file wins over default.txt; of several versions the highest with a file counts."""
+    """The version's own file wins over default.txt; of several versions the highest with a file
+    counts.
+    """
     write(
         tmp_path,
         {
@@ -122,7 +132,9 @@ def test_notes_in_gradle_play_publishers_layout(tmp_path: Path, prefix: str) -> 
 def test_a_folder_of_two_layouts_or_of_no_notes_is_refused(
     tmp_path: Path, files: dict[str, str | bytes], problem: str
 ) -> None:
-    """Which notes would be published is not for this program to guess, and nobody names a folder for none."""
+    """Which notes would be published is not for this program to guess, and nobody names a folder
+    for none.
+    """
     (found,) = note_problems(write(tmp_path, files))
     assert problem in found
 
@@ -151,7 +163,9 @@ def test_a_language_without_notes_for_the_version_is_told(tmp_path: Path) -> Non
         (b"tab\tok", "tab\tok"),
     ],
 )
-def test_encodings_line_ends_and_control_characters(tmp_path: Path, data: bytes, text: str | None) -> None:
+def test_encodings_line_ends_and_control_characters(
+    tmp_path: Path, data: bytes, text: str | None
+) -> None:
     """Byte order marks and CRLF are put right; what is no text is refused."""
     write(tmp_path, {"whatsnew-en-US": data})
     if text is None:
@@ -166,7 +180,10 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
     (problem,) = note_problems(tmp_path)
     assert problem.endswith("whatsnew-de-DE has 501 characters; Play accepts at most 500.")
     (tmp_path / "whatsnew-de-DE").write_text("😀" * 500)
-    assert "has 500 characters but 1000 in UTF-16" in checked(release_notes, *named(tmp_path), (), ())[1][0]
+    assert (
+        "has 500 characters but 1000 in UTF-16"
+        in checked(release_notes, *named(tmp_path), (), ())[1][0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +194,10 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
         ("whatsnew-de-de", "is not named for a language: `de-de`. Did you mean de-DE?"),
         ("whatsnew-english", "is not named for a language: `english`."),
         ("whatsnew-", "is not named for a language: ``."),
-        ("whatsnew-en.txt", "Did you mean en-US or en-AU or en-CA? Rename it to `whatsnew-en-US.txt`."),
+        (
+            "whatsnew-en.txt",
+            "Did you mean en-US or en-AU or en-CA? Rename it to `whatsnew-en-US.txt`.",
+        ),
         ("whatsnew-pt.txt", "Did you mean pt-BR or pt-PT? Rename it to `whatsnew-pt-BR.txt`."),
         ("whatsnew-he-IL.txt", "Did you mean iw-IL? Rename it to `whatsnew-iw-IL.txt`."),
         ("whatsnew-de-AT.txt", "Did you mean de-DE? Rename it to `whatsnew-de-DE.txt`."),
@@ -186,8 +206,12 @@ def test_500_characters_are_counted_as_google_states_them(tmp_path: Path) -> Non
         ("release-notes/fr/default.txt", "Did you mean fr-FR or fr-CA? Rename it to `fr-FR`."),
     ],
 )
-def test_a_name_that_is_no_language_of_google_s_is_refused(tmp_path: Path, file: str, end: str) -> None:
-    """Google would refuse it after the upload; the nearest names are offered, the likeliest first."""
+def test_a_name_that_is_no_language_of_google_s_is_refused(
+    tmp_path: Path, file: str, end: str
+) -> None:
+    """Google would refuse it after the upload; the nearest names are offered, the likeliest
+    first.
+    """
     (problem,) = note_problems(write(tmp_path, {file: "x"}))
     assert problem.endswith(end)
 
@@ -199,7 +223,9 @@ def png(width: int, height: int) -> bytes:
     """A whole grey PNG of one scanline's worth of data: enough for every reader of headers."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     header = struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)
     return (
@@ -215,7 +241,16 @@ def jpeg(width: int, height: int, frame: int = 0xC0) -> bytes:
     exif = b"\xff\xe1" + struct.pack(">H", 2 + 5000) + b"\xff\xc0" * 2500
     table = b"\xff\xc4" + struct.pack(">H", 2 + 10) + bytes(10)
     size = b"\xff\xff" + bytes([frame]) + struct.pack(">HBHHB", 11, 8, height, width, 1) + bytes(3)
-    return b"\xff\xd8" + exif + table + b"\xff" + size + b"\xff\xda\x00\x08" + bytes(6) + b"data\xff\xd9"
+    return (
+        b"\xff\xd8"
+        + exif
+        + table
+        + b"\xff"
+        + size
+        + b"\xff\xda\x00\x08"
+        + bytes(6)
+        + b"data\xff\xd9"
+    )
 
 
 def image_result(folder: Path, name: str, data: bytes) -> tuple[list[str], tuple[str, ...]]:
@@ -249,9 +284,18 @@ def test_images_that_play_takes(tmp_path: Path, name: str, width: int, height: i
 
 def test_images_against_googles_advice_are_a_warning(tmp_path: Path) -> None:
     """Documented in the console, not enforced by the API: people decide."""
-    assert "asks for square wear" in image_result(tmp_path / "1", "wearScreenshots/1.png", png(384, 400))[1][0]
-    assert "more than twice the other" in image_result(tmp_path / "2", "tvScreenshots/1.png", png(400, 801))[1][0]
-    assert "asks for 1080 or more" in image_result(tmp_path / "3", "tenInchScreenshots/1.png", png(1079, 1920))[1][0]
+    assert (
+        "asks for square wear"
+        in image_result(tmp_path / "1", "wearScreenshots/1.png", png(384, 400))[1][0]
+    )
+    assert (
+        "more than twice the other"
+        in image_result(tmp_path / "2", "tvScreenshots/1.png", png(400, 801))[1][0]
+    )
+    assert (
+        "asks for 1080 or more"
+        in image_result(tmp_path / "3", "tenInchScreenshots/1.png", png(1079, 1920))[1][0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,7 +323,9 @@ def test_images_against_googles_advice_are_a_warning(tmp_path: Path) -> None:
 def test_images_of_a_wrong_size_and_what_is_no_whole_image_are_refused(
     tmp_path: Path, name: str, data: bytes, sentence: str
 ) -> None:
-    """The content decides, not the name; the sentence has what the image is and what its type takes."""
+    """The content decides, not the name; the sentence has what the image is and what its type
+    takes.
+    """
     found, _ = image_result(tmp_path, name, data)
     assert len(found) == 1
     assert sentence in found[0]
@@ -289,11 +335,16 @@ def test_an_image_over_15_mib_is_refused_without_being_read(tmp_path: Path) -> N
     """The API's limit for every type."""
     path = write(tmp_path, {"en-US/images/icon.png": png(512, 512)}) / "en-US/images/icon.png"
     os.truncate(path, (15 << 20) + 1)
-    assert "15 MiB" in problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")[0]
+    assert (
+        "15 MiB"
+        in problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")[0]
+    )
 
 
 def test_the_listing_of_two_languages(tmp_path: Path) -> None:
-    """Texts under the API's names; images by language and type, screenshots in the order of their names."""
+    """Texts under the API's names; images by language and type, screenshots in the order of their
+    names.
+    """
     write(
         tmp_path / "fastlane/metadata/android",
         {
@@ -309,7 +360,9 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
             "de-DE/video.txt": "",
         },
     )
-    found, warnings = checked(listing.store_listing, "fastlane/metadata/android", Workspace(tmp_path))
+    found, warnings = checked(
+        listing.store_listing, "fastlane/metadata/android", Workspace(tmp_path)
+    )
     assert warnings == ()
     assert found.texts == {
         "de-DE": {"title": "Anwendung"},
@@ -324,11 +377,16 @@ def test_the_listing_of_two_languages(tmp_path: Path) -> None:
     prefix = "fastlane/metadata/android/en-US/images"
     assert names == {
         ("en-US", "icon"): [f"{prefix}/icon.png"],
-        ("en-US", "phoneScreenshots"): [f"{prefix}/phoneScreenshots/1.jpg", f"{prefix}/phoneScreenshots/2.png"],
+        ("en-US", "phoneScreenshots"): [
+            f"{prefix}/phoneScreenshots/1.jpg",
+            f"{prefix}/phoneScreenshots/2.png",
+        ],
     }
 
 
-@pytest.mark.parametrize(("name", "limit"), [("title", 30), ("short_description", 80), ("full_description", 4000)])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("title", 30), ("short_description", 80), ("full_description", 4000)]
+)
 def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) -> None:
     """30, 80 and 4000 characters."""
     write(tmp_path, {f"en-US/{name}.txt": "é" * limit})
@@ -342,7 +400,9 @@ def test_listing_texts_have_their_limits(tmp_path: Path, name: str, limit: int) 
 
 def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
     """Too many screenshots, two icons, a text that is no address, a language that is none."""
-    files: dict[str, str | bytes] = {f"en-US/images/phoneScreenshots/{n}.png": png(1080, 1920) for n in range(9)}
+    files: dict[str, str | bytes] = {
+        f"en-US/images/phoneScreenshots/{n}.png": png(1080, 1920) for n in range(9)
+    }
     files |= {
         "en-US/images/icon.png": png(512, 512),
         "en-US/images/icon.jpg": jpeg(512, 512),
@@ -350,7 +410,9 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
         "en_GB/title.txt": "App",
         "whatsnew-fr-FR/title.txt": "App",
     }
-    found = problems(lambda: checked(listing.store_listing, *named(write(tmp_path, files))), "images-directory")
+    found = problems(
+        lambda: checked(listing.store_listing, *named(write(tmp_path, files))), "images-directory"
+    )
     assert len(found) == 5
     assert "has 9 images; Play accepts at most 8" in " ".join(found)
 
@@ -363,7 +425,13 @@ R8 = R8_HEADER + 'com.example.Main -> a.a:\n# {"id":"sourceFile"}\n    void main
 
 
 @pytest.mark.parametrize(
-    "text", [R8, "com.example.Main -> a.a:\n    int x -> y\n", R8.replace("\n", "\r\n"), "\na.B$C -> ü.b:\n"]
+    "text",
+    [
+        R8,
+        "com.example.Main -> a.a:\n    int x -> y\n",
+        R8.replace("\n", "\r\n"),
+        "\na.B$C -> ü.b:\n",
+    ],
 )
 def test_a_mapping_is_recognised(tmp_path: Path, text: str) -> None:
     """R8 with its header of comments, and ProGuard without one."""
@@ -398,7 +466,9 @@ def test_expansion_files_are_a_file_or_a_reference(tmp_path: Path) -> None:
     assert expansion_file("references:12", Workspace(tmp_path), "expansion-file-main") == 12
 
 
-@pytest.mark.parametrize("value", ["gone.obb", "empty.obb", "big.obb", "../out.obb", "references", "."])
+@pytest.mark.parametrize(
+    "value", ["gone.obb", "empty.obb", "big.obb", "../out.obb", "references", "."]
+)
 def test_expansion_files_that_play_would_refuse(tmp_path: Path, value: str) -> None:
     """Missing, empty, over 2 GiB, outside the workspace, or a folder."""
     workspace = write(tmp_path / "ws", {"empty.obb": "", "big.obb": "x"})
@@ -410,7 +480,9 @@ def test_expansion_files_that_play_would_refuse(tmp_path: Path, value: str) -> N
     )
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("bundle", 50 << 30), ("apk", 10 << 30), ("symbols", 2_097_152_000)])
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("bundle", 50 << 30), ("apk", 10 << 30), ("symbols", 2_097_152_000)]
+)
 def test_the_largest_file_of_each_kind(kind: str, limit: int) -> None:
     """Exactly the limit is taken, a byte more is not, a stream is not judged."""
     found = Problems()
@@ -448,7 +520,9 @@ def test_a_symbols_zip_that_is_right_is_sent_as_it_is(tmp_path: Path) -> None:
     """Nothing is written anew; folder entries do no harm."""
     (tmp_path / "out").mkdir()
     path = zipped(tmp_path / "out/symbols.zip", [GOOD[2], "x86_64/", *GOOD[:2]])
-    artifact, warnings = checked(native.debug_symbols, "out/symbols.zip", Workspace(tmp_path), tmp_path / "temp")
+    artifact, warnings = checked(
+        native.debug_symbols, "out/symbols.zip", Workspace(tmp_path), tmp_path / "temp"
+    )
     assert (artifact.path, artifact.name, warnings) == (path, "out/symbols.zip", ())
     assert not (tmp_path / "temp").exists()
 
@@ -473,7 +547,9 @@ def test_levels_above_the_abi_folders_are_taken_away(tmp_path: Path, prefix: str
 
 
 def test_the_packed_zip_is_always_the_same(tmp_path: Path) -> None:
-    """Order, dates and modes of the files do not show: a second run can recognise the first one's upload."""
+    """Order, dates and modes of the files do not show: a second run can recognise the first one's
+    upload.
+    """
     write(tmp_path / "one", {name: name for name in GOOD})
     write(tmp_path / "two", {name: name for name in reversed(GOOD)})
     os.utime(tmp_path / "two" / GOOD[0], (0, 0))
@@ -503,7 +579,14 @@ def test_junk_among_the_symbols_is_left_out_with_a_warning(tmp_path: Path) -> No
         (["../x86/liba.so"], "no native symbols"),
     ],
 )
-def test_symbols_that_can_not_be_put_right_are_refused(tmp_path: Path, names: list[str], sentence: str) -> None:
+def test_symbols_that_can_not_be_put_right_are_refused(
+    tmp_path: Path, names: list[str], sentence: str
+) -> None:
     """Each with what was expected."""
     path = zipped(tmp_path / "s.zip", names)
-    assert sentence in problems(lambda: checked(native.debug_symbols, *named(path), tmp_path), "debug-symbols")[0]
+    assert (
+        sentence
+        in problems(lambda: checked(native.debug_symbols, *named(path), tmp_path), "debug-symbols")[
+            0
+        ]
+    )

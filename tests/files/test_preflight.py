@@ -1,4 +1,6 @@
-"""What is told of a build before anything is sent: refused, warned or neither, as Google's own tools see the file."""
+"""What is told of a build before anything is sent: refused, warned or neither, as Google's own
+tools see the file.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ PLAY = {"target": "play", "tracks": "internal", "files": "app.*", "max-retries":
 def elf(*alignments: int) -> bytes:
     """A 64-bit library with LOAD segments that are aligned so, and nothing in them."""
     header = struct.pack("<2HI3QI6H", 3, 183, 1, 0, 64, 0, 0, 64, 56, 1 + len(alignments), 0, 0, 0)
-    segments = [struct.pack("<2I6Q", 6, 4, 64, 64, 64, 56, 56, 8)]  # PT_PHDR, whose alignment does not matter
+    # PT_PHDR, whose alignment does not matter
+    segments = [struct.pack("<2I6Q", 6, 4, 64, 64, 64, 56, 56, 8)]
     segments += [struct.pack("<2I6Q", 1, 5, 0, 0, 0, 64, 64, alignment) for alignment in alignments]
     return b"\x7fELF\x02\x01\x01" + bytes(9) + header + b"".join(segments)
 
@@ -44,7 +47,9 @@ def read(path: Path) -> Manifest:
 
 def native(folder: Path, libraries: dict[str, bytes], *, target: int = 36) -> NativeCode:
     """What is found of a bundle's libraries."""
-    make_bundle(folder / "a.aab", PACKAGE, 7, "7.0", build=Build(libraries=libraries, target_sdk=target))
+    make_bundle(
+        folder / "a.aab", PACKAGE, 7, "7.0", build=Build(libraries=libraries, target_sdk=target)
+    )
     return read(folder / "a.aab").native
 
 
@@ -83,7 +88,9 @@ def test_a_release_refuses_what_internal_sharing_takes(job: Job, name: str, make
 
 
 def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
-    """The certificate that keytool tells is in the plan and in the results, and is the one that was expected."""
+    """The certificate that keytool tells is in the plan and in the results, and is the one that was
+    expected.
+    """
     store = android_tools.make_key(job.workspace.parent)
     make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0", signed=False)
     android_tools.jarsign(job.workspace / "app.aab", store)
@@ -129,14 +136,30 @@ def test_what_is_no_sha_256_is_a_mistake(job: Job, given: str) -> None:
 def test_each_warning_names_the_file_the_day_and_the_source(job: Job) -> None:
     """All of them in one run, which goes on."""
     libraries = {"base/lib/armeabi-v7a/liba.so": b"", "base/lib/x86_64/liba.so": NARROW}
-    make_bundle(job.workspace / "app.aab", PACKAGE, 7, "7.0", build=Build(libraries=libraries, target_sdk=35))
+    make_bundle(
+        job.workspace / "app.aab",
+        PACKAGE,
+        7,
+        "7.0",
+        build=Build(libraries=libraries, target_sdk=35),
+    )
     ended = job.succeed({**PLAY, "tracks": "internal"})
     for words, rule in (
         ("app.aab targets API level 35; Google Play asks for 36 or higher", preflight.TARGET_API),
-        ("app.aab has 1 64-bit library with segments aligned to less than 16 KB", preflight.PAGE_SIZE),
-        ("`files` has native code for armeabi-v7a but none for arm64-v8a", preflight.SIXTY_FOUR_BIT),
+        (
+            "app.aab has 1 64-bit library with segments aligned to less than 16 KB",
+            preflight.PAGE_SIZE,
+        ),
+        (
+            "`files` has native code for armeabi-v7a but none for arm64-v8a",
+            preflight.SIXTY_FOUR_BIT,
+        ),
     ):
-        (line,) = (line for line in ended.log.splitlines() if line.startswith("::warning") and words in line)
+        (line,) = (
+            line
+            for line in ended.log.splitlines()
+            if line.startswith("::warning") and words in line
+        )
         assert f" from {rule.since} on" in line
         assert urlsplit(rule.source).path in line
 
@@ -156,7 +179,11 @@ def test_the_api_level_that_is_asked_for_is_that_of_the_form_factor(
 ) -> None:
     """A feature that is not required makes no other form factor."""
     path = tmp_path / f"a.{kind}"
-    for target, required, warned in ((least, True, False), (least - 1, True, True), (least, False, least < 36)):
+    for target, required, warned in (
+        (least, True, False),
+        (least - 1, True, True),
+        (least, False, least < 36),
+    ):
         made = Build(target_sdk=target, features={feature: required})
         (make_apk if kind == "apk" else make_bundle)(path, PACKAGE, 7, "7.0", build=made)
         assert any("targets API level" in warning for warning in warnings(path)) == warned
@@ -166,7 +193,13 @@ def test_the_other_width_may_be_in_another_file(tmp_path: Path) -> None:
     """One release of two APKs, each for its devices."""
     for abi in ("x86", "x86_64"):
         libraries = {f"lib/{abi}/liba.so": WIDE}
-        make_apk(tmp_path / f"{abi}.apk", PACKAGE, 7, "7.0", build=Build(libraries=libraries, target_sdk=36))
+        make_apk(
+            tmp_path / f"{abi}.apk",
+            PACKAGE,
+            7,
+            "7.0",
+            build=Build(libraries=libraries, target_sdk=36),
+        )
     assert any("none for x86_64" in warning for warning in warnings(tmp_path / "x86.apk"))
     together = warnings(tmp_path / "x86.apk", tmp_path / "x86_64.apk")
     assert not any("native code" in warning for warning in together)
@@ -179,20 +212,31 @@ def test_under_aligned_libraries_are_counted_and_a_few_are_named(tmp_path: Path)
     assert len(native(tmp_path, libraries).under_aligned) == 5
     (warning,) = warnings(tmp_path / "a.aab")
     assert "has 5 64-bit libraries with segments" in warning
-    assert "(m/lib/arm64-v8a/lib0.so, m/lib/arm64-v8a/lib1.so, m/lib/arm64-v8a/lib2.so and 2 others)" in warning
+    assert (
+        "(m/lib/arm64-v8a/lib0.so, m/lib/arm64-v8a/lib1.so, m/lib/arm64-v8a/lib2.so and 2 others)"
+        in warning
+    )
     native(tmp_path, libraries, target=34)
     assert all("targets API level" in warning for warning in warnings(tmp_path / "a.aab"))
 
 
 def test_gcc_and_this_reader_agree_about_segments(tmp_path: Path) -> None:
-    """A real library for each page size, by a real linker, compressed and not; readelf is the witness."""
+    """A real library for each page size, by a real linker, compressed and not; readelf is the
+    witness.
+    """
     (tmp_path / "a.c").write_text("int answer(void) { return 42; }\n")
     libraries = {}
     for size in (0x1000, 0x4000, 0x10000):
         path = tmp_path / f"{size}.so"
-        android_tools.run("gcc", "-shared", "-fPIC", f"-Wl,-z,max-page-size={size}", "-o", path, tmp_path / "a.c")
+        android_tools.run(
+            "gcc", "-shared", "-fPIC", f"-Wl,-z,max-page-size={size}", "-o", path, tmp_path / "a.c"
+        )
         headers = android_tools.run("readelf", "--segments", "--wide", path)
-        loaded = [int(line.split()[-1], 16) for line in headers.splitlines() if line.split()[:1] == ["LOAD"]]
+        loaded = [
+            int(line.split()[-1], 16)
+            for line in headers.splitlines()
+            if line.split()[:1] == ["LOAD"]
+        ]
         assert segment_alignment(path.read_bytes()[:4096]) == min(loaded) == size
         libraries[f"base/lib/x86_64/{size}.so"] = path.read_bytes()
     assert native(tmp_path, libraries).under_aligned == ("base/lib/x86_64/4096.so",)
@@ -206,7 +250,9 @@ def test_gcc_and_this_reader_agree_about_segments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("boundary", [4, 16384])
 def test_zipalign_and_this_reader_agree_about_places(tmp_path: Path, boundary: int) -> None:
-    """An uncompressed library of an APK has to begin where a page does; a compressed one is unpacked first."""
+    """An uncompressed library of an APK has to begin where a page does; a compressed one is
+    unpacked first.
+    """
     with zipfile.ZipFile(tmp_path / "raw.apk", "w") as archive:
         archive.writestr("AndroidManifest.xml", manifest_axml(PACKAGE, 7, "7.0"))
         archive.writestr("lib/arm64-v8a/libstored.so", WIDE)
@@ -220,7 +266,12 @@ def test_zipalign_and_this_reader_agree_about_places(tmp_path: Path, boundary: i
 
 def test_a_bundle_may_ask_for_narrow_pages(tmp_path: Path) -> None:
     """Its BundleConfig.pb says how the APKs that are made from it are laid out."""
-    for enabled, alignment, under_aligned in ((1, 1, True), (1, 2, False), (1, 0, False), (0, 1, False)):
+    for enabled, alignment, under_aligned in (
+        (1, 1, True),
+        (1, 2, False),
+        (1, 0, False),
+        (0, 1, False),
+    ):
         config = field(2, field(2, number(1, enabled) + number(2, alignment)))
         with zipfile.ZipFile(tmp_path / "a.aab", "w") as archive:
             archive.writestr("BundleConfig.pb", config)
@@ -229,13 +280,18 @@ def test_a_bundle_may_ask_for_narrow_pages(tmp_path: Path) -> None:
             archive.writestr("META-INF/CERT.SF", b"")
             archive.writestr("META-INF/CERT.RSA", pkcs7(certificate()))
         assert read(tmp_path / "a.aab").native.packed_under_aligned == under_aligned
-        assert any("BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab")) == under_aligned
+        assert (
+            any("BundleConfig.pb" in warning for warning in warnings(tmp_path / "a.aab"))
+            == under_aligned
+        )
 
 
 # What aapt2 says
 
 
-@pytest.mark.parametrize("build", [Build(), Build(debuggable=True, target_sdk=21), Build(test_only=True)])
+@pytest.mark.parametrize(
+    "build", [Build(), Build(debuggable=True, target_sdk=21), Build(test_only=True)]
+)
 def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
     """SDKs, permissions, features, ABIs, and whether it is a debug or a test build."""
     wanted = {"android.hardware.camera": True, "android.hardware.nfc": False}
@@ -252,8 +308,14 @@ def test_aapt2_reads_the_same_facts(tmp_path: Path, build: Build) -> None:
     found, words = read(tmp_path / "a.apk"), android_tools.badging(tmp_path / "a.apk")
     assert re.findall(r"^sdkVersion:'(\d+)'", words, re.MULTILINE) == [str(found.min_sdk)]
     assert re.findall(r"^targetSdkVersion:'(\d+)'", words, re.MULTILINE) == [str(found.target_sdk)]
-    assert tuple(re.findall(r"^uses-permission: name='([^']+)'", words, re.MULTILINE)) == found.permissions
-    assert (found.features, found.optional_features) == (("android.hardware.camera",), ("android.hardware.nfc",))
+    assert (
+        tuple(re.findall(r"^uses-permission: name='([^']+)'", words, re.MULTILINE))
+        == found.permissions
+    )
+    assert (found.features, found.optional_features) == (
+        ("android.hardware.camera",),
+        ("android.hardware.nfc",),
+    )
     assert "uses-feature: name='android.hardware.camera'" in words
     assert "uses-feature-not-required: name='android.hardware.nfc'" in words
     assert ("application-debuggable" in words) == found.debuggable == build.debuggable

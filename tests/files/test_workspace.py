@@ -1,4 +1,6 @@
-"""The one door to the files of a run: what it opens, what it never opens, and that nothing changes behind it."""
+"""The one door to the files of a run: what it opens, what it never opens, and that nothing changes
+behind it.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,28 @@ def refusal(workspace: Workspace, name: str, folder: str | None = None) -> str:
 
 
 NEVER = (
-    *(".git/config", "sub/.git/hooks/pre-push", ".GIT/config", ".git", ".ssh/id_rsa", ".SSH/x", ".env", ".envrc"),
-    *(".env.production", ".Env.local", ".env/lib/a.py", "deep/.env", "gha-creds-1.json", "a/gha-creds-1.json"),
+    ".git/config",
+    "sub/.git/hooks/pre-push",
+    ".GIT/config",
+    ".git",
+    ".ssh/id_rsa",
+    ".SSH/x",
+    ".env",
+    ".envrc",
+    ".env.production",
+    ".Env.local",
+    ".env/lib/a.py",
+    "deep/.env",
+    "gha-creds-1.json",
+    "a/gha-creds-1.json",
 )
 
 
 @pytest.mark.parametrize("name", NEVER)
 def test_some_files_are_never_opened(tmp_path: Path, name: str) -> None:
-    """By every component of the real path, in any case, since some file systems do not tell cases apart."""
+    """By every component of the real path, in any case, since some file systems do not tell cases
+    apart.
+    """
     made(tmp_path / name)
     (tmp_path / "link").symlink_to(name)
     workspace = Workspace(tmp_path, allow_outside=True, allow_symlinks=True)
@@ -51,7 +67,9 @@ def test_some_files_are_never_opened(tmp_path: Path, name: str) -> None:
     assert "never uploaded" in refusal(workspace, "link")
 
 
-@pytest.mark.parametrize("name", [".github/workflows/ci.yml", ".gitignore", "env", "a.env", "git/config", "my.git/x"])
+@pytest.mark.parametrize(
+    "name", [".github/workflows/ci.yml", ".gitignore", "env", "a.env", "git/config", "my.git/x"]
+)
 def test_what_only_looks_like_it_is_opened(tmp_path: Path, name: str) -> None:
     """A folder for GitHub and a file that ends in .env are files like any other."""
     made(tmp_path / name)
@@ -67,12 +85,16 @@ def test_the_environment_of_the_run_is_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", ["key.json", "{}/key.json"])
 def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str) -> None:
-    """As an input, in the environment, as an env file: by its inode, wherever it lies and whatever it is called."""
+    """As an input, in the environment, as an env file: by its inode, wherever it lies and whatever
+    it is called.
+    """
     key = made(tmp_path / "key.json")
     (tmp_path / "ok.txt").hardlink_to(key)
     inputs = make_inputs(tmp_path, target="gmail", credentials=given.format(tmp_path))
     assert "contains this run's credentials" in refusal(Workspace.of(inputs), "ok.txt")
-    assert "contains this run's credentials" in refusal(Workspace(tmp_path, credentials=[key]), "key.json")
+    assert "contains this run's credentials" in refusal(
+        Workspace(tmp_path, credentials=[key]), "key.json"
+    )
     assert refusal(Workspace(tmp_path), "ok.txt") == ""
 
 
@@ -86,8 +108,12 @@ def test_every_credential_that_is_named_is_protected(tmp_path: Path, given: str)
         ("store/a.txt", "../a.txt", "outside the workspace"),
     ],
 )
-def test_a_link_may_lead_below_the_folder_of_its_input(tmp_path: Path, link: str, target: str, why: str) -> None:
-    """Further needs `allow-symlinks`, which the sentence names; out of the workspace, `allow-outside-workspace`."""
+def test_a_link_may_lead_below_the_folder_of_its_input(
+    tmp_path: Path, link: str, target: str, why: str
+) -> None:
+    """Further needs `allow-symlinks`, which the sentence names; out of the workspace,
+    `allow-outside-workspace`.
+    """
     root = tmp_path / "ws"
     made(root / target)
     (root / link).parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +170,9 @@ def test_what_was_swapped_after_the_check_is_not_read(
 
 
 @pytest.mark.parametrize("swap", SWAPS)
-def test_a_swapped_attachment_is_not_sent(tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]) -> None:
+def test_a_swapped_attachment_is_not_sent(
+    tmp_path: Path, found: Artifact, swap: Callable[[Path, Path], None]
+) -> None:
     """It was found as a file of the workspace, and is another one when the mail is composed."""
     inputs = make_inputs(tmp_path / "ws", target="gmail", mail_to="a@example.com", files="x86/a.so")
     swap(found.path, tmp_path / "secret")
@@ -162,7 +190,9 @@ def pipe(folder: Path) -> Artifact:
 
 
 def test_a_pipe_without_a_writer_has_a_limit(tmp_path: Path) -> None:
-    """Nobody opens it: after `stall-timeout` the run ends and says who is missing, where it once hung for ever."""
+    """Nobody opens it: after `stall-timeout` the run ends and says who is missing, where it once
+    hung for ever.
+    """
     with pytest.raises(IntegrityError, match="no process opened it for writing within 0 s"):
         StreamSource(pipe(tmp_path), FakeTime().clock(), 0.0)
 

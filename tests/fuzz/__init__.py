@@ -1,1 +1,3 @@
-"""Coverage-guided fuzzing of every parser of foreign bytes, and the corpus that it has found, held in the suite."""
+"""Coverage-guided fuzzing of every parser of foreign bytes, and the corpus that it has found, held
+in the suite.
+"""

@@ -1,8 +1,8 @@
 """Fuzzes targets with atheris: `python -m tests.fuzz --seconds 60 [--keep] [target ...]`.
 
-Each target runs in a process of its own, beginning with the corpus. What it finds new stays in `.cache/fuzz`, and with
-`--keep` the smallest of it goes into the corpus. An input that breaks a law is left beside the corpus as `crash-…`, and
-the exit code is 1.
+Each target runs in a process of its own, beginning with the corpus. What it finds new stays in
+`.cache/fuzz`, and with `--keep` the smallest of it goes into the corpus. An input that breaks a law
+is left beside the corpus as `crash-…`, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -29,13 +29,22 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.here:
         return fuzz(asked.targets[0], asked.seconds)
-    from tests.fuzz.targets import TARGETS  # not before instrumentation, in the process that is instrumented
+    # not before instrumentation, in the process that is instrumented
+    from tests.fuzz.targets import TARGETS
 
     failed = []
     for target in asked.targets or TARGETS:
         sys.stdout.write(f"--- {target}, {asked.seconds} s\n")
         sys.stdout.flush()
-        command = [sys.executable, "-m", "tests.fuzz", "--here", target, "--seconds", str(asked.seconds)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzz",
+            "--here",
+            target,
+            "--seconds",
+            str(asked.seconds),
+        ]
         if subprocess.run(command, check=False).returncode:
             failed.append(target)
         elif asked.keep:
@@ -49,15 +58,27 @@ def fuzz(target: str, seconds: int) -> int:
     try:
         import atheris  # a tool of its own, which only this needs
     except ImportError:
-        sys.exit("atheris exists for Linux on x86_64 and Python 3.11 to 3.13; `make fuzz` installs it there.")
+        sys.exit(
+            "atheris exists for Linux on x86_64 and Python 3.11 to 3.13; `make fuzz` installs "
+            "it there."
+        )
 
     with atheris.instrument_imports(include=["uploader"]):
         from tests.fuzz.targets import TARGETS
     folders = (WORK / target, CORPUS / target)
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-    options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=2048"]
-    options += [f"-artifact_prefix={CORPUS}/crash-{target}-", "-verbosity=0", "-print_final_stats=1"]
+    options = [
+        f"-max_total_time={seconds}",
+        f"-max_len={LONGEST}",
+        "-timeout=10",
+        "-rss_limit_mb=2048",
+    ]
+    options += [
+        f"-artifact_prefix={CORPUS}/crash-{target}-",
+        "-verbosity=0",
+        "-print_final_stats=1",
+    ]
     atheris.Setup([sys.argv[0], *map(str, folders), *options], TARGETS[target])
     atheris.Fuzz()
     return 0

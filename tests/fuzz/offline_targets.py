@@ -1,6 +1,8 @@
-"""The targets for what lies beside the wire: files in the workspace, credentials, kept state, answers about tracks.
+"""The targets for what lies beside the wire: files in the workspace, credentials, kept state,
+answers about tracks.
 
-Whole files go through the offline checks of a run (`make_plan`), each in a workspace of its own, in memory.
+Whole files go through the offline checks of a run (`make_plan`), each in a workspace of its own, in
+memory.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ T = TypeVar("T")
 
 _RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator")
 _MAIL = Inputs(target="gmail", api_endpoint="emulator")
-# What the first byte of an input chooses: where the file lies, and what asks for it and for nothing that is wrong.
+# What the first byte of an input chooses: where the file lies, and what asks for it and for nothing
+# that is wrong.
 ASKED: Mapping[bytes, tuple[str, Inputs]] = {
     b"m": ("mapping.txt", replace(_RELEASE, mapping_file=(("", "mapping.txt"),))),
     b"s": ("symbols.zip", replace(_RELEASE, debug_symbols=(("", "symbols.zip"),))),
@@ -68,7 +71,10 @@ ASKED: Mapping[bytes, tuple[str, Inputs]] = {
     b"t": ("texts/en-US/full_description.txt", replace(_RELEASE, images_directory="texts")),
     b"o": ("main.obb", replace(_RELEASE, expansion_file_main="main.obb")),
     b"e": ("mail.eml", replace(_MAIL, message_file="mail.eml")),
-    b"a": ("notes.bin", replace(_MAIL, files=("notes.bin",), mail_to="a@example.com", mail_body="text")),
+    b"a": (
+        "notes.bin",
+        replace(_MAIL, files=("notes.bin",), mail_to="a@example.com", mail_body="text"),
+    ),
     b"b": ("body.txt", replace(_MAIL, mail_to="a@example.com", mail_body="file:body.txt")),
 }
 
@@ -77,7 +83,9 @@ ASKED: Mapping[bytes, tuple[str, Inputs]] = {
 def folder() -> Path:
     """A folder in memory, if the machine has one, that goes with the process."""
     memory = "/dev/shm"
-    made = tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
+    made = tempfile.TemporaryDirectory(
+        prefix="fuzz-", dir=memory if os.access(memory, os.W_OK) else None
+    )
     _KEPT.append(made)
     return Path(made.name)
 
@@ -95,7 +103,9 @@ def workspace() -> Path:
 
 
 def workspace_files(data: bytes) -> None:
-    """Mappings, symbols, notes, images, texts, expansion files, messages, attachments: a plan, or what is wrong."""
+    """Mappings, symbols, notes, images, texts, expansion files, messages, attachments: a plan, or
+    what is wrong.
+    """
     if data[:1] not in ASKED:
         return
     name, inputs = ASKED[data[:1]]
@@ -104,7 +114,9 @@ def workspace_files(data: bytes) -> None:
     temp.mkdir(exist_ok=True)
     path.write_bytes(data[1:])
     with suppress(InputError):
-        planned = make_plan(replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ())
+        planned = make_plan(
+            replace(inputs, platform=Platform(workspace=workspace(), temp=temp)), ()
+        )
         assert all(line.isprintable() for line in planned.lines())
     path.unlink()
     shutil.rmtree(temp)
@@ -120,7 +132,9 @@ def _key() -> str:
 
 
 def credentials_given(data: bytes) -> None:
-    """A credential as JSON, as base64, and in a file: one reading of all three, its secrets known, or what is wrong."""
+    """A credential as JSON, as base64, and in a file: one reading of all three, its secrets known,
+    or what is wrong.
+    """
     text = data.decode("utf-8", "replace").strip().replace(KEY_HERE, _key())
     path = folder() / "credentials.json"
     path.write_bytes(data.replace(KEY_HERE.encode(), _key().encode()))
@@ -132,7 +146,9 @@ def credentials_given(data: bytes) -> None:
             source = credential_source.parse(Inputs(credentials=given))
             for field in ("private_key", "refresh_token", "client_secret"):
                 value = source.info.get(field)
-                assert not value or any(value in secret or secret in value for secret in source.secrets)
+                assert not value or any(
+                    value in secret or secret in value for secret in source.secrets
+                )
             google_auth.credentials(source, ["scope"], "", None, ANYWHERE)
 
 
@@ -143,7 +159,9 @@ def _der(form: PrivateFormat) -> bytes:
 
 
 def damaged_keys(data: bytes) -> None:
-    """A private key of which some bytes are others: after its form and their place. It is the same key, or none."""
+    """A private key of which some bytes are others: after its form and their place. It is the same
+    key, or none.
+    """
     whole = _der(PrivateFormat.PKCS8 if data[:1] == b"8" else PrivateFormat.TraditionalOpenSSL)
     at, others = int.from_bytes(data[1:3], "big") % len(whole), data[3:]
     body = base64.b64encode(whole[:at] + others + whole[at + len(others) :]).decode()
@@ -156,13 +174,17 @@ def damaged_keys(data: bytes) -> None:
     }
     with suppress(InputError):
         source = credential_source.parse(Inputs(credentials=json.dumps(info)))
-        signature = google_auth.credentials(source, ["scope"], "", None, ANYWHERE).sign_bytes(b"signed")
+        signature = google_auth.credentials(source, ["scope"], "", None, ANYWHERE).sign_bytes(
+            b"signed"
+        )
         _public_key().verify(signature, b"signed", PKCS1v15(), SHA256())
 
 
 @cache
 def _public_key() -> RSAPublicKey:
-    key = serialization.load_pem_private_key(process_key().private_pem().encode(), None).public_key()
+    key = serialization.load_pem_private_key(
+        process_key().private_pem().encode(), None
+    ).public_key()
     assert isinstance(key, RSAPublicKey)
     return key
 
@@ -174,21 +196,35 @@ class OneAnswer(HttpClient):
         super().__init__()
         self._answer = response
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:  # noqa: ARG002  # the protocol has these
+    def send(
+        self,
+        request: Request,  # noqa: ARG002  # the protocol has it
+        blocks: Iterable[Block],  # noqa: ARG002  # the protocol has them
+        token: str,  # noqa: ARG002  # the protocol has it
+        timeouts: Timeouts,
+    ) -> Response:
         """The answer, cut where the transport would cut it."""
-        return Response(self._answer.status, self._answer.headers, self._answer.body[: timeouts.max_size])
+        return Response(
+            self._answer.status, self._answer.headers, self._answer.body[: timeouts.max_size]
+        )
 
 
 def token_answers(data: bytes) -> None:
-    """What a token endpoint, an exchange of tokens, GitHub's OIDC endpoint answer: a token that fits in a header."""
+    """What a token endpoint, an exchange of tokens, GitHub's OIDC endpoint answer: a token that
+    fits in a header.
+    """
     status = 200 if data[:1] == b"{" else 100 + 2 * data[0] if data else 500
     response = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
     secrets: list[str] = []
     for info in _LOGINS:
         source = credential_source.parse(Inputs(credentials=json.dumps(info)))
-        request = TokenRequest(OneAnswer(response), secrets.append, google_auth.destinations(source, Inputs()))
+        request = TokenRequest(
+            OneAnswer(response), secrets.append, google_auth.destinations(source, Inputs())
+        )
         with suppress(UploaderError, Unavailable):
-            token, lifetime = google_auth.fetch(google_auth.credentials(source, ["scope"], "", None, ANYWHERE), request)
+            token, lifetime = google_auth.fetch(
+                google_auth.credentials(source, ["scope"], "", None, ANYWHERE), request
+            )
             assert google_auth.BEARER.fullmatch(token)
             assert lifetime > 0
             assert token in secrets
@@ -199,17 +235,30 @@ def token_answers(data: bytes) -> None:
 
 
 _KEYLESS = Inputs(
-    platform=Platform(oidc_request_url="https://x.actions.githubusercontent.com/token", oidc_request_token="bearer")
+    platform=Platform(
+        oidc_request_url="https://x.actions.githubusercontent.com/token",
+        oidc_request_token="bearer",
+    )
 )
 _LOGINS = (
-    {"type": "authorized_user", "client_id": "id", "client_secret": "secret-of-it", "refresh_token": "refresh-token"},
+    {
+        "type": "authorized_user",
+        "client_id": "id",
+        "client_secret": "secret-of-it",
+        "refresh_token": "refresh-token",
+    },
     {
         "type": "external_account",
-        "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/ci/providers/p",
+        "audience": (
+            "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/ci/providers/p"
+        ),
         "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
         "token_url": "https://sts.googleapis.com/v1/token",
         "service_account_impersonation_url": "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b.iam:generateAccessToken",
-        "credential_source": {"url": "https://x.actions.githubusercontent.com/token", "format": {"type": "text"}},
+        "credential_source": {
+            "url": "https://x.actions.githubusercontent.com/token",
+            "format": {"type": "text"},
+        },
     },
 )
 
@@ -234,13 +283,17 @@ class Silent:
         """Nothing."""
 
 
-ENDPOINT = Endpoint("things.upload", "https://things.googleapis.com", "/things", "/upload/things", ("*/*",), ())
+ENDPOINT = Endpoint(
+    "things.upload", "https://things.googleapis.com", "/things", "/upload/things", ("*/*",), ()
+)
 JOB = Upload(ENDPOINT, Artifact("a", "a", 1, data=b"a"), "text/plain")
 RECORD = SessionRecord("https://things.googleapis.com/upload/things?upload_id=x", 262_144)
 
 
 def state_entries(data: bytes) -> None:
-    """What somebody put in the place of kept entries: nothing of it is believed, and it stays as it is."""
+    """What somebody put in the place of kept entries: nothing of it is believed, and it stays as it
+    is.
+    """
     state = folder() / "state"
     if not state.exists():
         kept = _journal(state)
@@ -260,11 +313,15 @@ def state_entries(data: bytes) -> None:
 
 def _journal(state: Path) -> Journal:
     reporter: Any = Silent()  # it follows no upload
-    return Journal(SealedStore(state, b"k" * 32, "account", Clock(time.sleep), reporter), JobRun("run"))
+    return Journal(
+        SealedStore(state, b"k" * 32, "account", Clock(time.sleep), reporter), JobRun("run")
+    )
 
 
 def edit_records(data: bytes) -> None:
-    """What an earlier version may have remembered of an edit, or of a rollout's first look: one of both, or nothing."""
+    """What an earlier version may have remembered of an edit, or of a rollout's first look: one of
+    both, or nothing.
+    """
     job = ReleaseJob("com.example.app", tracks=("internal",))
     look = recalled_look(data.decode("utf-8", "replace"))
     if look is not None:
@@ -276,7 +333,9 @@ def edit_records(data: bytes) -> None:
 
 
 def vitals_answers(data: bytes) -> None:
-    """The Reporting API's answers, and the list of releases: a judgement with its reasons, or a refusal in words."""
+    """The Reporting API's answers, and the list of releases: a judgement with its reasons, or a
+    refusal in words.
+    """
     response = Response(200, Headers(), data).json()
     gate = Gate((Limit("crash-rate", 0.01), Limit("anr-rate", 2.0, relative=True)), days=3)
     with suppress(UploaderError):
@@ -334,7 +393,9 @@ def addresses_of_sessions(data: bytes) -> None:
     assert not any(word.encode() in shown for word in words)
     assert not (hosts.on_loopback(uri) and hosts.is_google(uri))
     whole = resumable.absolute(uri, ENDPOINT.root + "/upload/things")
-    assert not hosts.trusted(whole, ENDPOINT.root) or hosts.origin(whole).host.endswith("googleapis.com")
+    assert not hosts.trusted(whole, ENDPOINT.root) or hosts.origin(whole).host.endswith(
+        "googleapis.com"
+    )
 
 
 TARGETS = (

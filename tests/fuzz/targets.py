@@ -1,7 +1,9 @@
-r"""One function for each parser of foreign bytes: any input at all, and the laws that its result must keep.
+r"""One function for each parser of foreign bytes: any input at all, and the laws that its result
+must keep.
 
-A target raises nothing but AssertionError, and that is a finding. The first bytes of an input choose between variants,
-so that a corpus of plain files stays readable: `200\nX-Goog-Upload-Status: active\n\n{}` is an answer.
+A target raises nothing but AssertionError, and that is a finding. The first bytes of an input
+choose between variants, so that a corpus of plain files stays readable: `200\nX-Goog-Upload-Status:
+active\n\n{}` is an answer.
 """
 
 from __future__ import annotations
@@ -55,11 +57,15 @@ MOVES: tuple[Move, ...] = (
     QueryOffset(),
 )
 SECRET = "hunter2-and-more"  # nobody's: what the redactor is given to hide
-DECEPTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
+DECEPTIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]"
+)
 
 
 def responses(data: bytes) -> None:
-    """An answer of a server, to every move in both dialects, and everything that is read out of it."""
+    """An answer of a server, to every move in both dialects, and everything that is read out of
+    it.
+    """
     response = _response(data)
     error = google_error.read(response)
     assert len(error.message) <= 2000
@@ -84,8 +90,14 @@ def _response(data: bytes) -> Response:
 
 
 def _followed(move: Move, event: Event) -> None:
-    """The session machine takes every event that a dialect makes of an answer, and stays within its laws."""
-    session = Session(SIZE) if isinstance(move, Start) else Session(SIZE).resumed(ENDPOINT + "?upload_id=x", 262_144)
+    """The session machine takes every event that a dialect makes of an answer, and stays within its
+    laws.
+    """
+    session = (
+        Session(SIZE)
+        if isinstance(move, Start)
+        else Session(SIZE).resumed(ENDPOINT + "?upload_id=x", 262_144)
+    )
     if isinstance(move, Send):
         session = replace(session.after(Stored(move.span.start)), sent=move.span.stop)
     assert type(event) in TRANSITIONS[session.state]
@@ -136,7 +148,9 @@ def archive(data: bytes) -> None:
 
 
 def signed(data: bytes) -> None:
-    """The block of a JAR signature, or behind a line break the value of a scheme in an APK Signing Block."""
+    """The block of a JAR signature, or behind a line break the value of a scheme in an APK Signing
+    Block.
+    """
     scheme = data.startswith(b"\n")
     block = [("META-INF/A.SF", b""), ("META-INF/A.RSA", b"" if scheme else data)]
     found = Archive(_zip(block, scheme_value=data[1:] if scheme else None), lambda _: True)
@@ -168,8 +182,13 @@ def _zip(entries: list[tuple[str, bytes]], scheme_value: bytes | None = None) ->
 
 
 def map_id(data: bytes) -> None:
-    """The beginning of a mapping, and a zip with dex files: ids that are short words, the same from either half."""
-    for found in (map_ids.ids_of_mapping(data), map_ids.ids_of_mapping(data.replace(b"\n", b"\r\n"))):
+    """The beginning of a mapping, and a zip with dex files: ids that are short words, the same from
+    either half.
+    """
+    for found in (
+        map_ids.ids_of_mapping(data),
+        map_ids.ids_of_mapping(data.replace(b"\n", b"\r\n")),
+    ):
         assert all(re.fullmatch(r"[\w-]{1,128}", each, re.ASCII) for each in found)
     with suppress(InputError):
         dex = map_ids.ids_of_artifact(Artifact("a.apk", "a.apk", len(data), data=data))
@@ -178,7 +197,9 @@ def map_id(data: bytes) -> None:
 
 
 def release_notes(data: bytes) -> None:
-    """Release notes in an input: texts that Play takes, each for a language or for the app's own."""
+    """Release notes in an input: texts that Play takes, each for a language or for the app's
+    own.
+    """
     problems = Problems()
     notes = inline_notes(data.decode("utf-8", "replace"), problems)
     if not problems:
@@ -188,7 +209,9 @@ def release_notes(data: bytes) -> None:
 
 
 def mail(data: bytes) -> None:
-    """A mail composed of any text: what comes out says what was asked, in no header but those that were composed."""
+    """A mail composed of any text: what comes out says what was asked, in no header but those that
+    were composed.
+    """
     subject, name, text, *_ = (*data.decode("utf-8", "replace").split("\n", 2), "", "")
     if mail_message.has_control(subject) or mail_message.has_control(name):
         return
@@ -203,21 +226,31 @@ def mail(data: bytes) -> None:
 
 
 def environment(data: bytes) -> None:
-    """Inputs: lines `name=value`, as GitHub and as GitLab pass them. Nothing is raised, every mistake has words."""
+    """Inputs: lines `name=value`, as GitHub and as GitLab pass them. Nothing is raised, every
+    mistake has words.
+    """
     text = data.decode("utf-8", "surrogateescape").replace("\x00", "")
     pairs = [line.partition("=") for line in text.split("\n")]
     environ = {f"INPUT_{name.upper()}": value for name, _, value in pairs if name}
     environ |= {f"UPLOADER_{name.upper()}": value for name, _, value in pairs[1::2] if name}
-    environ |= {"GITHUB_ACTIONS": "true", "CI_NODE_INDEX": pairs[0][2], "CI_NODE_TOTAL": pairs[-1][2]}
+    environ |= {
+        "GITHUB_ACTIONS": "true",
+        "CI_NODE_INDEX": pairs[0][2],
+        "CI_NODE_TOTAL": pairs[-1][2],
+    }
     for unwanted in ("INPUT_ENV-FILE", "UPLOADER_ENV_FILE", "INPUT_ENV_FILE"):
         environ.pop(unwanted, None)
-    asked, problems = inputs.read(environ, [name for name, _, _ in pairs[:2] if not name.startswith("--env")])
+    asked, problems = inputs.read(
+        environ, [name for name, _, _ in pairs[:2] if not name.startswith("--env")]
+    )
     assert all(problem.name and problem.what for problem in problems)
     assert asked.max_retries >= 0
 
 
 def fields(data: bytes) -> None:
-    """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole messages."""
+    """Single values that have a grammar: addresses, maps in YAML and JSON, values in paths, whole
+    messages.
+    """
     text = data.decode("utf-8", "replace")
     with suppress(InputError):
         assert isinstance(any_method.read_params(text), dict)
@@ -231,7 +264,11 @@ def fields(data: bytes) -> None:
             assert "\r" not in str(address)
     with suppress(ValueError):
         mail_message.checked(data, to_send=True)
-    for metadata in (text, json.dumps({"raw": text}), json.dumps({"raw": base64.b64encode(data).decode()})):
+    for metadata in (
+        text,
+        json.dumps({"raw": text}),
+        json.dumps({"raw": base64.b64encode(data).decode()}),
+    ):
         with suppress(InputError):
             gmail.read_resource(inputs.Inputs(metadata=metadata), mail=False)
     for template in ("a/{x}/b", "a/{+x}"):
@@ -242,7 +279,9 @@ def fields(data: bytes) -> None:
 
 
 def shown(data: bytes) -> None:
-    """Text for people: the secret is gone, nothing deceives, and cleaning what is clean changes nothing."""
+    """Text for people: the secret is gone, nothing deceives, and cleaning what is clean changes
+    nothing.
+    """
     text = data.decode("utf-8", "surrogateescape")
     redactor = Redactor([SECRET])
     for clean in (redactor.clean, redactor.one_line):
@@ -258,8 +297,20 @@ def shown(data: bytes) -> None:
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     target.__name__: target
     for target in (
-        *(responses, artifact, binary_manifest, proto_manifest, signed, libraries, image, archive, map_id),
-        *(release_notes, mail, environment, fields, shown),
+        responses,
+        artifact,
+        binary_manifest,
+        proto_manifest,
+        signed,
+        libraries,
+        image,
+        archive,
+        map_id,
+        release_notes,
+        mail,
+        environment,
+        fields,
+        shown,
         *offline_targets.TARGETS,
     )
 }

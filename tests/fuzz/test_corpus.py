@@ -1,4 +1,6 @@
-"""Every input that fuzzing has kept, and some drawn here, run through its target without the fuzzer."""
+"""Every input that fuzzing has kept, and some drawn here, run through its target without the
+fuzzer.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""The emulator seen from outside: plain sockets and http.client, strangers' clients, and never the project's own."""
+"""The emulator seen from outside: plain sockets and http.client, strangers' clients, and never the
+project's own.
+"""

@@ -30,7 +30,13 @@ def form(client: EmulatorClient, path: str, values: dict[str, str]) -> Reply:
 def claims(client: EmulatorClient, **changed: Any) -> dict[str, Any]:
     now = int(time.time())
     key = client.emulator.key
-    true = {"iss": key["client_email"], "aud": key["token_uri"], "iat": now, "exp": now + 3600, "scope": SCOPE}
+    true = {
+        "iss": key["client_email"],
+        "aud": key["token_uri"],
+        "iat": now,
+        "exp": now + 3600,
+        "scope": SCOPE,
+    }
     return {name: value for name, value in {**true, **changed}.items() if value is not None}
 
 
@@ -54,14 +60,18 @@ def signed(client: EmulatorClient, **changed: Any) -> str:
         ({"scope": None}, "invalid_scope"),
     ],
 )
-def test_a_wrong_claim_is_refused(client: EmulatorClient, changed: dict[str, Any], error: str) -> None:
+def test_a_wrong_claim_is_refused(
+    client: EmulatorClient, changed: dict[str, Any], error: str
+) -> None:
     """Issuer, audience, times and scope are each checked."""
     reply = exchange(client, signed(client, **changed))
     assert (reply.status, reply.json["error"]) == (400, error)
 
 
 def test_a_forged_assertion_is_refused(client: EmulatorClient) -> None:
-    """Another key, another message under the signature, another algorithm, another shape: no token."""
+    """Another key, another message under the signature, another algorithm, another shape: no
+    token.
+    """
     true = signed(client)
     head, body, signature = true.split(".")
     stolen_id, other = SigningKey(), SigningKey()
@@ -78,10 +88,14 @@ def test_a_forged_assertion_is_refused(client: EmulatorClient) -> None:
         f"eyJhbGciOiJub25lIn0.{body}.",
         "",
     ]
-    assert [exchange(client, assertion).json["error"] for assertion in forged] == ["invalid_grant"] * len(forged)
+    assert [exchange(client, assertion).json["error"] for assertion in forged] == [
+        "invalid_grant"
+    ] * len(forged)
 
 
-@pytest.mark.parametrize("path", ["/upload/storage/v1/b/b/o?uploadType=media&name=x", f"{APP}/edits"])
+@pytest.mark.parametrize(
+    "path", ["/upload/storage/v1/b/b/o?uploadType=media&name=x", f"{APP}/edits"]
+)
 @pytest.mark.parametrize("token", ["", "ya29.unknown"])
 def test_every_request_bears_a_token(client: EmulatorClient, path: str, token: str) -> None:
     """Without a token, or with one that nobody gave out: 401 with Google's error body."""
@@ -100,17 +114,23 @@ def test_the_scope_is_checked(client: EmulatorClient) -> None:
 
 def identity(client: EmulatorClient, audience: str) -> Reply:
     url = f"{client.emulator.oidc_url}&{urlencode({'audience': audience})}"
-    return client.request("GET", url, None, {"Authorization": f"bearer {client.emulator.oidc_request_token}"})
+    return client.request(
+        "GET", url, None, {"Authorization": f"bearer {client.emulator.oidc_request_token}"}
+    )
 
 
 def federate(client: EmulatorClient, **changed: str) -> Reply:
     audience = f"//iam.googleapis.com/{client.emulator.provider}"
     token = identity(client, f"https:{audience}").json["value"]
-    return form(client, "/v1/token", {**EXCHANGE, "audience": audience, "subject_token": token, **changed})
+    return form(
+        client, "/v1/token", {**EXCHANGE, "audience": audience, "subject_token": token, **changed}
+    )
 
 
 def impersonate(client: EmulatorClient, email: str, body: dict[str, Any]) -> Reply:
-    return client.request("POST", f"/v1/projects/-/serviceAccounts/{email}:generateAccessToken", json=body)
+    return client.request(
+        "POST", f"/v1/projects/-/serviceAccounts/{email}:generateAccessToken", json=body
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,7 +140,12 @@ def impersonate(client: EmulatorClient, email: str, body: dict[str, Any]) -> Rep
         {"requested_token_type": "urn:ietf:params:oauth:token-type:id_token"},
         {"subject_token_type": "urn:ietf:params:oauth:token-type:saml2"},
         {"audience": "projects/1"},
-        {"audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/other"},
+        {
+            "audience": (
+                "//iam.googleapis.com/projects/1/locations/global/"
+                "workloadIdentityPools/p/providers/other"
+            ),
+        },
         {"scope": ""},
         {"subject_token": "nonsense"},
     ],
@@ -145,4 +170,8 @@ def test_no_secret_is_in_the_state(client: EmulatorClient) -> None:
     """The state names accounts and scopes, never a token, a key or a session URI."""
     session = client.start_session(size=3).partition("upload_id=")[2]
     state = json.dumps(client.emulator.state())
-    assert not [secret for secret in (client.token, session, client.emulator.key["private_key"]) if secret in state]
+    assert not [
+        secret
+        for secret in (client.token, session, client.emulator.key["private_key"])
+        if secret in state
+    ]

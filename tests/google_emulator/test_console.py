@@ -1,4 +1,6 @@
-"""People in the Play Console: what they change between two runs is live, and ends the edits that are open."""
+"""People in the Play Console: what they change between two runs is live, and ends the edits that
+are open.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import PACKAGE, EmulatorClient
 
 ROLLOUT = {"status": "inProgress", "versionCodes": ["8"], "userFraction": 0.1}
-LIVE = {PACKAGE: {"tracks": {"production": [ROLLOUT, {"status": "completed", "versionCodes": ["7"]}]}}}
+LIVE = {
+    PACKAGE: {"tracks": {"production": [ROLLOUT, {"status": "completed", "versionCodes": ["7"]}]}}
+}
 ON_PRODUCTION = {"package": PACKAGE, "track": "production"}
 
 
@@ -23,7 +27,9 @@ def client(start_emulator: StartEmulator) -> EmulatorClient:
 def releases(client: EmulatorClient, track: str = "production") -> dict[str, tuple[str, Any]]:
     """Status and fraction of what is live on a track, by version code."""
     tracks = client.emulator.state()["tracks"][PACKAGE]
-    return {one["versionCodes"][0]: (one["status"], one.get("userFraction")) for one in tracks[track]}
+    return {
+        one["versionCodes"][0]: (one["status"], one.get("userFraction")) for one in tracks[track]
+    }
 
 
 def act(client: EmulatorClient, do: str, **options: Any) -> int:
@@ -33,7 +39,9 @@ def act(client: EmulatorClient, do: str, **options: Any) -> int:
 
 
 def test_a_rollout_in_the_hands_of_people(client: EmulatorClient) -> None:
-    """Its fraction is changed, it is halted, resumed and completed; the release that everybody had goes then."""
+    """Its fraction is changed, it is halted, resumed and completed; the release that everybody had
+    goes then.
+    """
     old = ("completed", None)
     assert act(client, "set-fraction", fraction=0.3) == 200
     assert releases(client) == {"8": ("inProgress", 0.3), "7": old}
@@ -46,9 +54,13 @@ def test_a_rollout_in_the_hands_of_people(client: EmulatorClient) -> None:
 
 
 def test_releases_and_tracks_are_added_and_removed(client: EmulatorClient) -> None:
-    """A release takes the place of the one in its status; its version code is used up and its artifact there."""
+    """A release takes the place of the one in its status; its version code is used up and its
+    artifact there.
+    """
     console = client.emulator.console
-    console.add_release(PACKAGE, "production", {"versionCodes": [12], "status": "inProgress", "userFraction": 0.01})
+    console.add_release(
+        PACKAGE, "production", {"versionCodes": [12], "status": "inProgress", "userFraction": 0.01}
+    )
     assert releases(client) == {"12": ("inProgress", 0.01), "7": ("completed", None)}
     assert 12 in client.emulator.state()["apps"][PACKAGE]["usedVersionCodes"]
     console.add_track(PACKAGE, "friends")
@@ -86,8 +98,16 @@ def test_open_edits_end(client: EmulatorClient, do: str, options: dict[str, Any]
         ("halt", {"speed": 1}, "halt: got an unexpected keyword argument 'speed'"),
         ("set-fraction", {}, "set-fraction: missing a required argument"),
         ("set-fraction", {"fraction": 1}, "greater than 0 and less than 1"),
-        ("set-fraction", {"fraction": 0.5, "code": 7}, "no release 7 on production that is inProgress or halted"),
-        ("add-release", {"release": {"versionCodes": [9], "status": "inProgress"}}, "must have a user fraction"),
+        (
+            "set-fraction",
+            {"fraction": 0.5, "code": 7},
+            "no release 7 on production that is inProgress or halted",
+        ),
+        (
+            "add-release",
+            {"release": {"versionCodes": [9], "status": "inProgress"}},
+            "must have a user fraction",
+        ),
         ("resume", {}, "no release on production that is halted"),
         ("remove", {"code": 99}, "no release 99 on production that is there"),
         ("add-track", {}, "the track production exists"),

@@ -1,4 +1,6 @@
-"""Every fault by name: it does what the table says, leaves its receipt, and what it did not break goes on."""
+"""Every fault by name: it does what the table says, leaves its receipt, and what it did not break
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,15 @@ import pytest
 from google_emulator import Emulator
 from google_emulator.faults import KINDS
 from tests.google_emulator.conftest import StartEmulator
-from tests.support.emulator_client import APP, GRANULE, STORAGE, EmulatorClient, Reply, raw_request, read_reply
+from tests.support.emulator_client import (
+    APP,
+    GRANULE,
+    STORAGE,
+    EmulatorClient,
+    Reply,
+    raw_request,
+    read_reply,
+)
 
 DATA = os.urandom(3 * GRANULE)
 SIZE = len(DATA)
@@ -25,7 +35,11 @@ CASES: dict[str, Callable[[StartEmulator], None]] = {}
 
 INSERT = "play.edits.insert"
 SPOILT: dict[str, tuple[dict[str, Any], Callable[[Reply], object], object]] = {
-    "redirect": ({}, lambda it: (it.status, it.header("Location")), (307, f"https://upload.example.net{APP}/edits")),
+    "redirect": (
+        {},
+        lambda it: (it.status, it.header("Location")),
+        (307, f"https://upload.example.net{APP}/edits"),
+    ),
     "replace-body": ({"body": '"text"'}, lambda it: it.json, "text"),
     "invalid-json": ({}, lambda it: is_json(it.body), False),
     "empty-body": ({}, lambda it: it.body, b""),
@@ -69,10 +83,14 @@ def finish(client: EmulatorClient, uri: str) -> None:
     told = client.offset(uri, SIZE).header("Range")
     start = int(told.rpartition("-")[2]) + 1 if told else 0
     reply = (
-        client.put(uri, DATA[start:], f"bytes {start}-{SIZE - 1}/{SIZE}") if start < SIZE else client.offset(uri, SIZE)
+        client.put(uri, DATA[start:], f"bytes {start}-{SIZE - 1}/{SIZE}")
+        if start < SIZE
+        else client.offset(uri, SIZE)
     )
     assert reply.status == 200, reply.body
-    assert [one["sha256"] for one in client.emulator.state()["objects"]] == [hashlib.sha256(DATA).hexdigest()]
+    assert [one["sha256"] for one in client.emulator.state()["objects"]] == [
+        hashlib.sha256(DATA).hexdigest()
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(set(KINDS) - set(SPOILT) - set(RANGES)))
@@ -99,7 +117,9 @@ def test_the_range_of_a_308_is_spoilt(start_emulator: StartEmulator, name: str) 
     uri = client.start_session(size=SIZE)
     reply = client.put(uri, DATA[:GRANULE], FIRST)
     assert (reply.status, reply.header("Range")) == (308, wanted)
-    assert reply.header("Location").startswith(f"{client.emulator.url}/elsewhere") == (name == "redirect-308")
+    assert reply.header("Location").startswith(f"{client.emulator.url}/elsewhere") == (
+        name == "redirect-308"
+    )
     finish(client, uri)
     assert fired(client) == [name]
 
@@ -107,7 +127,10 @@ def test_the_range_of_a_308_is_spoilt(start_emulator: StartEmulator, name: str) 
 @case("slow-answer")
 @case("slow-drip")
 def _slow(start_emulator: StartEmulator) -> None:
-    for fault, least in (({"do": "slow-answer", "seconds": 0.2}, 0.2), ({"do": "slow-drip", "seconds": 0.0005}, 0.05)):
+    for fault, least in (
+        ({"do": "slow-answer", "seconds": 0.2}, 0.2),
+        ({"do": "slow-drip", "seconds": 0.0005}, 0.05),
+    ):
         client = start_emulator({"on": INSERT, **fault})
         before = time.monotonic()
         client.edit()
@@ -117,9 +140,15 @@ def _slow(start_emulator: StartEmulator) -> None:
 @case("wrong-digest")
 @case("wrong-size")
 def _wrong_resource(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "resumable.put", "do": "wrong-digest"}, {"on": "resumable.put", "do": "wrong-size"})
+    client = start_emulator(
+        {"on": "resumable.put", "do": "wrong-digest"}, {"on": "resumable.put", "do": "wrong-size"}
+    )
     uri = client.start_session(size=3)
-    spoilt, larger, true = client.put(uri, b"abc").json, client.put(uri, b"abc").json, client.offset(uri, 3).json
+    spoilt, larger, true = (
+        client.put(uri, b"abc").json,
+        client.put(uri, b"abc").json,
+        client.offset(uri, 3).json,
+    )
     assert spoilt["md5Hash"] != true["md5Hash"] == "kAFQmDzST7DWlj99KOF/cg=="
     assert len(spoilt["md5Hash"]) == len(true["md5Hash"])
     assert (larger["size"], true["size"]) == ("4", "3")
@@ -142,7 +171,9 @@ def _cut_head(start_emulator: StartEmulator) -> None:
     token = client.emulator.token("androidpublisher")
     heads = []
     for _ in range(3):
-        with raw_request(client.emulator, "POST", f"{APP}/edits", token, "Content-Length: 0") as connection:
+        with raw_request(
+            client.emulator, "POST", f"{APP}/edits", token, "Content-Length: 0"
+        ) as connection:
             heads.append(b"".join(iter(partial(connection.recv, 65536), b"")))
     assert [len(head) for head in heads[::2]] == [40, 12]
     assert all(head.startswith(b"HTTP/1.1 200") and b"\r\n\r\n" not in head for head in heads)
@@ -152,20 +183,34 @@ def _cut_head(start_emulator: StartEmulator) -> None:
 @case("set-header")
 def _headers(start_emulator: StartEmulator) -> None:
     client = start_emulator(
-        {"on": "goog.query", "do": "drop-header"}, {"on": "goog.query", "do": "set-header", "value": "FINAL"}
+        {"on": "goog.query", "do": "drop-header"},
+        {"on": "goog.query", "do": "set-header", "value": "FINAL"},
     )
     url = client.start_goog_session()
-    assert [client.goog(url, "query").header("X-Goog-Upload-Status") for _ in range(2)] == ["", "FINAL"]
+    assert [client.goog(url, "query").header("X-Goog-Upload-Status") for _ in range(2)] == [
+        "",
+        "FINAL",
+    ]
 
 
 @case("status")
 def _status(start_emulator: StartEmulator) -> None:
     client = start_emulator(
-        {"on": "resumable.put", "do": "status", "status": 429, "retry_after": 7, "reason": "rateLimitExceeded"}
+        {
+            "on": "resumable.put",
+            "do": "status",
+            "status": 429,
+            "retry_after": 7,
+            "reason": "rateLimitExceeded",
+        }
     )
     uri = client.start_session(size=SIZE)
     reply = client.put(uri, DATA)
-    assert (reply.status, reply.header("Retry-After"), reply.reason) == (429, "7", "rateLimitExceeded")
+    assert (reply.status, reply.header("Retry-After"), reply.reason) == (
+        429,
+        "7",
+        "rateLimitExceeded",
+    )
     assert client.offset(uri, SIZE).header("Range") == ""
     finish(client, uri)
     assert fired(client) == ["status"]
@@ -173,7 +218,9 @@ def _status(start_emulator: StartEmulator) -> None:
 
 @case("status-after-effect")
 def _status_after_effect(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "play.edits.commit", "do": "status-after-effect", "status": 502, "body": "<html>"})
+    client = start_emulator(
+        {"on": "play.edits.commit", "do": "status-after-effect", "status": 502, "body": "<html>"}
+    )
     reply = client.request("POST", f"{client.edit()}:commit", b"")
     assert (reply.status, reply.body) == (502, b"<html>")
     assert client.emulator.state()["edits"]["committed"]
@@ -217,7 +264,9 @@ def _short_store(start_emulator: StartEmulator) -> None:
 
 @case("stall")
 def _stall(start_emulator: StartEmulator) -> None:
-    client = start_emulator({"on": "resumable.put", "do": "stall", "after": GRANULE, "seconds": 0.2})
+    client = start_emulator(
+        {"on": "resumable.put", "do": "stall", "after": GRANULE, "seconds": 0.2}
+    )
     uri = client.start_session(size=SIZE)
     before = time.monotonic()
     assert client.put(uri, DATA).status == 200
@@ -256,13 +305,17 @@ def _lose_edit(start_emulator: StartEmulator) -> None:
     edit, other = client.edit(), client.edit()
     assert client.request("GET", f"{edit}/tracks").reason == "editExpired"
     assert client.request("GET", other).message.startswith("A change was made")
-    assert client.request("POST", f"{client.edit()}:commit", b"").message == "This Edit has been deleted."
+    assert (
+        client.request("POST", f"{client.edit()}:commit", b"").message
+        == "This Edit has been deleted."
+    )
 
 
 def test_a_count_of_the_other_dialect_is_spoilt(start_emulator: StartEmulator) -> None:
     """X-Goog-Upload-Size-Received is where that dialect says how much is stored."""
     client = start_emulator(
-        {"on": "goog.query", "do": "range-beyond", "by": 7}, {"on": "goog.query", "do": "range-backward"}
+        {"on": "goog.query", "do": "range-beyond", "by": 7},
+        {"on": "goog.query", "do": "range-backward"},
     )
     url = client.start_goog_session(size=SIZE)
     client.goog(url, "upload", DATA[:GRANULE], Offset="0")
@@ -303,7 +356,9 @@ def test_an_error_comes_while_the_body_is_still_being_sent(start_emulator: Start
 
 
 def test_faults_queue_for_each_operation(start_emulator: StartEmulator) -> None:
-    """Two faults for one operation fire one after the other, other operations untouched; then all is well."""
+    """Two faults for one operation fire one after the other, other operations untouched; then all
+    is well.
+    """
     client = start_emulator(
         {"on": "play.edits.insert", "do": "status", "status": 500},
         {"on": "play.edits.insert", "do": "status", "status": 502, "times": 2},
@@ -320,8 +375,15 @@ def test_faults_are_added_while_it_runs(start_emulator: StartEmulator) -> None:
     client.emulator.add_fault("play.edits.insert", "status", status=500)
     more = {"faults": [{"on": "play.edits.insert", "do": "status", "status": 502}]}
     assert client.request("POST", "/__emulator/faults", json=more).status == 200
-    assert [client.request("POST", f"{APP}/edits", json={}).status for _ in range(3)] == [500, 502, 200]
-    assert client.request("POST", "/__emulator/faults", json={"faults": [{"do": "nothing"}]}).status == 400
+    assert [client.request("POST", f"{APP}/edits", json={}).status for _ in range(3)] == [
+        500,
+        502,
+        200,
+    ]
+    assert (
+        client.request("POST", "/__emulator/faults", json={"faults": [{"do": "nothing"}]}).status
+        == 400
+    )
 
 
 @pytest.mark.parametrize(

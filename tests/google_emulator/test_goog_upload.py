@@ -16,7 +16,11 @@ OTA = "/upload/package"
 
 
 def status(reply: Reply) -> tuple[int, str, str]:
-    return reply.status, reply.header("X-Goog-Upload-Status"), reply.header("X-Goog-Upload-Size-Received")
+    return (
+        reply.status,
+        reply.header("X-Goog-Upload-Status"),
+        reply.header("X-Goog-Upload-Size-Received"),
+    )
 
 
 def ota_begin(client: EmulatorClient, size: int) -> Reply:
@@ -31,13 +35,19 @@ def ota_begin(client: EmulatorClient, size: int) -> Reply:
 
 
 @pytest.mark.parametrize("error", ["", "No payload."])
-def test_what_became_of_a_package_is_in_the_detailed_view(start_emulator: StartEmulator, error: str) -> None:
-    """Its size and the state of its upload, with an error where that failed; another view does not exist."""
+def test_what_became_of_a_package_is_in_the_detailed_view(
+    start_emulator: StartEmulator, error: str
+) -> None:
+    """Its size and the state of its upload, with an error where that failed; another view does not
+    exist.
+    """
     client = start_emulator(package_error=error)
     start = ota_begin(client, 4)
     client.goog(start.header("X-Goog-Upload-URL"), "upload, finalize", b"PK\3\4", Offset="0")
     [listed] = client.request("GET", "/v1/deployments/d1/packages?view=DETAILED").json["packages"]
-    state = {"uploadState": "FAILURE", "uploadError": error} if error else {"uploadState": "SUCCESS"}
+    state = (
+        {"uploadState": "FAILURE", "uploadError": error} if error else {"uploadState": "SUCCESS"}
+    )
     assert listed["details"] == {"sizeBytes": "4", **state}
     [listed] = client.request("GET", "/v1/deployments/d1/packages?view=BASIC").json["packages"]
     assert "details" not in listed
@@ -56,7 +66,10 @@ def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:
     url = client.start_goog_session(size=3)
     assert status(client.goog(url, "cancel"))[:2] == (200, "cancelled")
     assert status(client.goog(url, "query"))[:2] == (200, "cancelled")
-    assert status(client.goog(url, "upload, finalize", b"abc", Offset="0"))[:2] == (400, "cancelled")
+    assert status(client.goog(url, "upload, finalize", b"abc", Offset="0"))[:2] == (
+        400,
+        "cancelled",
+    )
     assert client.emulator.state()["objects"] == []
 
 
@@ -75,7 +88,9 @@ def test_a_cancelled_session_is_over(client: EmulatorClient) -> None:
 def test_what_contradicts_the_session_is_refused(
     client: EmulatorClient, command: str, data: bytes, offset: str
 ) -> None:
-    """Offset, granularity, announced size and commands are checked; the session stays active and untouched."""
+    """Offset, granularity, announced size and commands are checked; the session stays active and
+    untouched.
+    """
     url = client.start_goog_session(size=len(DATA))
     reply = client.goog(url, command, data, Offset=offset)
     assert (reply.status, reply.header("X-Goog-Upload-Status")) == (400, "active")
@@ -84,7 +99,9 @@ def test_what_contradicts_the_session_is_refused(
 
 @pytest.mark.parametrize("offset", ["5", str(GRANULE)])
 def test_a_wrong_offset_is_a_conflict(client: EmulatorClient, offset: str) -> None:
-    """An offset that is not the number of bytes stored is a 409; the session lives, and tells the true one."""
+    """An offset that is not the number of bytes stored is a 409; the session lives, and tells the
+    true one.
+    """
     url = client.start_goog_session(size=len(DATA))
     assert status(client.goog(url, "upload", DATA[:GRANULE], Offset=offset)) == (409, "active", "0")
     assert client.goog(url, "upload, finalize", DATA, Offset="0").json["size"] == str(len(DATA))

@@ -1,4 +1,6 @@
-"""Google's own hosts on loopback: a client that is told nothing but a proxy and a certificate reaches the emulator."""
+"""Google's own hosts on loopback: a client that is told nothing but a proxy and a certificate
+reaches the emulator.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def stranger(emulator: Emulator, tmp_path: Path) -> Iterator[Stranger]:
     made.session.close()
 
 
-def test_a_session_stays_on_the_host_that_the_client_knows(stranger: Stranger, emulator: Emulator) -> None:
+def test_a_session_stays_on_the_host_that_the_client_knows(
+    stranger: Stranger, emulator: Emulator
+) -> None:
     """The session URI leads to Google's own host, and what is sent there is stored."""
     stranger.session.headers["Authorization"] = f"Bearer {emulator.token('devstorage.read_write')}"
     url = "https://storage.googleapis.com/upload/storage/v1/b/bucket/o?uploadType=resumable&name=a"
@@ -62,9 +66,14 @@ def test_every_host_of_googles_is_answered_for(stranger: Stranger, host: str) ->
 
 
 def test_a_key_leads_to_googles_token_endpoint(stranger: Stranger) -> None:
-    """The key file is one as Google makes it, for its owner alone, and no file holds the authority's own key."""
+    """The key file is one as Google makes it, for its owner alone, and no file holds the
+    authority's own key.
+    """
     folder = Path(stranger.environment["GOOGLE_APPLICATION_CREDENTIALS"]).parent
-    assert json.loads((folder / "key.json").read_text())["token_uri"] == "https://oauth2.googleapis.com/token"
+    assert (
+        json.loads((folder / "key.json").read_text())["token_uri"]
+        == "https://oauth2.googleapis.com/token"
+    )
     assert {file.name for file in folder.iterdir()} == FILES
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     assert b"PRIVATE" not in b"".join((folder / name).read_bytes() for name in FILES - {"key.json"})
@@ -83,7 +92,9 @@ def test_a_key_leads_to_googles_token_endpoint(stranger: Stranger) -> None:
     ],
 )
 def test_nothing_else_is_reached_through_it(stranger: Stranger, asked: str) -> None:
-    """Another host, another port, a request without CONNECT, and what is no HTTP: refused in one sentence."""
+    """Another host, another port, a request without CONNECT, and what is no HTTP: refused in one
+    sentence.
+    """
     answer = stranger.raw(asked)
     assert answer.startswith(b"HTTP/1.1 403 ")
     assert b"Only CONNECT to port 443 of Google's API hosts is answered here" in answer
@@ -95,7 +106,9 @@ def start(*options: str) -> subprocess.Popen[str]:
 
 
 def test_the_command_prints_what_a_shell_needs(tmp_path: Path) -> None:
-    """Four lines behind the first; the file `env` has the same variables, one a line, for whoever reads files."""
+    """Four lines behind the first; the file `env` has the same variables, one a line, for whoever
+    reads files.
+    """
     with start("--tls", str(tmp_path / "client")) as process:
         assert process.stdout is not None
         told = [process.stdout.readline() for _ in range(1 + len(LINES))]

@@ -1,4 +1,6 @@
-"""What Play tells of releases after a commit: the state of their review, by looks, by time and by what people do."""
+"""What Play tells of releases after a commit: the state of their review, by looks, by time and by
+what people do.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ LIVE = {
     PACKAGE: {
         "tracks": {
             "production": [{"status": "completed", "versionCodes": [7], "name": "Seven"}],
-            "beta": [{"status": "draft", "versionCodes": [9]}, {"status": "completed", "versionCodes": [6]}],
+            "beta": [
+                {"status": "draft", "versionCodes": [9]},
+                {"status": "completed", "versionCodes": [6]},
+            ],
         }
     }
 }
@@ -29,10 +34,14 @@ def release(code: int, **changed: Any) -> dict[str, Any]:
     return {"status": "completed", "versionCodes": [str(code)], **changed}
 
 
-def commit(client: EmulatorClient, *releases: dict[str, Any], track: str = "production", query: str = "") -> Reply:
+def commit(
+    client: EmulatorClient, *releases: dict[str, Any], track: str = "production", query: str = ""
+) -> Reply:
     """Puts releases on a track, as the edit of a release does; artifacts are there already."""
     edit = client.edit()
-    put = client.request("PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)})
+    put = client.request(
+        "PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)}
+    )
     assert put.status == 200, put.body
     return client.request("POST", f"{edit}:commit{query}", b"")
 
@@ -42,7 +51,9 @@ def look(client: EmulatorClient, track: str = "production") -> dict[int, str]:
     reply = client.request("GET", f"{APP}/tracks/{track}/releases")
     assert reply.status == 200, reply.body
     return {
-        one["activeArtifacts"][0]["versionCode"]: one["releaseLifecycleState"].removeprefix("RELEASE_LIFECYCLE_STATE_")
+        one["activeArtifacts"][0]["versionCode"]: one["releaseLifecycleState"].removeprefix(
+            "RELEASE_LIFECYCLE_STATE_"
+        )
         for one in reply.json.get("releases", [])
     }
 
@@ -53,8 +64,13 @@ def with_course() -> Iterator[Any]:
     with ExitStack() as stack:
 
         def start(*course: Any, **more: Any) -> EmulatorClient:
-            apps = {PACKAGE: LIVE[PACKAGE] | {"artifacts": [{"versionCode": code} for code in (8, 9, 10)]}}
-            config = {"apps": apps, "lifecycle": {PACKAGE: list(course)}} if course else {"apps": apps}
+            apps = {
+                PACKAGE: LIVE[PACKAGE]
+                | {"artifacts": [{"versionCode": code} for code in (8, 9, 10)]}
+            }
+            config = (
+                {"apps": apps, "lifecycle": {PACKAGE: list(course)}} if course else {"apps": apps}
+            )
             client = EmulatorClient(stack.enter_context(Emulator(config={**config, **more})))
             stack.callback(client.close)
             return client
@@ -63,7 +79,9 @@ def with_course() -> Iterator[Any]:
 
 
 def test_a_release_is_summed_up(start_emulator: StartEmulator) -> None:
-    """Name, track, version codes and state as the discovery document has them; neither status nor fraction."""
+    """Name, track, version codes and state as the discovery document has them; neither status nor
+    fraction.
+    """
     client = start_emulator(apps=LIVE)
     assert client.request("GET", f"{APP}/tracks/production/releases").json == {
         "releases": [
@@ -80,17 +98,23 @@ def test_a_release_is_summed_up(start_emulator: StartEmulator) -> None:
 
 
 def test_a_review_by_looks(with_course: Any) -> None:
-    """Each state is told as often as scripted; the release before stays listed until the new one is published."""
+    """Each state is told as often as scripted; the release before stays listed until the new one is
+    published.
+    """
     stages = [{"state": state, "looks": 2} for state in REVIEW[:2]]
     client = with_course(*stages, "PUBLISHED")
     commit(client, release(8))
     states = [look(client) for _ in range(5)]
-    assert [one[8] for one in states] == ["IN_REVIEW"] * 2 + ["APPROVED_NOT_PUBLISHED"] * 2 + ["PUBLISHED"]
+    assert [one[8] for one in states] == ["IN_REVIEW"] * 2 + ["APPROVED_NOT_PUBLISHED"] * 2 + [
+        "PUBLISHED"
+    ]
     assert [one.get(7) for one in states] == ["PUBLISHED"] * 4 + [None]
 
 
 def test_a_review_by_time(with_course: Any) -> None:
-    """The emulator's clock decides, however often one looks; over HTTP it is moved by a control route."""
+    """The emulator's clock decides, however often one looks; over HTTP it is moved by a control
+    route.
+    """
     client = with_course(*({"state": state, "seconds": DAY} for state in REVIEW[:2]), "PUBLISHED")
     commit(client, release(8))
     assert [look(client)[8] for _ in range(3)] == ["IN_REVIEW"] * 3
@@ -114,7 +138,9 @@ def test_a_review_in_flight_is_cancelled_or_an_error(with_course: Any) -> None:
     client = with_course({"state": "IN_REVIEW", "looks": 2}, "PUBLISHED")
     commit(client, release(8))
     assert look(client)[8] == "IN_REVIEW"
-    refused = commit(client, release(8, name="Eight"), query="?changesInReviewBehavior=ERROR_IF_IN_REVIEW")
+    refused = commit(
+        client, release(8, name="Eight"), query="?changesInReviewBehavior=ERROR_IF_IN_REVIEW"
+    )
     assert (refused.status, refused.message) == (400, "Changes are already in review.")
     assert commit(client, release(8, name="Eight")).status == 200
     assert [look(client)[8] for _ in range(3)] == ["IN_REVIEW", "IN_REVIEW", "PUBLISHED"]

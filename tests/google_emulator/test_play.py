@@ -16,7 +16,9 @@ from tests.support.emulator_client import PACKAGE, EmulatorClient, Reply
 from tests.support.real_artifacts import LARGE, SMALL, real_apk
 
 PNG = b"\x89PNG\r\n\x1a\n"
-LIVE = {PACKAGE: {"tracks": {"production": [{"status": "completed", "versionCodes": [7]}]}, "used": [5]}}
+LIVE = {
+    PACKAGE: {"tracks": {"production": [{"status": "completed", "versionCodes": [7]}]}, "used": [5]}
+}
 
 
 @pytest.fixture
@@ -35,8 +37,12 @@ def release(*codes: int, **changed: Any) -> dict[str, Any]:
     return {"status": "completed", "versionCodes": [str(code) for code in codes], **changed}
 
 
-def put_track(client: EmulatorClient, edit: str, *releases: dict[str, Any], track: str = "production") -> Reply:
-    return client.request("PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)})
+def put_track(
+    client: EmulatorClient, edit: str, *releases: dict[str, Any], track: str = "production"
+) -> Reply:
+    return client.request(
+        "PUT", f"{edit}/tracks/{track}", json={"track": track, "releases": list(releases)}
+    )
 
 
 def commit(client: EmulatorClient, edit: str, query: str = "") -> Reply:
@@ -47,7 +53,10 @@ def test_a_release_from_edit_to_track(client: EmulatorClient, bundle: bytes) -> 
     """After insert, upload, track, validate and commit it is live, and the state says so."""
     edit = client.edit()
     uploaded = client.upload(f"{edit}/bundles", bundle)
-    digests = {"sha1": hashlib.sha1(bundle).hexdigest(), "sha256": hashlib.sha256(bundle).hexdigest()}
+    digests = {
+        "sha1": hashlib.sha1(bundle).hexdigest(),
+        "sha256": hashlib.sha256(bundle).hexdigest(),
+    }
     assert uploaded.json == {"versionCode": 8, **digests}
     assert put_track(client, edit, release(8)).status == 200
     assert client.request("POST", f"{edit}:validate", b"").status == 200
@@ -56,18 +65,24 @@ def test_a_release_from_edit_to_track(client: EmulatorClient, bundle: bytes) -> 
     state = client.emulator.state()
     assert state["tracks"][PACKAGE]["production"] == [release(8, name="1.0")]
     assert [one["id"] for one in state["edits"]["committed"]] == [edit.rpartition("/")[2]]
-    assert client.request("GET", f"{client.edit()}/bundles").json["bundles"] == [{"versionCode": 8, **digests}]
+    assert client.request("GET", f"{client.edit()}/bundles").json["bundles"] == [
+        {"versionCode": 8, **digests}
+    ]
 
 
 def test_a_real_apk_is_read() -> None:
-    """An APK that nobody here built tells who it is and that it is a debug build; without a version it is refused."""
+    """An APK that nobody here built tells who it is and that it is a debug build; without a version
+    it is refused.
+    """
     read = read_identity(real_apk(LARGE), "apk")
     assert read == ArtifactIdentity("io.appium.uiautomator2.server", 278, "10.6.6", debuggable=True)
     with pytest.raises(ApiError, match="cannot be analyzed"):
         read_identity(real_apk(SMALL), "apk")
 
 
-def test_an_edit_ends_by_its_commit_its_deletion_or_the_commit_of_another(client: EmulatorClient) -> None:
+def test_an_edit_ends_by_its_commit_its_deletion_or_the_commit_of_another(
+    client: EmulatorClient,
+) -> None:
     """Afterwards it can't be used any more, in Google's words for each."""
     edit, other, deleted = client.edit(), client.edit(), client.edit()
     assert client.request("DELETE", deleted).status == 204
@@ -90,7 +105,9 @@ def test_unknown_and_forbidden_apps(start_emulator: StartEmulator) -> None:
 
 
 def test_a_version_code_is_used_once(start_emulator: StartEmulator, bundle: bytes) -> None:
-    """Twice in one edit, or after it was live: apkUpgradeVersionConflict. A deleted edit gives it back."""
+    """Twice in one edit, or after it was live: apkUpgradeVersionConflict. A deleted edit gives it
+    back.
+    """
     client = start_emulator()
     edit = client.edit()
     client.upload(f"{edit}/bundles", bundle)
@@ -104,17 +121,26 @@ def test_a_version_code_is_used_once(start_emulator: StartEmulator, bundle: byte
     assert client.upload(f"{client.edit()}/bundles", bundle).reason == "apkUpgradeVersionConflict"
 
 
-def test_an_artifact_is_what_it_claims(client: EmulatorClient, bundle: bytes, apk: bytes, tmp_path: Path) -> None:
-    """Another app's artifact, an APK as a bundle, or no zip at all: refused, and nothing is in the edit."""
+def test_an_artifact_is_what_it_claims(
+    client: EmulatorClient, bundle: bytes, apk: bytes, tmp_path: Path
+) -> None:
+    """Another app's artifact, an APK as a bundle, or no zip at all: refused, and nothing is in the
+    edit.
+    """
     make_bundle(tmp_path / "other.aab", "com.other", 8, "1.0")
     edit = client.edit()
     other = client.upload(f"{edit}/bundles", (tmp_path / "other.aab").read_bytes())
     assert (other.status, "com.other" in other.message) == (403, True)
     assert "failed to run 'bundletool build-apks'" in client.upload(f"{edit}/bundles", apk).message
-    assert client.upload(f"{edit}/apks", bundle).message == "APK cannot be analyzed using aapt dump badging."
+    assert (
+        client.upload(f"{edit}/apks", bundle).message
+        == "APK cannot be analyzed using aapt dump badging."
+    )
     assert client.upload(f"{edit}/bundles", b"no zip").status == 403
     assert client.upload(f"{edit}/bundles", bundle, "text/plain").status == 400
-    assert client.request("GET", f"{edit}/bundles").json == {"kind": "androidpublisher#bundlesListResponse"}
+    assert client.request("GET", f"{edit}/bundles").json == {
+        "kind": "androidpublisher#bundlesListResponse"
+    }
 
 
 @pytest.mark.parametrize(
@@ -148,9 +174,15 @@ def test_a_release_obeys_the_rules(start_emulator: StartEmulator, wrong: dict[st
     assert client.request("GET", f"{edit}/tracks/production").json["releases"] == [release(7)]
 
 
-def test_what_everybody_has_is_not_halted_on_the_internal_track(start_emulator: StartEmulator) -> None:
-    """The internal track has no rollouts: 400 in Google's words, and the release stays as it was."""
-    client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}})
+def test_what_everybody_has_is_not_halted_on_the_internal_track(
+    start_emulator: StartEmulator,
+) -> None:
+    """The internal track has no rollouts: 400 in Google's words, and the release stays as it
+    was.
+    """
+    client = start_emulator(
+        apps={PACKAGE: {"artifacts": [{"versionCode": 7}], "tracks": {"internal": [release(7)]}}}
+    )
     edit = client.edit()
     reply = put_track(client, edit, release(7, status="halted"), track="internal")
     assert (reply.status, reply.message.startswith("Cannot halt release")) == (400, True)
@@ -158,8 +190,12 @@ def test_what_everybody_has_is_not_halted_on_the_internal_track(start_emulator: 
 
 
 def test_a_track_has_one_release_of_each_status(start_emulator: StartEmulator) -> None:
-    """Two completed releases, or one version code in two: refused; completed and inProgress stand side by side."""
-    client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": code} for code in (7, 8)]}})
+    """Two completed releases, or one version code in two: refused; completed and inProgress stand
+    side by side.
+    """
+    client = start_emulator(
+        apps={PACKAGE: {"artifacts": [{"versionCode": code} for code in (7, 8)]}}
+    )
     edit = client.edit()
     rollout = {"status": "inProgress", "userFraction": 0.1}
     assert put_track(client, edit, release(7), release(8)).status == 400
@@ -183,14 +219,19 @@ def test_custom_tracks(start_emulator: StartEmulator) -> None:
 
 NOT_SENT = "?changesNotSentForReview=true"
 BY_HAND = (
-    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
-    "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
+    "Changes cannot be sent for review automatically. Please set the query parameter "
+    "changesNotSentForReview to true. Once committed, the changes in this edit can be sent for "
+    "review from the Google Play Console UI."
 )
-BY_ITSELF = "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
+BY_ITSELF = (
+    "Changes are sent for review automatically. The query parameter changesNotSentForReview must "
+    "not be set."
+)
 
 
 @pytest.mark.parametrize(
-    ("review", "wrong", "right", "words"), [("manual", "", NOT_SENT, BY_HAND), ("automatic", NOT_SENT, "", BY_ITSELF)]
+    ("review", "wrong", "right", "words"),
+    [("manual", "", NOT_SENT, BY_HAND), ("automatic", NOT_SENT, "", BY_ITSELF)],
 )
 def test_a_review_wants_its_parameter_or_forbids_it(
     start_emulator: StartEmulator, review: str, wrong: str, right: str, words: str
@@ -208,7 +249,9 @@ def test_a_review_in_flight(start_emulator: StartEmulator) -> None:
     edit = client.edit()
     assert commit(client, edit, "?changesInReviewBehavior=ERROR_IF_IN_REVIEW").status == 400
     assert commit(client, edit, "?changesInReviewBehavior=SOMETHING").status == 400
-    assert commit(client, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT").status == 200
+    assert (
+        commit(client, edit, "?changesInReviewBehavior=CANCEL_IN_REVIEW_AND_SUBMIT").status == 200
+    )
 
 
 def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
@@ -217,30 +260,45 @@ def test_a_draft_app_takes_drafts_alone(start_emulator: StartEmulator) -> None:
     edit = client.edit()
     put_track(client, edit, release(7))
     assert client.request("POST", f"{edit}:validate", b"").message == commit(client, edit).message
-    assert commit(client, edit).message == "Only releases with status draft may be created on draft app."
+    assert (
+        commit(client, edit).message
+        == "Only releases with status draft may be created on draft app."
+    )
     put_track(client, edit, release(7, status="draft"))
     assert commit(client, edit).status == 200
 
 
-def test_expansion_files_are_uploaded_or_referred_to(start_emulator: StartEmulator, apk: bytes) -> None:
+def test_expansion_files_are_uploaded_or_referred_to(
+    start_emulator: StartEmulator, apk: bytes
+) -> None:
     """An expansion file has a size of its own, or is that of another version which has one."""
-    client = start_emulator(apps={PACKAGE: {"artifacts": [{"versionCode": 3, "kind": "apk"}, {"versionCode": 4}]}})
+    client = start_emulator(
+        apps={PACKAGE: {"artifacts": [{"versionCode": 3, "kind": "apk"}, {"versionCode": 4}]}}
+    )
     edit = client.edit()
     client.upload(f"{edit}/apks", apk)
     main, patch = f"{edit}/apks/9/expansionFiles/main", f"{edit}/apks/9/expansionFiles/patch"
     assert client.request("GET", main).status == 404
-    assert client.upload(f"{edit}/apks/3/expansionFiles/main", b"12345").json == {"expansionFile": {"fileSize": "5"}}
-    assert client.request("PATCH", main, json={"referencesVersion": 3}).json == {"referencesVersion": 3}
+    assert client.upload(f"{edit}/apks/3/expansionFiles/main", b"12345").json == {
+        "expansionFile": {"fileSize": "5"}
+    }
+    assert client.request("PATCH", main, json={"referencesVersion": 3}).json == {
+        "referencesVersion": 3
+    }
     assert client.request("GET", main).json == {"referencesVersion": 3}
     assert client.request("PATCH", patch, json={"referencesVersion": 3}).status == 400
     assert client.upload(f"{edit}/apks/4/expansionFiles/main", b"x").status == 400
 
 
 def test_images_come_and_go(client: EmulatorClient) -> None:
-    """Each image has its digests; an icon is replaced by the next, of screenshots there are eight at most."""
+    """Each image has its digests; an icon is replaced by the next, of screenshots there are eight
+    at most.
+    """
     edit = client.edit()
     path = f"{edit}/listings/en-US/phoneScreenshots"
-    images = [client.upload(path, PNG + bytes([number]), "image/png").json["image"] for number in range(8)]
+    images = [
+        client.upload(path, PNG + bytes([number]), "image/png").json["image"] for number in range(8)
+    ]
     assert images[0]["sha256"] == hashlib.sha256(PNG + b"\0").hexdigest()
     assert client.upload(path, PNG, "image/png").status == 403
     assert client.request("DELETE", f"{path}/{images[0]['id']}").status == 204
@@ -260,10 +318,19 @@ def test_listings_have_their_limits(client: EmulatorClient) -> None:
     edit = client.edit()
     path = f"{edit}/listings/de-DE"
     assert client.request("GET", path).status == 404
-    assert client.request("PUT", path, json={"title": "T", "shortDescription": "S"}).json["language"] == "de-DE"
+    assert (
+        client.request("PUT", path, json={"title": "T", "shortDescription": "S"}).json["language"]
+        == "de-DE"
+    )
     assert client.request("PATCH", path, json={"title": "U"}).json["shortDescription"] == "S"
-    assert client.request("PATCH", path, json={"shortDescription": ""}).json == {"language": "de-DE", "title": "U"}
-    assert client.request("PUT", path, json={"title": "V"}).json == {"language": "de-DE", "title": "V"}
+    assert client.request("PATCH", path, json={"shortDescription": ""}).json == {
+        "language": "de-DE",
+        "title": "U",
+    }
+    assert client.request("PUT", path, json={"title": "V"}).json == {
+        "language": "de-DE",
+        "title": "V",
+    }
     assert client.request("PATCH", f"{edit}/listings/fr-FR", json={"title": "U"}).status == 404
     assert client.request("PUT", path, json={"title": "x" * 31}).status == 400
     assert client.request("PUT", path, json={"subtitle": "x"}).status == 400
@@ -275,7 +342,9 @@ def test_listings_have_their_limits(client: EmulatorClient) -> None:
 
 
 def test_internal_sharing_needs_no_edit(client: EmulatorClient, bundle: bytes, apk: bytes) -> None:
-    """A download URL, the certificate's fingerprint and the sha256; the version code stays unused."""
+    """A download URL, the certificate's fingerprint and the sha256; the version code stays
+    unused.
+    """
     base = f"/androidpublisher/v3/applications/internalappsharing/{PACKAGE}/artifacts"
     shared = client.upload(f"{base}/bundle", bundle).json
     assert shared["sha256"] == hashlib.sha256(bundle).hexdigest()

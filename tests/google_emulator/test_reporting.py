@@ -12,19 +12,31 @@ import pytest
 from google_emulator import Emulator
 from tests.support.emulator_client import PACKAGE, EmulatorClient, Reply
 
-NOW = datetime(2026, 11, 2, 20, 30, tzinfo=timezone.utc).timestamp()  # Monday noon in Los Angeles, a day after DST
+# Monday noon in Los Angeles, a day after DST
+NOW = datetime(2026, 11, 2, 20, 30, tzinfo=timezone.utc).timestamp()
 SET = f"/v1beta1/apps/{PACKAGE}/crashRateMetricSet"
 ANR_SET = f"/v1beta1/apps/{PACKAGE}/anrRateMetricSet"
 PACIFIC = {"timeZone": {"id": "America/Los_Angeles"}}
 VERSIONS: dict[str, dict[str, Any]] = {
-    "42": {"since": "2026-10-29", "users": [64, 940, 5210], "userPerceivedCrashRate": [0.03, 0.0142, 0.004]},
-    "41": {"users": 91_400, "userPerceivedCrashRate": 0.003, "crashRate": 0.005, "userPerceivedAnrRate": 0.0021},
+    "42": {
+        "since": "2026-10-29",
+        "users": [64, 940, 5210],
+        "userPerceivedCrashRate": [0.03, 0.0142, 0.004],
+    },
+    "41": {
+        "users": 91_400,
+        "userPerceivedCrashRate": 0.003,
+        "crashRate": 0.005,
+        "userPerceivedAnrRate": 0.0021,
+    },
 }
 
 
 @pytest.fixture
 def reporting() -> Iterator[Any]:
-    """Starts an emulator at a fixed time with these vitals, and a client with the Reporting API's scope."""
+    """Starts an emulator at a fixed time with these vitals, and a client with the Reporting API's
+    scope.
+    """
     with ExitStack() as stack:
 
         def start(config: dict[str, Any] | None = None, **vitals: Any) -> EmulatorClient:
@@ -131,23 +143,43 @@ def test_an_outage(reporting: Any, down: str, status: int, reason: str) -> None:
     ("changed", "words"),
     [
         ({"colour": 1}, 'Unknown name "colour": Cannot find field.'),
-        ({"timelineSpec": {"zone": 1}}, "Unknown name \"zone\" at 'timeline_spec': Cannot find field."),
+        (
+            {"timelineSpec": {"zone": 1}},
+            "Unknown name \"zone\" at 'timeline_spec': Cannot find field.",
+        ),
         (timeline(aggregationPeriod="WEEKLY"), 'v1beta1.AggregationPeriod), "WEEKLY"'),
-        (timeline(startTime={"year": "x"}), "Invalid value at 'timeline_spec.start_time.year' (TYPE_INT32), \"x\""),
+        (
+            timeline(startTime={"year": "x"}),
+            "Invalid value at 'timeline_spec.start_time.year' (TYPE_INT32), \"x\"",
+        ),
         (timeline(startTime={**day(29), "utcOffset": "1h"}), 'google.protobuf.Duration), "1h"'),
         ({"userCohort": "EVERYBODY"}, 'v1beta1.UserCohort), "EVERYBODY"'),
         ({"metrics": ["crashes"]}, "Metric crashes is not supported"),
         ({"dimensions": ["colour"]}, "Dimension colour is not supported"),
-        (timeline(aggregationPeriod="FULL_RANGE"), "The aggregation period must be one of DAILY, HOURLY"),
+        (
+            timeline(aggregationPeriod="FULL_RANGE"),
+            "The aggregation period must be one of DAILY, HOURLY",
+        ),
         (timeline(startTime=None), "The start and the end time are required."),
-        (timeline(startTime=day(31), endTime=day(31)), "The start time must be before the end time."),
+        (
+            timeline(startTime=day(31), endTime=day(31)),
+            "The start time must be before the end time.",
+        ),
         (timeline(startTime=day(32)), "are no date and time"),
-        (timeline(startTime={**day(29), "timeZone": {"id": "UTC"}}), "with DAILY is America/Los_Angeles"),
-        (timeline(aggregationPeriod="HOURLY", startTime={**day(29), **PACIFIC}), "with HOURLY is UTC"),
+        (
+            timeline(startTime={**day(29), "timeZone": {"id": "UTC"}}),
+            "with DAILY is America/Los_Angeles",
+        ),
+        (
+            timeline(aggregationPeriod="HOURLY", startTime={**day(29), **PACIFIC}),
+            "with HOURLY is UTC",
+        ),
         (timeline(endTime=day(2, 11)), "later than the latest end time"),
     ],
 )
-def test_what_the_documents_do_not_allow_is_refused(reporting: Any, changed: dict[str, Any], words: str) -> None:
+def test_what_the_documents_do_not_allow_is_refused(
+    reporting: Any, changed: dict[str, Any], words: str
+) -> None:
     """400 INVALID_ARGUMENT in Google's form of words."""
     reply = query(reporting(), **changed)
     assert (reply.status, reply.json["error"]["status"]) == (400, "INVALID_ARGUMENT")

@@ -1,4 +1,6 @@
-"""Specimens: the command and the functions make files that independent readers take, of the size that was asked for."""
+"""Specimens: the command and the functions make files that independent readers take, of the size
+that was asked for.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,17 @@ def test_the_documented_commands_work(tmp_path: Path) -> None:
     for command in commands:
         words = [sys.executable, *shlex.split(command)[1:]]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
         name = words[-1]
         assert done.stdout == f"{name}: {(tmp_path / name).stat().st_size} bytes\n"
-    assert read_identity(tmp_path / "app.aab", "bundle") == ArtifactIdentity("com.example.app", 42, "1.4.2")
-    assert read_identity(tmp_path / "app.apk", "apk") == ArtifactIdentity("com.example.app", 42, "1.0")
+    assert read_identity(tmp_path / "app.aab", "bundle") == ArtifactIdentity(
+        "com.example.app", 42, "1.4.2"
+    )
+    assert read_identity(tmp_path / "app.apk", "apk") == ArtifactIdentity(
+        "com.example.app", 42, "1.0"
+    )
     large = (tmp_path / "large.aab").stat()
     assert large.st_size == 2 << 30
     assert large.st_blocks * 512 < 1 << 20
@@ -47,7 +55,9 @@ def test_the_documented_commands_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["bundle", "apk"])
 def test_the_options_of_an_app_file(kind: ArtifactKind, tmp_path: Path) -> None:
-    """Package, version code, size and signature are as they were asked for, and the zip is whole."""
+    """Package, version code, size and signature are as they were asked for, and the zip is
+    whole.
+    """
     path = tmp_path / "file"
     named = ["--package", "com.example.shop", "--version-code", str(3 << 32 | 7), "--size", "3MiB"]
     assert main([kind, *named, "--out", str(path)]) == 0
@@ -62,7 +72,9 @@ def test_the_options_of_an_app_file(kind: ArtifactKind, tmp_path: Path) -> None:
 
 
 def png(path: Path) -> tuple[int, int, int, bytes]:
-    """Width, height, kind of color and the first pixel of an image, all checksums and the number of pixels verified."""
+    """Width, height, kind of color and the first pixel of an image, all checksums and the number of
+    pixels verified.
+    """
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     chunks, at = {}, 8

@@ -1,4 +1,6 @@
-"""Cloud Storage and Drive around an upload: what is there, its bytes, copies, deletion; what strangers' clients ask."""
+"""Cloud Storage and Drive around an upload: what is there, its bytes, copies, deletion; what
+strangers' clients ask.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,12 @@ def put(client: EmulatorClient, name: str, data: bytes = DATA, query: str = "") 
         ("bytes=5-4", 416, b""),
     ],
 )
-def test_an_object_is_downloaded(client: EmulatorClient, asked: str, status: int, part: bytes) -> None:
-    """`alt=media`, on either path, whole or the range that is asked for, with the digests of the whole."""
+def test_an_object_is_downloaded(
+    client: EmulatorClient, asked: str, status: int, part: bytes
+) -> None:
+    """`alt=media`, on either path, whole or the range that is asked for, with the digests of the
+    whole.
+    """
     made = put(client, "d/a")
     for path in (made["selfLink"] + "?alt=media", made["mediaLink"]):
         reply = client.request("GET", path, None, {"Range": asked} if asked else {})
@@ -48,7 +54,9 @@ def test_an_object_is_downloaded(client: EmulatorClient, asked: str, status: int
 
 
 def test_a_client_may_have_no_token(start_emulator: StartEmulator) -> None:
-    """Google's storage clients send none to STORAGE_EMULATOR_HOST: a setting takes them as the service account."""
+    """Google's storage clients send none to STORAGE_EMULATOR_HOST: a setting takes them as the
+    service account.
+    """
     client = start_emulator(anonymous=True)
     client.token = ""
     put(client, "a")
@@ -73,7 +81,9 @@ def test_a_wrong_digest_is_refused(
     client: EmulatorClient, metadata: dict[str, str], headers: dict[str, str], status: int
 ) -> None:
     """A digest in the metadata, or in X-Goog-Hash beside the bytes, has to be that of the bytes."""
-    uri = client.request("POST", f"{STORAGE}?uploadType=resumable&name=x", json=metadata).header("Location")
+    uri = client.request("POST", f"{STORAGE}?uploadType=resumable&name=x", json=metadata).header(
+        "Location"
+    )
     reply = client.request("PUT", uri, DATA, headers)
     assert reply.status == status
     assert (client.request("GET", f"{OBJECTS}/x").status == 200) is (status == 200)

@@ -1,4 +1,6 @@
-"""What tests of the transport share: a certificate for this machine, and the ways on which a server is reached."""
+"""What tests of the transport share: a certificate for this machine, and the ways on which a server
+is reached.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ import pytest
 
 from tests.support.raw_server import Handler, read_head, serving
 
-HERE = "0.0.0.0"  # leads to this machine, but is none of its loopback addresses, which no proxy stands before
+# leads to this machine, but is none of its loopback addresses, which no proxy stands before
+HERE = "0.0.0.0"
 NO_BYTES_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -25,16 +28,31 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate for localhost and `HERE`, with its key, in one file."""
     path = tmp_path_factory.mktemp("tls") / "localhost.pem"
     subject = ["-subj", "/CN=localhost", "-addext", f"subjectAltName=DNS:localhost,IP:{HERE}"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "-", "-out", "-"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        "-",
+        "-out",
+        "-",
+    ]
     path.write_bytes(subprocess.run([*command, *subject], check=True, capture_output=True).stdout)
     return path
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a server is reached: in clear or over TLS, directly or through a proxy, which may say something unasked.
+    """How a server is reached: in clear or over TLS, directly or through a proxy, which may say
+    something unasked.
 
-    The proxy says `early` before it reads the request for a tunnel, and `answer` to it; `asked` is what it was asked.
+    The proxy says `early` before it reads the request for a tunnel, and `answer` to it; `asked` is
+    what it was asked.
     """
 
     certificate: Path

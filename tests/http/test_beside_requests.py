@@ -1,4 +1,6 @@
-"""The transport beside plain requests, on the same raw bytes: the same verdict, or a difference with its reason."""
+"""The transport beside plain requests, on the same raw bytes: the same verdict, or a difference
+with its reason.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +60,10 @@ SAID: dict[str, bytes] = {
     "a chunk of no number": CHUNKED + b"two\r\n{}\r\n0\r\n\r\n",
     "a chunk of size -1": CHUNKED + b"-1\r\n{}",
     "a chunk of size -5": CHUNKED + b"-5\r\n{}\r\n0\r\n\r\n",
-    "chunks and a length": OK + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    "a coding behind chunks": OK + b"Transfer-Encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "chunks and a length": OK
+    + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "a coding behind chunks": OK
+    + b"Transfer-Encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "a coding before chunks": OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "a coding that nobody knows": OK + b"Transfer-Encoding: rot13\r\n\r\n{}",
     "gzip": response(200, gzip.compress(b"{}"), "Content-Encoding: gzip"),
@@ -70,9 +74,18 @@ SAID: dict[str, bytes] = {
     "103": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + response(200, b"{}"),
     "101": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
 }
-INTERIM = "http.client knows 100 alone; here every interim response is read over, as RFC 9110, section 15.2, has it"
-LENGTHS = "where a response ends must not be open (RFC 9112, section 6.3): it could be cut, or hold the next one"
-HEADS = "a head that is cut, or that parsers read in different ways, is none (RFC 9112, sections 2.2, 5.2 and 8)"
+INTERIM = (
+    "http.client knows 100 alone; here every interim response is read over, as RFC 9110, section "
+    "15.2, has it"
+)
+LENGTHS = (
+    "where a response ends must not be open (RFC 9112, section 6.3): it could be cut, or hold the "
+    "next one"
+)
+HEADS = (
+    "a head that is cut, or that parsers read in different ways, is none (RFC 9112, sections 2.2, "
+    "5.2 and 8)"
+)
 # Where the verdict is another one than that of requests, and why.
 DIFFERENT = {
     "101": INTERIM,
@@ -89,7 +102,8 @@ DIFFERENT = {
     "a coding behind chunks": LENGTHS,
     "a coding before chunks": LENGTHS,
     "a coding that nobody knows": LENGTHS,
-    "gzip": "compression is never asked for, and what is compressed all the same is not unpacked: it could be a bomb",
+    "gzip": "compression is never asked for, and what is compressed all the same is not unpacked: "
+    "it could be a bomb",
     "gzip that is none": "it is not unpacked",
     "a chunk of size -5": "both refuse it; requests with a ValueError, as the buffer under it does",
 }
@@ -112,7 +126,9 @@ def mine(url: str, size: int) -> Verdict:
 
 
 def theirs(url: str, size: int) -> Verdict:
-    """What requests makes of it. (Of its exceptions, which differ from case to case, any is a refusal.)"""
+    """What requests makes of it. (Of its exceptions, which differ from case to case, any is a
+    refusal.)
+    """
     try:
         got = requests.put(url, data=bytes(size), timeout=SECONDS, allow_redirects=False)
     except requests.RequestException:
@@ -126,7 +142,8 @@ def compare(way: Way, serve: Handler, name: str) -> None:
         one = mine(url, 1000)
         try:
             other: object = theirs(url, 1000)
-        except (ValueError, urllib3.exceptions.HTTPError) as error:  # not even what requests promises
+        # not even what requests promises
+        except (ValueError, urllib3.exceptions.HTTPError) as error:
             other = error
     assert (one == other) == (name not in DIFFERENT), f"{name}: {one} beside {other!r}"
     if "two lengths" in name or DIFFERENT.get(name) in (LENGTHS, HEADS):

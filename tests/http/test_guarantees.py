@@ -1,4 +1,6 @@
-"""What the transport guarantees on top of requests, on every way: in clear, over TLS, directly and through proxies."""
+"""What the transport guarantees on top of requests, on every way: in clear, over TLS, directly and
+through proxies.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ MIB = 1 << 20
 QUICK = Timeouts(connect=5, stall=0.6, response=0.6)
 PATIENT = Timeouts(connect=5, stall=10, response=10)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-INTERIM = CONTINUE + b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+INTERIM = (
+    CONTINUE
+    + b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+)
 
 
 class Blocks:
@@ -43,7 +48,9 @@ def put(url: str, size: int = 0) -> Request:
     return Request("PUT", url + "/session", span=Span(0, size))
 
 
-def send(url: str, size: int = 0, timeouts: Timeouts = PATIENT, client: HttpClient | None = None) -> Response:
+def send(
+    url: str, size: int = 0, timeouts: Timeouts = PATIENT, client: HttpClient | None = None
+) -> Response:
     """What comes of such a PUT."""
     return (client or HttpClient()).send(put(url, size), Blocks(size), "the-token", timeouts)
 
@@ -56,7 +63,9 @@ def take(connection: socket.socket, size: int) -> None:
 
 
 def test_an_early_response_stops_the_body(way: Way) -> None:
-    """A 403 after the first MiB of 64 is read although the server takes nothing more; the rest is never sent."""
+    """A 403 after the first MiB of 64 is read although the server takes nothing more; the rest is
+    never sent.
+    """
     over = threading.Event()
 
     def serve(connection: socket.socket) -> None:
@@ -68,7 +77,12 @@ def test_an_early_response_stops_the_body(way: Way) -> None:
     with way.serving(serve) as url:
         got = HttpClient().send(put(url, blocks.size), blocks, "", PATIENT)
         over.set()
-    assert (got.status, got.body, got.headers.get("x-why"), got.sent_whole) == (403, b'{"error": {}}', "no", False)
+    assert (got.status, got.body, got.headers.get("x-why"), got.sent_whole) == (
+        403,
+        b'{"error": {}}',
+        "no",
+        False,
+    )
     assert blocks.taken < 32
 
 
@@ -104,7 +118,9 @@ def test_a_response_behind_the_end_of_the_handshake_stops_the_body(
 
 
 def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> None:
-    """What is left of the body could be read as the next request; that has a connection of its own."""
+    """What is left of the body could be read as the next request; that has a connection of its
+    own.
+    """
     heads: list[bytes] = []
 
     def serve(connection: socket.socket) -> None:
@@ -119,7 +135,9 @@ def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> N
 
 
 def test_interim_responses_and_tickets_stop_nothing(way: Way) -> None:
-    """100, 102 and 103 during the body and behind it are read over, and so is every session ticket of TLS 1.3."""
+    """100, 102 and 103 during the body and behind it are read over, and so is every session ticket
+    of TLS 1.3.
+    """
 
     def serve(connection: socket.socket) -> None:
         for number in range(2):
@@ -157,18 +175,24 @@ def test_an_interim_response_is_no_result_and_shifts_none(way: Way, interim: byt
                 got = send(url, 0, QUICK, client)
                 assert got.status == 200
                 numbers.append((got.json() or {})["id"])
-    assert numbers in (["0", "1", "2"], ["0", "0", "0"])  # of the same connection, or each of one of its own
+    # of the same connection, or each of one of its own
+    assert numbers in (["0", "1", "2"], ["0", "0", "0"])
 
 
 def test_a_stalled_write_ends_in_time(way: Way) -> None:
-    """A server that takes nothing more is given up after the stall timeout, and never later than 1.5 times that."""
+    """A server that takes nothing more is given up after the stall timeout, and never later than
+    1.5 times that.
+    """
     over, blocks = threading.Event(), Blocks(512 * MIB)
 
     def serve(connection: socket.socket) -> None:
         take(connection, MIB)
         over.wait(8)
 
-    with way.serving(serve) as url, pytest.raises(TransportError, match="no data was transferred") as broke:
+    with (
+        way.serving(serve) as url,
+        pytest.raises(TransportError, match="no data was transferred") as broke,
+    ):
         HttpClient().send(put(url, blocks.size), blocks, "", QUICK)
     took = time.monotonic() - blocks.last
     over.set()
@@ -186,7 +210,9 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
     ],
 )
 def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes, more: bytes) -> None:
-    """A byte or an interim response now and then does not hold the run beyond the timeout of the response."""
+    """A byte or an interim response now and then does not hold the run beyond the timeout of the
+    response.
+    """
 
     def serve(connection: socket.socket) -> None:
         read_request(connection)
@@ -196,14 +222,19 @@ def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes, more: bytes)
             connection.sendall(more)
 
     began = time.monotonic()
-    with way.serving(serve) as url, pytest.raises(TransportError, match="the answer did not arrive in time") as broke:
+    with (
+        way.serving(serve) as url,
+        pytest.raises(TransportError, match="the answer did not arrive in time") as broke,
+    ):
         send(url, 0, QUICK)
     assert broke.value.sent_whole is True
     assert time.monotonic() - began < 1.5 * QUICK.response + 0.4
 
 
 def test_a_lost_response_was_sent_whole(way: Way) -> None:
-    """When the connection ends after the last byte, the server may have everything, and the failure says so."""
+    """When the connection ends after the last byte, the server may have everything, and the failure
+    says so.
+    """
     with way.serving(read_request) as url, pytest.raises(TransportError) as broke:  # type: ignore[arg-type]
         send(url, 2 * MIB)
     assert broke.value.sent_whole is True
@@ -228,7 +259,9 @@ def test_nothing_is_followed_or_sent_again(way: Way, status: int) -> None:
 
     def serve(connection: socket.socket) -> None:
         heads.append(read_request(connection)[0])
-        connection.sendall(response(status, b"", "Location: https://www.googleapis.com/", "Retry-After: 0"))
+        connection.sendall(
+            response(status, b"", "Location: https://www.googleapis.com/", "Retry-After: 0")
+        )
 
     with way.serving(serve) as url:
         assert send(url, 0, QUICK).status == status
@@ -236,7 +269,9 @@ def test_nothing_is_followed_or_sent_again(way: Way, status: int) -> None:
 
 
 def test_neither_a_cookie_nor_a_netrc_is_sent(way: Way, tmp_path: Path) -> None:
-    """A cookie is not kept, and a .netrc for the host, which requests would prefer, changes nothing."""
+    """A cookie is not kept, and a .netrc for the host, which requests would prefer, changes
+    nothing.
+    """
     (tmp_path / "netrc").write_text("default login mallory password secret\n")
     way.monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     heads: list[bytes] = []
@@ -278,7 +313,9 @@ def test_abort_ends_a_request_that_stalls(way: Way, size: int) -> None:
 def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
     scheme: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A proxy that takes the request for a tunnel and says nothing holds no run that is told to end."""
+    """A proxy that takes the request for a tunnel and says nothing holds no run that is told to
+    end.
+    """
     asked, over, client = threading.Event(), threading.Event(), HttpClient()
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate)
@@ -336,8 +373,12 @@ FORGED = b'{"access_token": "forged"}'
 
 @pytest.mark.parametrize("name", [name for name in WAYS if "proxy" in name])
 @pytest.mark.parametrize("where", ["before it is asked", "with its answer", "as its answer"])
-def test_a_proxy_forges_no_response(name: str, where: str, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a proxy says beside the tunnel: of 50 exchanges none has a response that was not inside TLS."""
+def test_a_proxy_forges_no_response(
+    name: str, where: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a proxy says beside the tunnel: of 50 exchanges none has a response that was not
+    inside TLS.
+    """
     forged = response(200, FORGED)
     way = Way(certificate, monkeypatch, *WAYS[name])
     connected = way.answer
@@ -358,7 +399,9 @@ def test_a_proxy_forges_no_response(name: str, where: str, certificate: Path, mo
         for number in range(50):
             body = [bytes(1000)] * (number % 2)
             try:
-                bodies.append(HttpClient().send(put(url, 1000 * (number % 2)), body, "", QUICK).body)
+                bodies.append(
+                    HttpClient().send(put(url, 1000 * (number % 2)), body, "", QUICK).body
+                )
             except TransportError:
                 bodies.append(b"")
     assert len(bodies) == len(way.asked) == 50

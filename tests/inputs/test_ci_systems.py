@@ -1,4 +1,6 @@
-"""Which CI system this is, when the variables of several are set, and whose variables are then read."""
+"""Which CI system this is, when the variables of several are set, and whose variables are then
+read.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def reads_nothing_of_github(found: Platform) -> bool:
 
 
 @pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
-def test_another_systems_mark_counts_before_githubs(foreign: dict[str, str], github: dict[str, str]) -> None:
+def test_another_systems_mark_counts_before_githubs(
+    foreign: dict[str, str], github: dict[str, str]
+) -> None:
     """The runner is not told the secrets, and none of GitHub's variables is believed."""
     found = platform(**foreign, **github)
     assert (found.kind, found.takes_masks) == ("console", False)
@@ -91,7 +95,13 @@ def test_another_systems_mark_counts_before_githubs(foreign: dict[str, str], git
 @pytest.mark.parametrize("mark", ["true", "false", ""])
 def test_a_gitlab_job_stays_one(mark: str, github: dict[str, str], tmp_path: Path) -> None:
     """A dotenv report can blank GITLAB_CI, but it can't take the variable away."""
-    found = platform(**github, GITLAB_CI=mark, CI_PROJECT_DIR=str(tmp_path), CI_COMMIT_TAG="v1", CI_PIPELINE_ID="7")
+    found = platform(
+        **github,
+        GITLAB_CI=mark,
+        CI_PROJECT_DIR=str(tmp_path),
+        CI_COMMIT_TAG="v1",
+        CI_PIPELINE_ID="7",
+    )
     assert (found.kind, found.takes_masks, found.workspace) == ("gitlab", False, tmp_path)
     assert found.dotenv_file == tmp_path / "uploader.env"
     assert (found.tag, found.run.id) == ("v1", "GitLab pipeline 7, job ")
@@ -113,7 +123,9 @@ IN_CONTAINERS = {
 def test_a_step_of_github_with_anothers_variable_keeps_its_outputs(
     path: str, github: dict[str, str], tmp_path: Path
 ) -> None:
-    """`env: TF_BUILD: true` is for a compiler: the outputs arrive, while no secret is named to the runner."""
+    """`env: TF_BUILD: true` is for a compiler: the outputs arrive, while no secret is named to the
+    runner.
+    """
     own = output_file(tmp_path, path)
     output = Path(own["GITHUB_OUTPUT"])
     summary = output.with_name("step_summary_0b0a2a5c")
@@ -121,7 +133,9 @@ def test_a_step_of_github_with_anothers_variable_keeps_its_outputs(
     found = platform(**real)
     assert (found.kind, found.takes_masks, found.output_file) == ("github", False, output)
     assert found.summary_file == summary
-    assert platform(**{**real, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}).summary_file is None
+    assert (
+        platform(**{**real, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}).summary_file is None
+    )
     assert "it is not asked to mask secrets" in found.doubt
     other = platform(**{**github, **own, "GITLAB_CI": "true"})
     assert (other.kind, other.output_file) == ("gitlab", None)
@@ -136,8 +150,18 @@ def test_only_the_file_of_the_runner_is_one(github: dict[str, str], tmp_path: Pa
     (folder / "set_output_1").touch()
     (folder / f"set_output_{STEP}").symlink_to(tmp_path / "output")
     absent = f"set_output_{STEP.replace('0', '1')}"
-    for name in ("other", "set_output_1", f"set_output_{STEP}", absent, "../output", "x/../../output"):
-        assert platform(**{**github, "GITHUB_OUTPUT": str(folder / name), "TF_BUILD": "1"}).kind == "console"
+    for name in (
+        "other",
+        "set_output_1",
+        f"set_output_{STEP}",
+        absent,
+        "../output",
+        "x/../../output",
+    ):
+        assert (
+            platform(**{**github, "GITHUB_OUTPUT": str(folder / name), "TF_BUILD": "1"}).kind
+            == "console"
+        )
 
 
 RUNNERS = [{}, {"ACT": "true"}, {"GITEA_ACTIONS": "true"}, {"FORGEJO_ACTIONS": "true"}]
@@ -149,14 +173,18 @@ RUNNERS = [{}, {"ACT": "true"}, {"GITEA_ACTIONS": "true"}, {"FORGEJO_ACTIONS": "
 def test_runners_that_follow_github_are_told_the_secrets(
     path: str, more: dict[str, str], github: dict[str, str], tmp_path: Path
 ) -> None:
-    """GitHub's, act, Gitea's and Forgejo's on a machine: each makes a file for the outputs, and obeys its commands."""
+    """GitHub's, act, Gitea's and Forgejo's on a machine: each makes a file for the outputs, and
+    obeys its commands.
+    """
     found = platform(**{**github, **more, **output_file(tmp_path, path)})
     assert (found.kind, found.takes_masks, found.doubt) == ("github", True, "")
     assert (found.tag, found.server_url) == ("v6.6.6", "https://evil.example")
 
 
 @pytest.mark.parametrize("path", IN_CONTAINERS.values(), ids=IN_CONTAINERS)
-def test_a_runner_is_told_the_secrets_in_its_own_container(path: str, github: dict[str, str]) -> None:
+def test_a_runner_is_told_the_secrets_in_its_own_container(
+    path: str, github: dict[str, str]
+) -> None:
     """There the folder has one name, which no checkout has."""
     top = next(folder for folder in reversed(Path(path).parents) if not folder.exists())
     try:
@@ -173,10 +201,16 @@ def test_a_runner_is_told_the_secrets_in_its_own_container(path: str, github: di
 UNKNOWN = {"BUDDY": "true", "CI": "true"}  # a system of which nothing is known here
 
 
-@pytest.mark.parametrize("path", ["some.txt", *ON_MACHINES.values()], ids=["any file", *ON_MACHINES])
+@pytest.mark.parametrize(
+    "path", ["some.txt", *ON_MACHINES.values()], ids=["any file", *ON_MACHINES]
+)
 @pytest.mark.parametrize("place", ["where it works", "elsewhere in the repository"])
-def test_an_unknown_system_is_told_no_secret(path: str, place: str, github: dict[str, str], checkout: Path) -> None:
-    """A dotenv report of an earlier job can name any file of the checkout, and its log shows what it is told."""
+def test_an_unknown_system_is_told_no_secret(
+    path: str, place: str, github: dict[str, str], checkout: Path
+) -> None:
+    """A dotenv report of an earlier job can name any file of the checkout, and its log shows what
+    it is told.
+    """
     folder = checkout
     if place != "where it works":
         folder = checkout.parent
@@ -187,8 +221,12 @@ def test_an_unknown_system_is_told_no_secret(path: str, place: str, github: dict
 
 @pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize("without", ["GITHUB_ACTIONS", "GITHUB_OUTPUT"])
-def test_a_part_of_github_is_told_no_secret(without: str, github: dict[str, str], tmp_path: Path) -> None:
-    """Outputs are written where a file is named for them; that the log is watched by a runner is not certain then."""
+def test_a_part_of_github_is_told_no_secret(
+    without: str, github: dict[str, str], tmp_path: Path
+) -> None:
+    """Outputs are written where a file is named for them; that the log is watched by a runner is
+    not certain then.
+    """
     github |= output_file(tmp_path, ON_MACHINES["GitHub's"])
     assert platform(**github).takes_masks
     del github[without]
@@ -200,7 +238,12 @@ def test_a_part_of_github_is_told_no_secret(without: str, github: dict[str, str]
 def test_gitlabs_variables_mean_nothing_to_github(github: dict[str, str]) -> None:
     """A workflow may use them for anything."""
     del github["GITHUB_REF_TYPE"]
-    gitlab = {"CI_COMMIT_TAG": "v9", "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "5", "CI_DEBUG_TRACE": "true"}
+    gitlab = {
+        "CI_COMMIT_TAG": "v9",
+        "CI_NODE_INDEX": "1",
+        "CI_NODE_TOTAL": "5",
+        "CI_DEBUG_TRACE": "true",
+    }
     found = platform(**github, **gitlab, CI_PROJECT_DIR="/elsewhere", CI_PIPELINE_ID="3")
     assert (found.kind, found.tag, found.node, found.debug) == ("github", "", "", False)
     assert found.workspace == Path("/")
@@ -214,20 +257,43 @@ def test_woodpecker_gives_the_tag_under_gitlabs_name() -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from([name for marks in FOREIGN.values() for name in marks]), st.text(max_size=4), min_size=1
+        st.sampled_from([name for marks in FOREIGN.values() for name in marks]),
+        st.text(max_size=4),
+        min_size=1,
     ),
     st.dictionaries(
-        st.sampled_from(["GITHUB_ACTIONS", "GITEA_ACTIONS", "ACT", "RUNNER_OS", "GITHUB_RUN_ID", "GITHUB_WORKSPACE"]),
+        st.sampled_from(
+            [
+                "GITHUB_ACTIONS",
+                "GITEA_ACTIONS",
+                "ACT",
+                "RUNNER_OS",
+                "GITHUB_RUN_ID",
+                "GITHUB_WORKSPACE",
+            ]
+        ),
         st.sampled_from(["true", "1", "/"]),
     ),
     st.sampled_from(
-        [__file__, "/dev/stdout", "/etc/hosts", "", ".", "relative", f"/_temp/_runner_file_commands/set_output_{STEP}"]
+        [
+            __file__,
+            "/dev/stdout",
+            "/etc/hosts",
+            "",
+            ".",
+            "relative",
+            f"/_temp/_runner_file_commands/set_output_{STEP}",
+        ]
     ),
 )
 def test_no_combination_makes_another_systems_job_one_of_github(
     marks: dict[str, str], github: dict[str, str], output: str
 ) -> None:
-    """Whatever else is set: no secret is named, and no file is written that another system's job was made to name."""
-    found = platform(**marks, **github, GITHUB_OUTPUT=output, GITHUB_STEP_SUMMARY=output, RUNNER_TEMP=output)
+    """Whatever else is set: no secret is named, and no file is written that another system's job
+    was made to name.
+    """
+    found = platform(
+        **marks, **github, GITHUB_OUTPUT=output, GITHUB_STEP_SUMMARY=output, RUNNER_TEMP=output
+    )
     assert (found.kind, found.takes_masks) == ("console", False)
     assert reads_nothing_of_github(found)

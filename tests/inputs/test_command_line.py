@@ -1,4 +1,6 @@
-"""Options: every input that is no secret, the words that show a text, and what is no option at all."""
+"""Options: every input that is no secret, the words that show a text, and what is no option at
+all.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,18 @@ def read(*argv: str, **environ: str) -> tuple[inputs.Inputs, list[str]]:
     return found, [f"{problem.name}: {problem.what} {problem.accepted}" for problem in problems]
 
 
-@pytest.mark.parametrize(("word", "show"), [("--help", "help"), ("-h", "help"), ("--version", "version")])
+@pytest.mark.parametrize(
+    ("word", "show"), [("--help", "help"), ("-h", "help"), ("--version", "version")]
+)
 def test_a_text_is_shown_whatever_else_is_wrong(word: str, show: str) -> None:
     """Somebody who asks for help has not filled in the inputs yet."""
     found, problems = inputs.read({"INPUT_TRACK": "x"}, ["--nonsense", word])
     assert (found.show, problems) == (show, ())
 
 
-@pytest.mark.parametrize("argv", [["sh", "-c", "echo secret"], ["/bin/bash"], ["-c", "echo secret"]])
+@pytest.mark.parametrize(
+    "argv", [["sh", "-c", "echo secret"], ["/bin/bash"], ["-c", "echo secret"]]
+)
 def test_a_shell_as_argument_names_gitlabs_entrypoint(argv: list[str]) -> None:
     """The one way to get there by accident is GitLab's runner starting the image with a shell."""
     (problem,) = read(*argv)[1]
@@ -43,7 +49,10 @@ def test_a_shell_as_argument_names_gitlabs_entrypoint(argv: list[str]) -> None:
         (["--dry-run", "app.aab"], "arguments: did you mean `--files app.aab`?"),
         (["--status", "draft", "build/*.apk"], "arguments: did you mean `--files build/*.apk`?"),
         (["gmail"], "arguments: did you mean `--target gmail`?"),
-        (["--dry-run", "yes"], "--dry-run: is followed by a word that it does not take. `true`, `false`, or no value"),
+        (
+            ["--dry-run", "yes"],
+            "--dry-run: is followed by a word that it does not take. `true`, `false`, or no value",
+        ),
     ],
 )
 def test_a_word_that_belongs_elsewhere_is_told_with_its_place(argv: list[str], words: str) -> None:
@@ -53,7 +62,9 @@ def test_a_word_that_belongs_elsewhere_is_told_with_its_place(argv: list[str], w
     assert "entrypoint" not in problem
 
 
-@pytest.mark.parametrize("argv", [["--dry-run", "hunter2"], ["hunter2"], ["--status", "draft", "hunter2"]])
+@pytest.mark.parametrize(
+    "argv", [["--dry-run", "hunter2"], ["hunter2"], ["--status", "draft", "hunter2"]]
+)
 def test_a_word_that_may_be_a_secret_is_not_repeated(argv: list[str]) -> None:
     """It may be a part of a key; what stands behind it is read all the same."""
     found, (problem,) = read(*argv, "--tracks", "beta")
@@ -64,8 +75,16 @@ def test_a_word_that_may_be_a_secret_is_not_repeated(argv: list[str]) -> None:
 @pytest.mark.parametrize(
     "argv",
     [
-        *(["--env-file"], ["--env-file="], ["--frobnicate"], ["--token=abc"], ["-x"], ["-x", "abc"]),
-        *(["--testers"], ["--testers="], ["--release-name", "--dry-run"], ["--completion", "bash"]),
+        ["--env-file"],
+        ["--env-file="],
+        ["--frobnicate"],
+        ["--token=abc"],
+        ["-x"],
+        ["-x", "abc"],
+        ["--testers"],
+        ["--testers="],
+        ["--release-name", "--dry-run"],
+        ["--completion", "bash"],
     ],
 )
 def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:
@@ -75,7 +94,9 @@ def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:
     assert "--env-file PATH" in problem
 
 
-@pytest.mark.parametrize("field", [field for field in OPTIONS if field.default], ids=lambda field: field.name)
+@pytest.mark.parametrize(
+    "field", [field for field in OPTIONS if field.default], ids=lambda field: field.name
+)
 def test_every_input_can_be_given_as_an_option(field: inputs.Field) -> None:
     """Its default, written as an option, is what it is when nothing is given."""
     for argv in ([f"--{field.name}={field.default}"], [f"--{field.name}", field.default]):
@@ -85,8 +106,15 @@ def test_every_input_can_be_given_as_an_option(field: inputs.Field) -> None:
 
 
 def test_lists_take_several_words_and_add_up() -> None:
-    """What the shell made of a glob, a comma, an option twice, and the stream that is called like an option."""
-    assert read("--files", "a.aab", "b.aab", "--files=c,d", "--tracks", "beta")[0].files == ("a.aab", "b.aab", "c", "d")
+    """What the shell made of a glob, a comma, an option twice, and the stream that is called like
+    an option.
+    """
+    assert read("--files", "a.aab", "b.aab", "--files=c,d", "--tracks", "beta")[0].files == (
+        "a.aab",
+        "b.aab",
+        "c",
+        "d",
+    )
     assert read("--files", "-", "--tracks", "beta")[0].files == ("-",)
 
 
@@ -103,18 +131,26 @@ def test_options_come_first_and_what_loses_is_told(tmp_path: Path) -> None:
     file.write_text("UPLOADER_TRACKS=alpha\nUPLOADER_RELEASE_NAME=1.0\n")
     given = ["--env-file", str(file), "--tracks", "beta"]
     found, problems = read(*given, UPLOADER_TRACKS="internal", UPLOADER_STATUS="draft")
-    assert (found.tracks, found.status, found.release_name, problems) == (("beta",), "draft", "1.0", [])
+    assert (found.tracks, found.status, found.release_name, problems) == (
+        ("beta",),
+        "draft",
+        "1.0",
+        [],
+    )
     assert found.warnings == (
         "UPLOADER_TRACKS is ignored: --tracks takes precedence.",
         "UPLOADER_TRACKS in a.env is ignored: --tracks takes precedence.",
     )
-    assert read(*given, UPLOADER_TRACKS="beta")[0].warnings[1:] == ()  # the same is no contradiction
+    # the same is no contradiction
+    assert read(*given, UPLOADER_TRACKS="beta")[0].warnings[1:] == ()
     assert read(*given[:2], UPLOADER_TRACKS="internal")[0].warnings == (
         "UPLOADER_TRACKS in a.env is ignored: UPLOADER_TRACKS takes precedence.",
     )
 
 
-@pytest.mark.parametrize("argv", [["--credentials", "hunter2"], ["--state-key=hunter2hunter2hunter2"]])
+@pytest.mark.parametrize(
+    "argv", [["--credentials", "hunter2"], ["--state-key=hunter2hunter2hunter2"]]
+)
 def test_a_secret_is_no_option(argv: list[str]) -> None:
     """The list of processes shows it to everybody: it is refused, and not repeated."""
     (problem,) = read(*argv)[1]
@@ -125,9 +161,15 @@ def test_a_secret_is_no_option(argv: list[str]) -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--package_name", "com.example.app"], "--package_name: is not an option. Did you mean `--package-name`?"),
+        (
+            ["--package_name", "com.example.app"],
+            "--package_name: is not an option. Did you mean `--package-name`?",
+        ),
         (["--aab", "a.aab"], "--aab: is another tool's option. Use `files`."),
-        (["--envfile", "a.env"], "arguments: '--envfile' is not an option. Did you mean `--env-file`?"),
+        (
+            ["--envfile", "a.env"],
+            "arguments: '--envfile' is not an option. Did you mean `--env-file`?",
+        ),
         (["--trakcs", "beta"], "--trakcs: is not an option. Did you mean `--tracks`?"),
         (["--status", "draft", "--status", "draft"], "--status: was given twice."),
         (["--env-file", os.devnull, f"--env-file={os.devnull}"], "--env-file: was given twice."),
@@ -142,19 +184,31 @@ def test_what_was_meant_is_said(argv: list[str], words: str) -> None:
 def test_in_messages_an_input_is_called_as_it_was_given() -> None:
     """Whoever writes options reads options; a secret keeps its variable."""
     names = read("--tracks", "beta", UPLOADER_STATUS="draft")[0].names
-    assert (names["tracks"], names["status"], names["files"]) == ("--tracks", "UPLOADER_STATUS", "--files")
+    assert (names["tracks"], names["status"], names["files"]) == (
+        "--tracks",
+        "UPLOADER_STATUS",
+        "--files",
+    )
     assert names["credentials"] == "UPLOADER_CREDENTIALS"
-    assert read("--tarcks", "beta")[0].names["tracks"] == "--tracks"  # also where no option was right
+    # also where no option was right
+    assert read("--tarcks", "beta")[0].names["tracks"] == "--tracks"
 
 
 def test_help_names_every_input_and_every_default() -> None:
-    """The help text is the table, each input as it is written here; no line is wider than 120 columns."""
+    """The help text is the table, each input as it is written here; no line is wider than 120
+    columns.
+    """
     lines = command_line.text("help").splitlines()
     entries = " ".join(line.strip() for line in lines)
     for field in inputs.fields():
         name = field.option if field.is_option else field.variables[-1]
         assert [line for line in lines if line.split()[:1] == [name]], name
         assert not field.default or f"Default: {field.default}." in entries
-    for words in ("--promote-from", "--target play-rollout", "--api-endpoint emulator", "docs/METHODS.md"):
+    for words in (
+        "--promote-from",
+        "--target play-rollout",
+        "--api-endpoint emulator",
+        "docs/METHODS.md",
+    ):
         assert [line for line in lines[:16] if words in line], words
     assert max(map(len, lines)) <= 120

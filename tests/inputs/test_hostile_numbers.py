@@ -1,4 +1,6 @@
-"""Numbers that nobody means, wherever a number is read: a mistake of the input, at once, and never a defect."""
+"""Numbers that nobody means, wherever a number is read: a mistake of the input, at once, and never
+a defect.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ NUMBERS = {
     "halt-above": (f"crash-rate {HUGE}%", "crash-rate nan%", "crash-rate 1e9x"),
     "rollout-steps": (f"{HUGE}%", "nan%", "1e-400"),
 }
-TARGETS = dict.fromkeys(("gate-min-users", "gate-period", "gate-max-age", "halt-above"), "play-rollout")
+TARGETS = dict.fromkeys(
+    ("gate-min-users", "gate-period", "gate-max-age", "halt-above"), "play-rollout"
+)
 
 
 @pytest.mark.parametrize(
@@ -49,19 +53,27 @@ TARGETS = dict.fromkeys(("gate-min-users", "gate-period", "gate-max-age", "halt-
 def test_a_number_that_nobody_means_is_a_mistake(tmp_path: Path, name: str, value: str) -> None:
     """The problem is that of the input, and comes within milliseconds."""
     target = TARGETS.get(name, "play-rollout" if name == "rollout-steps" else "play")
-    environ = {"UPLOADER_TARGET": target, f"UPLOADER_{name.upper().replace('-', '_')}": value, "HOME": str(tmp_path)}
+    environ = {
+        "UPLOADER_TARGET": target,
+        f"UPLOADER_{name.upper().replace('-', '_')}": value,
+        "HOME": str(tmp_path),
+    }
     began = time.process_time()
     _, problems = read(environ, [])
     assert name in {problem.name for problem in problems}
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize(("code", "fits"), [(2_100_000_000, True), (2_100_000_001, False), (0xFFFFFFFF, False)])
+@pytest.mark.parametrize(
+    ("code", "fits"), [(2_100_000_000, True), (2_100_000_001, False), (0xFFFFFFFF, False)]
+)
 def test_a_manifest_s_version_code_is_bounded(tmp_path: Path, code: int, fits: bool) -> None:
     """By what Google Play takes."""
     specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
     workspace = Workspace(tmp_path)
-    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(ReleaseInputs)
+    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(
+        ReleaseInputs
+    )
     files = find(["app.aab"], workspace)
     if fits:
         assert prepare(inputs, files, workspace).lines
@@ -72,14 +84,21 @@ def test_a_manifest_s_version_code_is_bounded(tmp_path: Path, code: int, fits: b
 
 @pytest.mark.parametrize("code", [1 << 32 | 5, (1 << 64) - 1])
 def test_a_version_code_with_a_major_part_names_it(tmp_path: Path, code: int) -> None:
-    """Android's long version code: the attribute that makes it too large is not the one that people look at."""
+    """Android's long version code: the attribute that makes it too large is not the one that people
+    look at.
+    """
     specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
     workspace = Workspace(tmp_path)
-    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(ReleaseInputs)
+    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(
+        ReleaseInputs
+    )
     with pytest.raises(InputError) as caught:
         prepare(inputs, find(["app.aab"], workspace), workspace)
     (problem,) = caught.value.problems
-    assert f"version code {code} (versionCodeMajor {code >> 32}, versionCode {code & 0xFFFFFFFF})" in problem.what
+    assert (
+        f"version code {code} (versionCodeMajor {code >> 32}, versionCode {code & 0xFFFFFFFF})"
+        in problem.what
+    )
     assert problem.accepted == "a versionCode from 1 to 2100000000, and no versionCodeMajor"
 
 
@@ -105,11 +124,19 @@ def test_deep_brackets_are_refused_before_they_are_scanned(what: str) -> None:
 def test_deep_brackets_in_release_notes_end_the_run_at_once(job: Job, what: str) -> None:
     """As a whole run, with exit 2."""
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
-    given = {"target": "play", "files": "app.aab", "tracks": "internal", "whats-new": f"en-US: {BRACKETS[what]}"}
+    given = {
+        "target": "play",
+        "files": "app.aab",
+        "tracks": "internal",
+        "whats-new": f"en-US: {BRACKETS[what]}",
+    }
     ended = job.fail(2, given)
     assert "whats-new" in ended.log
 
 
 def test_brackets_that_people_write_are_read() -> None:
     """Nesting as in any real map."""
-    assert read_params("a: [1, {b: [2, 3]}]\nc: '[[['") == {"a": ["1", {"b": ["2", "3"]}], "c": "[[["}
+    assert read_params("a: [1, {b: [2, 3]}]\nc: '[[['") == {
+        "a": ["1", {"b": ["2", "3"]}],
+        "c": "[[[",
+    }

@@ -18,7 +18,10 @@ from uploader.inputs.other_tools import answers
 from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue, Limit
 from uploader.redaction import Redactor, credentials_in
 
-KEY = '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END PRIVATE KEY-----"}'
+KEY = (
+    '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\\nTUlJRXZR\\n-----END '
+    'PRIVATE KEY-----"}'
+)
 
 
 def read(*argv: str, **variables: str) -> tuple[Inputs, tuple[Problem, ...]]:
@@ -29,9 +32,20 @@ def attribute(name: str) -> str:
     return name.replace("-", "_")
 
 
-# What would lead to another path where an input stands in the path of a URL, also through a server that undoes
-# escapes, once or more, before it resolves dots.
-ELSEWHERE = (".", "..", "%2e%2e", "%252E%252e", ".%2E", "a/../b", "..%2Fx", "x%2f..", "..\\x", "a/.")
+# What would lead to another path where an input stands in the path of a URL, also through a server
+# that undoes escapes, once or more, before it resolves dots.
+ELSEWHERE = (
+    ".",
+    "..",
+    "%2e%2e",
+    "%252E%252e",
+    ".%2E",
+    "a/../b",
+    "..%2Fx",
+    "x%2f..",
+    "..\\x",
+    "a/.",
+)
 
 
 def problem_of(name: str, text: str) -> Problem:
@@ -41,7 +55,9 @@ def problem_of(name: str, text: str) -> Problem:
 
 
 def value_of(name: str, text: str) -> object:
-    found, problems = inputs.read({"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ())
+    found, problems = inputs.read(
+        {"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ()
+    )
     assert problems == ()
     return getattr(found, attribute(name))
 
@@ -53,14 +69,30 @@ def test_a_run_without_inputs_has_every_default_and_misses_only_the_target() -> 
     """Of all inputs only `target` is required; the others have their defaults."""
     found, problems = inputs.read({"GITLAB_CI": "true"}, ())
     assert [problem.name for problem in problems] == ["target"]
-    assert (found.upload_protocol, found.chunk_size, found.concurrency, found.max_retries) == ("auto", None, None, 5)
-    assert (found.retry_deadline, found.stall_timeout, found.finalize_timeout) == (1800.0, 60.0, 600.0)
-    assert (found.commit, found.job_summary, found.dry_run, found.user_id) == (True, True, False, "me")
+    assert (found.upload_protocol, found.chunk_size, found.concurrency, found.max_retries) == (
+        "auto",
+        None,
+        None,
+        5,
+    )
+    assert (found.retry_deadline, found.stall_timeout, found.finalize_timeout) == (
+        1800.0,
+        60.0,
+        600.0,
+    )
+    assert (found.commit, found.job_summary, found.dry_run, found.user_id) == (
+        True,
+        True,
+        False,
+        "me",
+    )
     assert (found.tracks, found.shard, found.state_dir, found.status) == ((), None, None, "")
 
 
 def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None:
-    """GitHub's hyphenated name goes before the plain one, that before `UPLOADER_…`, and the env file comes last."""
+    """GitHub's hyphenated name goes before the plain one, that before `UPLOADER_…`, and the env
+    file comes last.
+    """
     env_file = tmp_path / "release.env"
     env_file.write_text("UPLOADER_PACKAGE_NAME=from.file\n")
     variables = {
@@ -79,30 +111,46 @@ def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None
 
 
 def test_an_empty_or_blank_value_counts_as_not_given() -> None:
-    """GitHub passes inputs that were left out as empty strings; they fall through to the next source."""
-    found, problems = read(INPUT_TESTERS="", UPLOADER_TESTERS="qa@example.com", INPUT_CONCURRENCY=" \n")
+    """GitHub passes inputs that were left out as empty strings; they fall through to the next
+    source.
+    """
+    found, problems = read(
+        INPUT_TESTERS="", UPLOADER_TESTERS="qa@example.com", INPUT_CONCURRENCY=" \n"
+    )
     assert (found.testers, found.concurrency, problems) == (("qa@example.com",), None, ())
 
 
 def test_a_variable_that_an_option_overrides_is_told_once() -> None:
     """A name without a hyphen has two spellings that are the same."""
-    found, _ = inputs.read({"INPUT_TARGET": "play", "INPUT_TRACKS": "beta"}, ["--tracks", "internal"])
+    found, _ = inputs.read(
+        {"INPUT_TARGET": "play", "INPUT_TRACKS": "beta"}, ["--tracks", "internal"]
+    )
     assert found.warnings == ("INPUT_TRACKS is ignored: --tracks takes precedence.",)
 
 
-@pytest.mark.parametrize("value", ["r-1", "...", "v1..2", "a.b", "50%", "CgkI%41", "release/1.0", "1:2"])
+@pytest.mark.parametrize(
+    "value", ["r-1", "...", "v1..2", "a.b", "50%", "CgkI%41", "release/1.0", "1:2"]
+)
 def test_an_id_with_dots_or_escapes_may_be_plain(value: str) -> None:
     """Only what leads elsewhere is refused: names of tracks are anybody's choice."""
     assert value_of("tracks", value) == (value,)
     assert value_of("draft-id", value) == value
 
 
-def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(tmp_path: Path) -> None:
+def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(
+    tmp_path: Path,
+) -> None:
     """Secrets hold dollar signs; `UPLOADER_ENV_FILE` works like the option."""
     env_file = tmp_path / "x.env"
-    env_file.write_text("UPLOADER_STATE_KEY='a-secret-${HOME}-of-ours'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n")
+    env_file.write_text(
+        "UPLOADER_STATE_KEY='a-secret-${HOME}-of-ours'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n"
+    )
     found, problems = read(UPLOADER_ENV_FILE=str(env_file), HOME="/home/me")
-    assert (found.state_key, found.platform.id_token, problems) == ("a-secret-${HOME}-of-ours", "token", ())
+    assert (found.state_key, found.platform.id_token, problems) == (
+        "a-secret-${HOME}-of-ours",
+        "token",
+        (),
+    )
     assert found.state_dir == Path("/home/me/.local/state/uploader")
 
 
@@ -114,7 +162,9 @@ def test_an_env_file_is_never_searched_for(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"A=1\n" * 300_000])
-def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: bytes | None) -> None:
+def test_an_env_file_that_cannot_be_read_is_a_problem(
+    tmp_path: Path, content: bytes | None
+) -> None:
     """Missing, not UTF-8, or absurdly large: said with the file's name."""
     env_file = tmp_path / "x.env"
     if content is not None:
@@ -130,7 +180,8 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
-        ("package-name", "  com.example.app\n", ("com.example.app",)),  # a YAML block ends with a newline
+        # a YAML block ends with a newline
+        ("package-name", "  com.example.app\n", ("com.example.app",)),
         ("dry-run", "true", True),
         ("dry-run", "TRUE", True),
         ("commit", "False", False),
@@ -157,7 +208,11 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
         (
             "halt-above",
             "crash-rate 1.09%, anr-rate 0.47 %\ncrash-rate 1.5x",
-            (Limit("crash-rate", 0.0109), Limit("anr-rate", 0.0047), Limit("crash-rate", 1.5, relative=True)),
+            (
+                Limit("crash-rate", 0.0109),
+                Limit("anr-rate", 0.0047),
+                Limit("crash-rate", 1.5, relative=True),
+            ),
         ),
         ("in-app-update-priority", "5", 5),
         ("version-codes-to-retain", "12,007", ("12", "7")),
@@ -174,7 +229,11 @@ def test_an_env_file_that_cannot_be_read_is_a_problem(tmp_path: Path, content: b
         ("api-endpoint", "http://[::1]:9/", "http://[::1]:9"),
         ("api-endpoint", "emulator", "emulator"),
         ("target", "storage.objects.insert", "storage.objects.insert"),
-        ("target", "dfareporting:v3.4.creativeAssets.insert", "dfareporting:v3.4.creativeAssets.insert"),
+        (
+            "target",
+            "dfareporting:v3.4.creativeAssets.insert",
+            "dfareporting:v3.4.creativeAssets.insert",
+        ),
         ("status", "inProgress", "inProgress"),
         ("mail-body", "Dear all,\n\n\tit is out.", "Dear all,\n\n\tit is out."),
         (
@@ -211,33 +270,72 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "target": ("plai", "../x"),
     "release-name": ("two\nlines", "x" * 5000, "\udcff"),
     "draft-id": ("r 1", *ELSEWHERE),
-    **dict.fromkeys(("whats-new-directory", "images-directory", "message-file", "state-dir"), (f"a/{'x' * 256}",)),
-    **dict.fromkeys(("existing-edit-id", "user-id", "resource-id", "deployment", "promote-from"), ELSEWHERE),
+    **dict.fromkeys(
+        ("whats-new-directory", "images-directory", "message-file", "state-dir"),
+        (f"a/{'x' * 256}",),
+    ),
+    **dict.fromkeys(
+        ("existing-edit-id", "user-id", "resource-id", "deployment", "promote-from"), ELSEWHERE
+    ),
     "rollout-steps": (
-        *("5%, 1%", "5%, 5.0%", "0%", "101%", "1", "1, 5, 20", "0.5, 2", "1%; 5%", "one%", "-1%", "1e1%", "1%, , x"),
+        "5%, 1%",
+        "5%, 5.0%",
+        "0%",
+        "101%",
+        "1",
+        "1, 5, 20",
+        "0.5, 2",
+        "1%; 5%",
+        "one%",
+        "-1%",
+        "1e1%",
+        "1%, , x",
         "٣%",
     ),
     "halt-above": (
-        *("crash-rate: 1.09 %", "crash-rate 1,09%", "anr-rate 0", "crash-rate", "crash-rate 1.09", "1.09%"),
-        *("crashes 1%", "crash-rate 0%", "crash-rate 100%", "anr-rate 0.9x"),
-        *("crash-rate 1%,", ",crash-rate 1%", "crash-rate 1%, ,anr-rate 1%", "crash-rate 1%,\n,anr-rate 1%"),
+        "crash-rate: 1.09 %",
+        "crash-rate 1,09%",
+        "anr-rate 0",
+        "crash-rate",
+        "crash-rate 1.09",
+        "1.09%",
+        "crashes 1%",
+        "crash-rate 0%",
+        "crash-rate 100%",
+        "anr-rate 0.9x",
+        "crash-rate 1%,",
+        ",crash-rate 1%",
+        "crash-rate 1%, ,anr-rate 1%",
+        "crash-rate 1%,\n,anr-rate 1%",
     ),
     "workload-identity-provider": ("my-provider",),
     "files": ("a\0b",),
     "mail-body": ("x" * 200_000,),
     "api-endpoint": (
-        *("http://play.example.com", "http://127.0.0.1.example.com", "https://user@play.example.com"),
-        *("https://play.example.com/v3", "https://play.example.com?x=1", "https://play.example.com#x"),
-        *("https://play.example.com:70000", "https:\\\\play.example.com", "ftp://play.example.com", "https://"),
-        *("localhost:8080", "emulater"),
+        "http://play.example.com",
+        "http://127.0.0.1.example.com",
+        "https://user@play.example.com",
+        "https://play.example.com/v3",
+        "https://play.example.com?x=1",
+        "https://play.example.com#x",
+        "https://play.example.com:70000",
+        "https:\\\\play.example.com",
+        "ftp://play.example.com",
+        "https://",
+        "localhost:8080",
+        "emulater",
     ),
 }
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in REFUSED.items() for text in texts])
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in REFUSED.items() for text in texts]
+)
 def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str) -> None:
     """A wrong value is named by its input, and the default stays in place."""
-    found, (problem,) = inputs.read({"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ())
+    found, (problem,) = inputs.read(
+        {"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ()
+    )
     assert problem.name == name
     assert getattr(found, attribute(name)) == getattr(Inputs(), attribute(name))
 
@@ -248,7 +346,11 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
         ("status", "in-progress", "Did you mean `inProgress`?"),
         ("target", "drive", "Did you mean `drive.files.create`?"),
         ("api-endpoint", "localhost:8080", "has no scheme. Did you mean `http://localhost:8080`?"),
-        ("api-endpoint", "play.example.com", "has no scheme. Did you mean `https://play.example.com`?"),
+        (
+            "api-endpoint",
+            "play.example.com",
+            "has no scheme. Did you mean `https://play.example.com`?",
+        ),
         ("user-fraction", "0%", "What keeps it back is `status: draft`, or `halted`"),
         ("user-fraction", "5", "For 5 % of users write `0.05`."),
         ("user-fraction", "1", "For all users write `100%`"),
@@ -263,8 +365,16 @@ def test_what_was_meant_is_said(name: str, text: str, words: str) -> None:
 
 def test_all_mistakes_of_a_run_come_together() -> None:
     """Nobody fixes one input a run."""
-    _, problems = inputs.read({"INPUT_STATUS": "x", "INPUT_SHARD": "y", "INPUT_CONCURRENCY": "z"}, ["--what"])
-    assert {problem.name for problem in problems} == {"arguments", "target", "status", "shard", "concurrency"}
+    _, problems = inputs.read(
+        {"INPUT_STATUS": "x", "INPUT_SHARD": "y", "INPUT_CONCURRENCY": "z"}, ["--what"]
+    )
+    assert {problem.name for problem in problems} == {
+        "arguments",
+        "target",
+        "status",
+        "shard",
+        "concurrency",
+    }
 
 
 # Secrets
@@ -272,7 +382,13 @@ def test_all_mistakes_of_a_run_come_together() -> None:
 
 def test_inputs_have_no_repr_that_could_be_logged() -> None:
     """Printing the inputs, or an exception that holds them, gives nothing away."""
-    found, _ = read(**{"INPUT_CREDENTIALS": KEY, "INPUT_STATE-KEY": "hunter2-hunter2-x", "UPLOADER_ID_TOKEN": "eyJh"})
+    found, _ = read(
+        **{
+            "INPUT_CREDENTIALS": KEY,
+            "INPUT_STATE-KEY": "hunter2-hunter2-x",
+            "UPLOADER_ID_TOKEN": "eyJh",
+        }
+    )
     assert "PRIVATE" not in repr(found)
     assert "eyJh" not in repr(found.platform)
     assert set(found.secrets) == {"hunter2-hunter2-x", "eyJh"}
@@ -282,13 +398,33 @@ NAMES = [variable for field in inputs.fields() for variable in field.variables]
 VARIABLES = st.dictionaries(
     st.one_of(
         st.sampled_from(NAMES),
-        st.sampled_from(["GITHUB_ACTIONS", "GITLAB_CI", "GITHUB_WORKSPACE", "CI_PROJECT_DIR", "CI_NODE_INDEX", "HOME"]),
-        st.sampled_from(["UPLOADER_ENV_FILE", "UPLOADER_DOTENV", "XDG_STATE_HOME", "CI_NODE_TOTAL", "RUNNER_TEMP"]),
+        st.sampled_from(
+            [
+                "GITHUB_ACTIONS",
+                "GITLAB_CI",
+                "GITHUB_WORKSPACE",
+                "CI_PROJECT_DIR",
+                "CI_NODE_INDEX",
+                "HOME",
+            ]
+        ),
+        st.sampled_from(
+            [
+                "UPLOADER_ENV_FILE",
+                "UPLOADER_DOTENV",
+                "XDG_STATE_HOME",
+                "CI_NODE_TOTAL",
+                "RUNNER_TEMP",
+            ]
+        ),
         st.text(max_size=30).map("INPUT_".__add__),
         st.text(max_size=30).map("UPLOADER_".__add__),
         st.text(max_size=10),
     ),
-    st.one_of(st.text(), st.sampled_from(["true", "2/5", "a,b", "http://[", "https://a:99999999", "\udcff", "\0"])),
+    st.one_of(
+        st.text(),
+        st.sampled_from(["true", "2/5", "a,b", "http://[", "https://a:99999999", "\udcff", "\0"]),
+    ),
 )
 
 
@@ -332,8 +468,12 @@ def test_no_environment_whatsoever_leaks_a_secret(
         ("UPLOADER_RELEASEFILES", "UPLOADER_RELEASEFILES", "files"),
     ],
 )
-def test_an_input_of_another_tool_is_answered_with_our_name(variable: str, theirs: str, ours: str) -> None:
-    """Who comes from another tool is told where to go, and the value, which may be a key, is not repeated."""
+def test_an_input_of_another_tool_is_answered_with_our_name(
+    variable: str, theirs: str, ours: str
+) -> None:
+    """Who comes from another tool is told where to go, and the value, which may be a key, is not
+    repeated.
+    """
     _, (problem,) = read(**{variable: "some value"})
     assert problem.name == theirs
     assert f"`{ours}`" in problem.what
@@ -384,7 +524,9 @@ def test_an_unknown_name_is_mentioned_where_it_is_surely_meant_for_this_program(
 
 def test_variables_of_fastlane_may_stand_in_the_same_job() -> None:
     """A job that runs both tools is legitimate: a hint, no error."""
-    found, problems = read(SUPPLY_TRACK="beta", SUPPLY_JSON_KEY_DATA=KEY, ANDROID_PUBLISHER_CREDENTIALS=KEY)
+    found, problems = read(
+        SUPPLY_TRACK="beta", SUPPLY_JSON_KEY_DATA=KEY, ANDROID_PUBLISHER_CREDENTIALS=KEY
+    )
     assert problems == ()
     told = [hint.split()[0] for hint in found.warnings]
     assert told == ["SUPPLY_TRACK", "SUPPLY_JSON_KEY_DATA", "ANDROID_PUBLISHER_CREDENTIALS"]
@@ -392,14 +534,22 @@ def test_variables_of_fastlane_may_stand_in_the_same_job() -> None:
 
 def test_variables_of_another_tool_alone_are_a_mistake() -> None:
     """Where nothing else says what to do, they were meant for this program."""
-    found, problems = inputs.read({"SUPPLY_TRACK": "beta", "ANDROID_PUBLISHER_CREDENTIALS": KEY}, ())
+    found, problems = inputs.read(
+        {"SUPPLY_TRACK": "beta", "ANDROID_PUBLISHER_CREDENTIALS": KEY}, ()
+    )
     assert found.show == ""
-    assert [problem.name for problem in problems] == ["SUPPLY_TRACK", "ANDROID_PUBLISHER_CREDENTIALS", "target"]
+    assert [problem.name for problem in problems] == [
+        "SUPPLY_TRACK",
+        "ANDROID_PUBLISHER_CREDENTIALS",
+        "target",
+    ]
     assert "Use `tracks`." in problems[0].what
 
 
 def test_a_line_of_the_env_file_that_is_nearly_an_input_is_a_mistake(tmp_path: Path) -> None:
-    """With its file and number, and the right spelling; what belongs to others, and the value, is left alone."""
+    """With its file and number, and the right spelling; what belongs to others, and the value, is
+    left alone.
+    """
     lines = """UPLOADER_TARGET=play
 uploader_status=draft
 HOME=/
@@ -443,16 +593,26 @@ def test_github_is_recognised_with_its_files(tmp_path: Path) -> None:
         GOOGLE_APPLICATION_CREDENTIALS="/github/workspace/gha-creds-1.json",
     )
     platform = found.platform
-    assert (platform.kind, platform.workspace, platform.debug, platform.tag) == ("github", tmp_path, True, "v1.2.3")
+    assert (platform.kind, platform.workspace, platform.debug, platform.tag) == (
+        "github",
+        tmp_path,
+        True,
+        "v1.2.3",
+    )
     files = Path("/github/file_commands")
     assert (platform.output_file, platform.summary_file) == (files / "out", files / "sum")
-    assert (platform.oidc_request_url, platform.oidc_request_token) == ("https://x.example", "bearer")
+    assert (platform.oidc_request_url, platform.oidc_request_token) == (
+        "https://x.example",
+        "bearer",
+    )
     assert platform.google_application_credentials == "/github/workspace/gha-creds-1.json"
     assert platform.dotenv_file is None
     assert found.state_dir == Path("/github/runner_temp/uploader")
 
 
-def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(tmp_path: Path) -> None:
+def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(
+    tmp_path: Path,
+) -> None:
     """`parallel: 5` needs no input: the job's number is the shard."""
     found, problems = read(
         GITLAB_CI="true",
@@ -462,11 +622,19 @@ def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(tmp
         CI_NODE_TOTAL="5",
         UPLOADER_ID_TOKEN="jwt",
     )
-    assert (found.platform.kind, found.platform.tag, found.shard, problems) == ("gitlab", "v2", (2, 5), ())
+    assert (found.platform.kind, found.platform.tag, found.shard, problems) == (
+        "gitlab",
+        "v2",
+        (2, 5),
+        (),
+    )
     assert found.platform.dotenv_file == tmp_path / "uploader.env"
     assert found.platform.id_token == "jwt"
-    assert read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0].shard is None  # as in every job that is not parallel
-    assert read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")[0].shard == (1, 3)
+    # as in every job that is not parallel
+    assert read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0].shard is None
+    assert read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")[
+        0
+    ].shard == (1, 3)
 
 
 def test_the_workspace_of_the_host_is_not_believed_inside_a_container() -> None:
@@ -506,19 +674,26 @@ GITLAB = {"GITLAB_CI": "true", "CI": "true", "CI_PIPELINE_ID": "7", "CI_JOB_NAME
 @pytest.mark.parametrize(
     ("variables", "run"),
     [
-        ({**GITHUB, "GITHUB_RUN_ATTEMPT": "2", "CI": "true"}, JobRun("GitHub run 9, job release", 2)),
+        (
+            {**GITHUB, "GITHUB_RUN_ATTEMPT": "2", "CI": "true"},
+            JobRun("GitHub run 9, job release", 2),
+        ),
         ({**GITHUB, "GITHUB_RUN_ATTEMPT": "x"}, JobRun("GitHub run 9, job release", 0)),
         ({**GITLAB, "CI_JOB_ID": "1234"}, JobRun("GitLab pipeline 7, job up 1/2", 1234)),
         ({"CI": "true"}, JobRun("")),
     ],
 )
 def test_a_run_is_what_its_ci_system_calls_it(variables: dict[str, str], run: JobRun) -> None:
-    """A re-run or a retried job is the same run with another attempt; an unknown CI system names no run."""
+    """A re-run or a retried job is the same run with another attempt; an unknown CI system names no
+    run.
+    """
     assert read(**variables)[0].platform.run == run
 
 
 def test_a_run_in_a_shell_is_the_machines_boot_for_some_hours() -> None:
-    """Two commands on one machine may be a command and its repetition, unless half a day lies between them."""
+    """Two commands on one machine may be a command and its repetition, unless half a day lies
+    between them.
+    """
     first, second = read()[0].platform.run, read(CI="false")[0].platform.run
     assert first == second
     assert first.id.startswith("a shell on this machine (")
@@ -526,7 +701,9 @@ def test_a_run_in_a_shell_is_the_machines_boot_for_some_hours() -> None:
 
 
 def test_a_short_state_key_is_refused_and_not_shown() -> None:
-    """What guards a session has 16 characters at least; the message tells the least and nothing of what was given."""
+    """What guards a session has 16 characters at least; the message tells the least and nothing of
+    what was given.
+    """
     _, (problem,) = read(**{"INPUT_STATE-KEY": "fifteen-letters"})
     assert (problem.name, "at least 16 characters" in problem.accepted) == ("state-key", True)
     assert "fifteen" not in str(problem)
@@ -537,13 +714,39 @@ def test_a_short_state_key_is_refused_and_not_shown() -> None:
 
 # How long it takes
 
-WORST = ("\\", " ", "\t", "{", "`", "'", "1", ",", "a:", ".a", "$(", "{{", "=1", "1=", ", 1", "@a", "eyJ", "upload_id=")
-BEGINNINGS = ("-----BEGIN PRIVATE KEY-----\\", '"access_token": "\\', "MII ", "//iam.googleapis.com/projects/1")
+WORST = (
+    "\\",
+    " ",
+    "\t",
+    "{",
+    "`",
+    "'",
+    "1",
+    ",",
+    "a:",
+    ".a",
+    "$(",
+    "{{",
+    "=1",
+    "1=",
+    ", 1",
+    "@a",
+    "eyJ",
+    "upload_id=",
+)
+BEGINNINGS = (
+    "-----BEGIN PRIVATE KEY-----\\",
+    '"access_token": "\\',
+    "MII ",
+    "//iam.googleapis.com/projects/1",
+)
 
 
 @pytest.mark.parametrize("field", inputs.fields(), ids=lambda field: field.name)
 def test_no_input_takes_long_whatever_it_holds(field: inputs.Field) -> None:
-    """The worst text of each kind at the largest size of a variable, and of a line: each within a second."""
+    """The worst text of each kind at the largest size of a variable, and of a line: each within a
+    second.
+    """
     for unit, size in product(WORST, (MAX_TEXT, MAX_LINE)):
         text = "a" + (unit * size)[: size - 2] + "!"
         started = time.process_time()
@@ -557,9 +760,15 @@ def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -
     """In a variable that is masked, shown or unknown, in a name, an option and the env file."""
     text = (text + text[-1 if text in BEGINNINGS else 1 :] * MAX_TEXT)[: MAX_TEXT - 1] + "!"
     (tmp_path / "x.env").write_text(f"UPLOADER_STATE_KEY={text}\nUPLOADER_TRACKS='{text}\n")
-    variables = {"UPLOADER_CREDENTIALS": text, "INPUT_TARGET": text, f"UPLOADER_{text[:MAX_LINE]}": text}
+    variables = {
+        "UPLOADER_CREDENTIALS": text,
+        "INPUT_TARGET": text,
+        f"UPLOADER_{text[:MAX_LINE]}": text,
+    }
     started = time.process_time()
-    found, _ = inputs.read(variables, ["--env-file", str(tmp_path / "x.env"), f"--tracks={text}", text])
+    found, _ = inputs.read(
+        variables, ["--env-file", str(tmp_path / "x.env"), f"--tracks={text}", text]
+    )
     redactor = Redactor(credential for given in found.texts for credential in credentials_in(given))
     redactor.clean(text, MAX_TEXT)
     assert time.process_time() - started < 1

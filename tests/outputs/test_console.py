@@ -1,4 +1,6 @@
-"""The console's reporter: what happened on stdout, what went wrong on stderr, nothing that a terminal would obey."""
+"""The console's reporter: what happened on stdout, what went wrong on stderr, nothing that a
+terminal would obey.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from uploader.outputs import make_reporter
 
 
 def test_what_happened_and_what_went_wrong() -> None:
-    """Titles, words and outputs go to stdout; warnings and the error, with cause and cure, to stderr."""
+    """Titles, words and outputs go to stdout; warnings and the error, with cause and cure, to
+    stderr.
+    """
     out, err = io.StringIO(), io.StringIO()
     reporter = make_reporter(where(Path(), "console"), stdout=out, stderr=err)
     with reporter.group("Plan"):
@@ -44,7 +48,9 @@ def test_all_mistakes_are_listed() -> None:
 
 @given(st.lists(hostile, max_size=4))
 def test_terminal_obeys_nothing(texts: list[str]) -> None:
-    """Text from outside reaches the terminal without escapes or returns, and its later lines are indented."""
+    """Text from outside reaches the terminal without escapes or returns, and its later lines are
+    indented.
+    """
     out = io.StringIO()
     reporter = make_reporter(where(Path(), "console"), stdout=out, stderr=out)
     for text in texts:
@@ -56,11 +62,18 @@ def test_terminal_obeys_nothing(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("kind", ["github", "gitlab", "console"])
 @given(hostile)
-@example("##vso[task.setvariable variable=x]y ##[error]z ##teamcity[buildStatus status='SUCCESS'] ::error::w ###[a]")
+@example(
+    "##vso[task.setvariable variable=x]y ##[error]z ##teamcity[buildStatus status='SUCCESS'] "
+    "::error::w ###[a]"
+)
 def test_no_ci_system_finds_a_command_whichever_runs(kind: str, text: str) -> None:
-    """Azure Pipelines runs the console's reporter, and obeys what stands anywhere in a line; so does TeamCity."""
+    """Azure Pipelines runs the console's reporter, and obeys what stands anywhere in a line; so
+    does TeamCity.
+    """
     log = io.StringIO()
-    reporter = make_reporter(where(Path(), kind, output_file=None, dotenv_file=None), stdout=log, stderr=log)
+    reporter = make_reporter(
+        where(Path(), kind, output_file=None, dotenv_file=None), stdout=log, stderr=log
+    )
     with reporter.group(text):
         reporter.info(text)
         reporter.warning(text)
@@ -74,7 +87,9 @@ def test_no_ci_system_finds_a_command_whichever_runs(kind: str, text: str) -> No
 
 
 def test_stream_that_knows_little() -> None:
-    """On a stream in ASCII what it lacks is escaped; on a full one words are lost and nothing else."""
+    """On a stream in ASCII what it lacks is escaped; on a full one words are lost and nothing
+    else.
+    """
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
     make_reporter(where(Path(), "console"), stdout=out, stderr=out).info("Größe 日本")

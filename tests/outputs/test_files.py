@@ -26,7 +26,8 @@ SMALL = 4096  # bytes
 
 @contextmanager
 def small_disk() -> Iterator[None]:
-    """No file of this process may grow beyond SMALL meanwhile: the system cuts the write that crosses it.
+    """No file of this process may grow beyond SMALL meanwhile: the system cuts the write that
+    crosses it.
 
     It lasts for one call alone, since pytest's own log is a file too.
     """
@@ -53,7 +54,9 @@ def test_failed_write_leaves_the_old_content_and_no_litter(tmp_path: Path) -> No
     path.write_text("OLD=1\n")
     with small_disk(), pytest.raises(OSError, match="File too large"):
         write_whole(path, "x" * SMALL + "y", tmp_path)
-    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("uploader.env", "OLD=1\n")]
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [
+        ("uploader.env", "OLD=1\n")
+    ]
 
 
 def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
@@ -68,7 +71,9 @@ def test_mode_is_readable_whatever_the_umask(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "folder", "pipe"])
 def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
-    """A planted link, a folder or a pipe in the place of the results is neither followed nor replaced: a warning."""
+    """A planted link, a folder or a pipe in the place of the results is neither followed nor
+    replaced: a warning.
+    """
     target, path, log = tmp_path / "precious", tmp_path / "uploader-results.json", io.StringIO()
     if kind != "dangling":
         target.write_text("precious")
@@ -77,7 +82,8 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
     mode = path.lstat().st_mode
     make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [FileResult("a", 1)])
     assert log.getvalue() == (
-        "::warning::uploader-results.json could not be written: what is there is not a regular file.\n"
+        "::warning::uploader-results.json could not be written: what is there is not a regular "
+        "file.\n"
     )
     assert path.lstat().st_mode == mode
     assert target.exists() == (kind != "dangling")
@@ -85,7 +91,9 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_folder_that_leads_out_of_the_workspace_is_refused(tmp_path: Path) -> None:
-    """A committed link in the place of a folder gets no file into another one; the workspace may be a link itself."""
+    """A committed link in the place of a folder gets no file into another one; the workspace may be
+    a link itself.
+    """
     for name in ("real", "elsewhere"):
         (tmp_path / name).mkdir()
     workspace = tmp_path / "workspace"
@@ -98,7 +106,9 @@ def test_a_folder_that_leads_out_of_the_workspace_is_refused(tmp_path: Path) -> 
 
 
 def test_results_of_an_earlier_run_are_told_from_this_one_s(tmp_path: Path) -> None:
-    """They stay where nothing can be written, here beside a name that is too long for another one."""
+    """They stay where nothing can be written, here beside a name that is too long for another
+    one.
+    """
     log, path = io.StringIO(), tmp_path / ("r" * 250)
     path.write_text("[]")
     assert not make_reporter(where(tmp_path, "github"), stdout=log).write_results(path, [])
@@ -113,12 +123,18 @@ values = st.recursive(
 
 
 responses = st.dictionaries(hostile, values, max_size=3)
-some_results = st.builds(FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=responses, error=hostile)
+some_results = st.builds(
+    FileResult, path=hostile, bytes=st.integers(0), id=hostile, resource=responses, error=hostile
+)
 
 
 @given(st.lists(some_results, max_size=3))
-def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]) -> None:
-    """The file is an array in plain ASCII with one object for each file, strings exactly as they were."""
+def test_results_are_exact_json(
+    tmp_path_factory: pytest.TempPathFactory, results: list[FileResult]
+) -> None:
+    """The file is an array in plain ASCII with one object for each file, strings exactly as they
+    were.
+    """
     path = tmp_path_factory.mktemp("results") / "uploader-results.json"
     write_whole(path, results_json(results, Redactor()), path.parent)
     content = path.read_bytes()
@@ -126,12 +142,17 @@ def test_results_are_exact_json(tmp_path_factory: pytest.TempPathFactory, result
     assert [(entry["path"], entry["id"], entry["error"]) for entry in read] == [
         (result.path, result.id, result.error) for result in results
     ]
-    assert all(set(entry["resource"]) == set(result.resource) for entry, result in zip(read, results, strict=True))
+    assert all(
+        set(entry["resource"]) == set(result.resource)
+        for entry, result in zip(read, results, strict=True)
+    )
     assert not set(content) & (set(range(0x20)) - {0x0A} | {0x7F})
 
 
 def test_secrets_in_results_are_masked(tmp_path: Path) -> None:
-    """A token that a server put into its answer, in a value or in a name, does not reach the results file."""
+    """A token that a server put into its answer, in a value or in a name, does not reach the
+    results file.
+    """
     path = tmp_path / "uploader-results.json"
     response = {"hunter2-hunter2": ["hunter2-hunter2", {"url": "https://x.example/?upload_id=ABC"}]}
     result = FileResult("a.aab", 3, resource=response, error="hunter2-hunter2")

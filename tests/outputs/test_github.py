@@ -26,7 +26,9 @@ class Heard:
 
     def __init__(self, folder: Path, **facts: object) -> None:
         self.log = io.StringIO()
-        self.reporter = make_reporter(where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0)
+        self.reporter = make_reporter(
+            where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0
+        )
 
     @property
     def commands(self) -> list[Command]:
@@ -40,7 +42,9 @@ def heard(tmp_path: Path) -> Heard:
 
 @given(hostile, hostile)
 def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
-    """Whatever a server or a file name says, the runner finds no command but the program's own, and no line but its."""
+    """Whatever a server or a file name says, the runner finds no command but the program's own, and
+    no line but its.
+    """
     heard = Heard(Path())
     heard.reporter.info(text)
     with heard.reporter.group(text):
@@ -49,14 +53,22 @@ def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
     heard.reporter.warning(text)
     heard.reporter.error(UploaderError(text, cause=text, hint=text))
     heard.reporter.error(UploaderError(text, cause=text, hint=text))
-    assert [command.name for command in heard.commands] == ["group", "endgroup", "debug", "warning", "error"]
+    assert [command.name for command in heard.commands] == [
+        "group",
+        "endgroup",
+        "debug",
+        "warning",
+        "error",
+    ]
     assert "\r" not in heard.log.getvalue()
 
 
 @given(st.text("%\r\n:,; =aé", max_size=12))
 @example("100%0A and %25")
 def test_data_survives_the_runner(text: str) -> None:
-    """The runner unescapes exactly what was said, percent signs included; only blanks keep colons apart."""
+    """The runner unescapes exactly what was said, percent signs included; only blanks keep colons
+    apart.
+    """
     heard = Heard(Path())
     heard.reporter.warning(text)
     (command,) = heard.commands
@@ -64,9 +76,13 @@ def test_data_survives_the_runner(text: str) -> None:
 
 
 def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
-    """A run has one error annotation that says what happened, why, and what to do; later errors are plain lines."""
+    """A run has one error annotation that says what happened, why, and what to do; later errors are
+    plain lines.
+    """
     heard.reporter.error(
-        ApiError("Not published: 100% no.", status=403, cause="No right, it seems.", hint="Ask for it.")
+        ApiError(
+            "Not published: 100% no.", status=403, cause="No right, it seems.", hint="Ask for it."
+        )
     )
     heard.reporter.error(UploaderError("And the edit stays."))
     (command,) = heard.commands
@@ -77,8 +93,12 @@ def test_one_error_annotation_with_cause_and_cure(heard: Heard) -> None:
 
 
 def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
-    """Several wrong inputs stand in the one annotation, each on a line of its own, and nowhere else."""
-    heard.reporter.error(InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing.")))
+    """Several wrong inputs stand in the one annotation, each on a line of its own, and nowhere
+    else.
+    """
+    heard.reporter.error(
+        InputError(Problem("files", "nothing matches."), Problem("tracks", "is missing."))
+    )
     (command,) = heard.commands
     assert command.data == (
         "2 inputs are wrong. Nothing was sent. Correct the inputs and run again.\n"
@@ -87,7 +107,9 @@ def test_all_mistakes_stand_in_one_annotation(heard: Heard) -> None:
     assert heard.log.getvalue().count("\n") == 1
 
 
-@pytest.mark.parametrize("letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"])
+@pytest.mark.parametrize(
+    "letter", ["x", "\x1b", "\u202e"], ids=["plain", "escape", "bidirectional"]
+)
 def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
     """An annotation that GitHub would cut loses its middle, never what the reader has to do."""
     heard.reporter.error(UploaderError(letter * 100_000, cause=letter * 100_000, hint="Do this."))
@@ -97,7 +119,9 @@ def test_long_error_keeps_its_cure(heard: Heard, letter: str) -> None:
 
 
 def test_warnings_beyond_the_limit_are_lines(heard: Heard) -> None:
-    """GitHub shows ten annotations of a type; the eleventh warning is a plain line instead of lost."""
+    """GitHub shows ten annotations of a type; the eleventh warning is a plain line instead of
+    lost.
+    """
     for number in range(MAX_ANNOTATIONS + 1):
         heard.reporter.warning(f"number {number}")
     assert len(heard.commands) == MAX_ANNOTATIONS
@@ -114,7 +138,9 @@ def test_groups_always_end_and_some_stay_open(heard: Heard) -> None:
 
 
 def test_secrets_are_masked_line_by_line(heard: Heard) -> None:
-    """The runner learns each line of a secret, braces excepted, once; the log never shows it elsewhere."""
+    """The runner learns each line of a secret, braces excepted, once; the log never shows it
+    elsewhere.
+    """
     secret = '{\n  "private_key": "abc%def-ghi"\n}'
     heard.reporter.mask(secret)
     heard.reporter.mask(secret)
@@ -125,7 +151,9 @@ def test_secrets_are_masked_line_by_line(heard: Heard) -> None:
 
 
 def test_a_log_that_no_runner_watches_is_told_no_secret(tmp_path: Path) -> None:
-    """There the line that is to mask a secret would show it; this run's own log hides it all the same."""
+    """There the line that is to mask a secret would show it; this run's own log hides it all the
+    same.
+    """
     heard = Heard(tmp_path, takes_masks=False)
     heard.reporter.mask("a secret of the house")
     heard.reporter.info("it is a secret of the house")
@@ -143,16 +171,26 @@ def test_a_log_that_no_runner_watches_is_told_no_secret(tmp_path: Path) -> None:
     ],
     ids=["too short to hide", "the shortest", "braces", "lines", "a command in it"],
 )
-def test_the_runner_is_told_whole_lines_and_no_trifles(heard: Heard, secret: str, told: list[str]) -> None:
-    """Each is one command on one line; a brace would be masked in every JSON that other steps print."""
+def test_the_runner_is_told_whole_lines_and_no_trifles(
+    heard: Heard, secret: str, told: list[str]
+) -> None:
+    """Each is one command on one line; a brace would be masked in every JSON that other steps
+    print.
+    """
     heard.reporter.mask(secret)
     assert heard.commands == [Command("add-mask", part) for part in told]
     assert heard.log.getvalue().count("\n") == len(told)
 
 
-@given(st.dictionaries(st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile))
+@given(
+    st.dictionaries(
+        st.sampled_from(["id", "ids", "edit-id", "version-code", "download-url"]), hostile
+    )
+)
 def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[str, str]) -> None:
-    """Whatever the values hold, the runner reads back the same names with the values, cleaned and nothing else."""
+    """Whatever the values hold, the runner reads back the same names with the values, cleaned and
+    nothing else.
+    """
     folder = tmp_path_factory.mktemp("outputs")
     (folder / "output").write_text("before=1")
     heard = Heard(folder)
@@ -163,7 +201,9 @@ def test_outputs_arrive(tmp_path_factory: pytest.TempPathFactory, outputs: dict[
 
 
 def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path) -> None:
-    """One value over GitHub's limit would cost all of them: it is left out with a warning, never cut."""
+    """One value over GitHub's limit would cost all of them: it is left out with a warning, never
+    cut.
+    """
     heard.reporter.write_outputs({"ids": "x" * (LIMIT + 1), "edit-id": "3"})
     assert file_commands((tmp_path / "output").read_bytes()) == {"edit-id": "3"}
     assert [command.name for command in heard.commands] == ["group", "endgroup", "warning"]
@@ -172,7 +212,9 @@ def test_output_that_github_would_drop_is_left_out(heard: Heard, tmp_path: Path)
 def test_secret_in_an_output_is_masked(heard: Heard, tmp_path: Path) -> None:
     """An output never carries a secret, nor a session URI's authority."""
     heard.reporter.mask("hunter2-hunter2")
-    heard.reporter.write_outputs({"id": "hunter2-hunter2", "download-url": "https://x.example/?upload_id=AB-c"})
+    heard.reporter.write_outputs(
+        {"id": "hunter2-hunter2", "download-url": "https://x.example/?upload_id=AB-c"}
+    )
     written = file_commands((tmp_path / "output").read_bytes())
     assert written == {"id": "***", "download-url": "https://x.example/?upload_id=***"}
 

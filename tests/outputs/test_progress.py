@@ -1,4 +1,6 @@
-"""Progress in a log and on a terminal: enough to see that it moves, never a frame that a log can't show."""
+"""Progress in a log and on a terminal: enough to see that it moves, never a frame that a log can't
+show.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class Log:
 
 
 def test_line_at_every_tenth() -> None:
-    """A slow upload in one request is told at every tenth of what is sent, without a word on what is stored."""
+    """A slow upload in one request is told at every tenth of what is sent, without a word on what
+    is stored.
+    """
     log = Log(100 * MIB)
     for second in range(1, 101):
         log.sent(second, second * MIB)
@@ -76,7 +80,9 @@ def test_line_after_half_a_minute() -> None:
 
 
 def test_fast_upload_is_one_line() -> None:
-    """A file that is through within a second has its last line only, so that a thousand files stay readable."""
+    """A file that is through within a second has its last line only, so that a thousand files stay
+    readable.
+    """
     log = Log(100)
     for offset in range(0, 101, 10):
         log.sent(offset / 200, offset)
@@ -94,12 +100,16 @@ def test_unknown_total_is_told_by_time() -> None:
 
 
 def test_sent_and_stored_are_two_numbers() -> None:
-    """What is stored is what the server said, also when that is less than was sent; what is sent counts each byte."""
+    """What is stored is what the server said, also when that is less than was sent; what is sent
+    counts each byte.
+    """
     log = Log(8 * MIB)
     log.sent(1, 5 * MIB)
     log.stored(2, 5 * MIB)
     assert log.sent(3, 7 * MIB)[1:] == ["app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 2.3 MiB/s"]
-    assert log.stored(4, 5 * MIB)[2:] == ["app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 1.8 MiB/s"]
+    assert log.stored(4, 5 * MIB)[2:] == [
+        "app.aab: 5.0 of 8.0 MiB stored (7.0 MiB sent), 1.8 MiB/s"
+    ]
     log.sent(10, 8 * MIB)
     assert log.lines[3:] == ["app.aab: 5.0 of 8.0 MiB stored (10.0 MiB sent), 1.0 MiB/s"]
     log.progress.done(ok=True)
@@ -107,29 +117,40 @@ def test_sent_and_stored_are_two_numbers() -> None:
 
 
 def test_failed_upload_says_where_it_stopped() -> None:
-    """An upload that ends badly says what the server confirmed beside what was sent; later calls say nothing."""
+    """An upload that ends badly says what the server confirmed beside what was sent; later calls
+    say nothing.
+    """
     log, other = Log(100 * MIB), Log(100 * MIB)
     log.sent(0.5, 20 * MIB)
     log.progress.done(ok=False)
     log.progress.done(ok=True)
-    assert log.sent(99, 90 * MIB) == ["app.aab: stopped, nothing confirmed as stored (20.0 MiB sent)"]
+    assert log.sent(99, 90 * MIB) == [
+        "app.aab: stopped, nothing confirmed as stored (20.0 MiB sent)"
+    ]
     other.sent(0.1, 10 * MIB)
     other.stored(0.2, 8 * MIB)
     other.progress.done(ok=False)
     assert other.lines == ["app.aab: stopped, 8.0 of 100.0 MiB stored (10.0 MiB sent)"]
 
 
-@given(st.integers(0, 10**6), st.lists(st.tuples(st.floats(0, 40), st.booleans(), st.integers(0, 10**6)), max_size=50))
+@given(
+    st.integers(0, 10**6),
+    st.lists(st.tuples(st.floats(0, 40), st.booleans(), st.integers(0, 10**6)), max_size=50),
+)
 def test_lines_are_few_and_never_claim_what_the_server_did_not_say(
     total: int, moves: list[tuple[float, bool, int]]
 ) -> None:
-    """Whatever the offsets do, no second has two lines, and each `stored` is the last that the server said."""
+    """Whatever the offsets do, no second has two lines, and each `stored` is the last that the
+    server said.
+    """
     log, said = Log(total), 0
     for seconds, is_stored, offset in moves:
         before, said = len(log.lines), offset if is_stored else said
         (log.stored if is_stored else log.sent)(log.clock.seconds + seconds, offset)
         claims = [line for line in log.lines[before:] if " stored" in line]
-        assert all(said and line.startswith(f"app.aab: {share(said, total)} stored") for line in claims)
+        assert all(
+            said and line.startswith(f"app.aab: {share(said, total)} stored") for line in claims
+        )
     assert len(log.lines) <= log.clock.seconds + 1
 
 
@@ -141,7 +162,9 @@ class Terminal:
         fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
         self.err = os.fdopen(near, "w", encoding="utf-8")
         self.out = io.StringIO()
-        self.reporter: LogReporter = make_reporter(where(Path(), "console"), stdout=self.out, stderr=self.err)
+        self.reporter: LogReporter = make_reporter(
+            where(Path(), "console"), stdout=self.out, stderr=self.err
+        )
 
     def close(self) -> str:
         """Hang up; the answer is everything that the terminal was sent."""
@@ -171,7 +194,9 @@ def test_bar_on_a_terminal() -> None:
 
 
 def test_terminal_without_a_width_gets_lines() -> None:
-    """A terminal that can't say how wide it is, as some CI systems make, gets lines instead of an invisible bar."""
+    """A terminal that can't say how wide it is, as some CI systems make, gets lines instead of an
+    invisible bar.
+    """
     terminal = Terminal(columns=0)
     terminal.reporter.progress("app.aab", 100).done(ok=True)
     terminal.close()
@@ -179,7 +204,9 @@ def test_terminal_without_a_width_gets_lines() -> None:
 
 
 def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
-    """When the terminal is closed in mid-upload the bar and the words are let go, and nothing is raised."""
+    """When the terminal is closed in mid-upload the bar and the words are let go, and nothing is
+    raised.
+    """
     terminal = Terminal()
     progress = terminal.reporter.progress("app.aab", 100 * MIB)
     os.close(terminal.far)
@@ -194,10 +221,13 @@ def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
 def test_no_bar_without_a_terminal() -> None:
     """In a pipe the console speaks in lines, and tqdm is not even loaded."""
     program = (
-        "import sys; from types import SimpleNamespace as P; from uploader.outputs import make_reporter\n"
-        "progress = make_reporter(P(kind='console', debug=False, color=True)).progress('app.aab', 10)\n"
-        "progress.sent(10); progress.done(True); sys.exit('tqdm' in sys.modules)"
+        "import sys; from types import SimpleNamespace as P; from uploader.outputs import "
+        "make_reporter\nprogress = make_reporter(P(kind='console', debug=False, "
+        "color=True)).progress('app.aab', 10)\nprogress.sent(10); progress.done(True); "
+        "sys.exit('tqdm' in sys.modules)"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.fullmatch(r"app\.aab: 10 B stored in 0\.0 s, .*/s\n", ended.stdout)

@@ -1,4 +1,6 @@
-"""Text that people and programs will see: without secrets, without what deceives the eye, in linear time."""
+"""Text that people and programs will see: without secrets, without what deceives the eye, in linear
+time.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile
-from uploader.redaction import LIMIT, Redactor, credentials_in, holds_credential, session_words, without_session
+from uploader.redaction import (
+    LIMIT,
+    Redactor,
+    credentials_in,
+    holds_credential,
+    session_words,
+    without_session,
+)
 
 KEY = (
-    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
+    "-----BEGIN PRIVATE "
+    "KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nAASCBKcwggSjAgEAAoIBAQ+/w==\n-----END PRIVATE KEY-----\n"
 )
-secret_texts = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=8, max_size=40)
+secret_texts = st.text(
+    alphabet=st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=8, max_size=40
+)
 
 
 @given(secret_texts, hostile, hostile)
@@ -57,9 +69,13 @@ def test_secret_never_shows(secret: str, before: str, after: str) -> None:
         "basic-auth",
     ],
 )
-@pytest.mark.parametrize("secret", ["s3cr3t/with=signs&ümlaut", 'quo"ted\\back/slash'], ids=["signs", "quotes"])
+@pytest.mark.parametrize(
+    "secret", ["s3cr3t/with=signs&ümlaut", 'quo"ted\\back/slash'], ids=["signs", "quotes"]
+)
 def test_encoded_forms_are_masked(form: object, secret: str) -> None:
-    """A secret is recognised as JSON, percent-encoded and inside base64, at each of base64's three alignments."""
+    """A secret is recognised as JSON, percent-encoded and inside base64, at each of base64's three
+    alignments.
+    """
     assert callable(form)
     encoded = form(secret)
     shown = Redactor([secret]).hide(encoded)
@@ -70,7 +86,9 @@ def test_encoded_forms_are_masked(form: object, secret: str) -> None:
 
 
 def test_lines_of_a_key_are_masked_one_by_one() -> None:
-    """A tool that prints a private key line by line, or with written line breaks, gives nothing away."""
+    """A tool that prints a private key line by line, or with written line breaks, gives nothing
+    away.
+    """
     redactor = Redactor([KEY])
     for line in KEY.splitlines()[1:]:
         assert redactor.clean(f"> {line} <") == "> *** <"
@@ -79,7 +97,9 @@ def test_lines_of_a_key_are_masked_one_by_one() -> None:
 
 @pytest.mark.parametrize("trivial", ["", "{", "}", " \n ", "{\n}", "true", "a\nb\nc"])
 def test_trivial_strings_are_not_masked(trivial: str) -> None:
-    """Masking a brace or a word would blacken every line of the log, so values that short are left alone."""
+    """Masking a brace or a word would blacken every line of the log, so values that short are left
+    alone.
+    """
     text = '{"a": true, "b": [1], "c": null}'
     assert Redactor([trivial]).clean(text) == text
 
@@ -93,7 +113,10 @@ def test_trivial_strings_are_not_masked(trivial: str) -> None:
         ),
         ("?upload_token=abc&b", "?upload_token=***&b"),
         ("next=%3Fupload_id%3DABg5", "next=%3Fupload_id%3D***"),
-        ('{"access_token": "abc", "expires_in": 3599}', '{"access_token": "***", "expires_in": 3599}'),
+        (
+            '{"access_token": "abc", "expires_in": 3599}',
+            '{"access_token": "***", "expires_in": 3599}',
+        ),
         ('{\\"id_token\\":\\"abc\\"}', '{\\"id_token\\":\\"***\\"}'),
         ("X-GUploader-UploadID: ABg5-UxQ", "X-GUploader-UploadID: ***"),
         ("Authorization: Bearer abcdefgh.ijkl", "Authorization: Bearer ***"),
@@ -116,10 +139,17 @@ ENDPOINT = "https://www.googleapis.com/upload/storage/v1/b/bucket/o?name=a-name-
 
 @pytest.mark.parametrize(
     "secret",
-    ["ABg5-UxQ_lDp7e0v1fCk2mNw", "x/ABg5-UxQ_lDp7e0v1", "ABg5-UxQ_lDp7e0v1.0123456789abcdef", "AAAABBBBCCCCDDDD%2F0"],
+    [
+        "ABg5-UxQ_lDp7e0v1fCk2mNw",
+        "x/ABg5-UxQ_lDp7e0v1",
+        "ABg5-UxQ_lDp7e0v1.0123456789abcdef",
+        "AAAABBBBCCCCDDDD%2F0",
+    ],
 )
 def test_what_is_secret_of_a_session_is_decided_in_one_place(secret: str) -> None:
-    """What a log masks of a session's address is masked in a response as well, and no word of the endpoint."""
+    """What a log masks of a session's address is masked in a response as well, and no word of the
+    endpoint.
+    """
     uri = f"{ENDPOINT}&upload_id={secret}"
     redactor = Redactor()
     redactor.add_session(uri, ENDPOINT)
@@ -128,7 +158,11 @@ def test_what_is_secret_of_a_session_is_decided_in_one_place(secret: str) -> Non
     for word in words:
         assert redactor.hide(f"session {word} of bucket") == "session *** of bucket"
         assert without_session(f'{{"a": "{word}"}}'.encode(), uri, ENDPOINT) == b'{"a": "***"}'
-    for whole in (uri, uri.removeprefix("https://www.googleapis.com"), json.dumps(uri).replace("/", "\\/")):
+    for whole in (
+        uri,
+        uri.removeprefix("https://www.googleapis.com"),
+        json.dumps(uri).replace("/", "\\/"),
+    ):
         assert secret.encode() not in without_session(whole.encode(), uri, ENDPOINT)
     assert without_session(b"a-name-of-an-object", uri, ENDPOINT) == b"a-name-of-an-object"
 
@@ -147,16 +181,26 @@ def test_what_is_secret_of_a_session_is_decided_in_one_place(secret: str) -> Non
     ],
 )
 def test_deceptive_characters_become_visible(raw: str, shown: str) -> None:
-    """Escapes, carriage returns, bidirectional and zero-width characters and undecodable bytes are written out."""
+    """Escapes, carriage returns, bidirectional and zero-width characters and undecodable bytes are
+    written out.
+    """
     assert Redactor().clean(raw) == shown
 
 
 @given(hostile)
 def test_one_line_is_one_printable_line(text: str) -> None:
-    """Whatever goes in, what comes out is one line of UTF-8 without control, format or surrogate characters."""
+    """Whatever goes in, what comes out is one line of UTF-8 without control, format or surrogate
+    characters.
+    """
     line = Redactor().one_line(text)
     assert len(f"{line}|".splitlines()) == 1
-    assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert not {unicodedata.category(character) for character in line} & {
+        "Cc",
+        "Cf",
+        "Cs",
+        "Zl",
+        "Zp",
+    }
     line.encode("utf-8")
 
 
@@ -189,7 +233,9 @@ def test_secret_on_the_cut_does_not_show(offset: int) -> None:
     ],
 )
 def test_hostile_text_costs_linear_time(unit: str) -> None:
-    """Ten megabytes made to be awkward are cleaned at once: only so much of a text is looked at, each part once."""
+    """Ten megabytes made to be awkward are cleaned at once: only so much of a text is looked at,
+    each part once.
+    """
     redactor = Redactor([KEY, "a" * 40])
     began = time.perf_counter()
     shown = redactor.one_line(unit * (10_000_000 // len(unit)))
@@ -210,7 +256,9 @@ def test_hostile_text_costs_linear_time(unit: str) -> None:
     ],
 )
 def test_words_are_no_credentials(text: str, found: list[str]) -> None:
-    """A mail may speak of a client's secret; what is short, or plain text, is not masked wherever it stands."""
+    """A mail may speak of a client's secret; what is short, or plain text, is not masked wherever
+    it stands.
+    """
     assert list(credentials_in(text)) == found
 
 
@@ -250,10 +298,16 @@ def test_a_credential_in_a_text_is_found(text: str) -> None:
     "text",
     [
         "Imports a PRIVATE KEY again. " * 10,
-        "A key begins with -----BEGIN PRIVATE KEY-----, then comes base64, then -----END PRIVATE KEY-----.",
+        (
+            "A key begins with -----BEGIN PRIVATE KEY-----, then comes base64, then -----END "
+            "PRIVATE KEY-----."
+        ),
         "See https://example.com/1//0-is-not-one-but-a-very-long-path-of-somebody-else",
         "#define ONE 1//" + "-" * 60,
-        "A client's secret begins with GOCSPX-, an access token with ya29.a0Ab, a refresh token with 1//0g.",
+        (
+            "A client's secret begins with GOCSPX-, an access token with ya29.a0Ab, a refresh "
+            "token with 1//0g."
+        ),
         "A long text about nothing. " * 100,
     ],
     ids=range(6),

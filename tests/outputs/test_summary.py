@@ -1,4 +1,6 @@
-"""The job summary: what a release engineer wants to see, and nothing that text from outside could make of the page."""
+"""The job summary: what a release engineer wants to see, and nothing that text from outside could
+make of the page.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +24,45 @@ from uploader.services.base import Chart, Section
 MIB = 1024 * 1024
 SHA = "0123456789abcdef" * 4
 BUNDLE = FileResult(
-    "out/app-release.aab", 30 * MIB, SHA, "edit-7", {"versionCode": 278}, attempts=3, bytes_uploaded=30 * MIB,
-    retries=2, seconds=10.0, version="1.4.2 (278)", timeline=(
-        TimelineEvent(0.5, "sent", "", 4.0, 12 * MIB), TimelineEvent(4.5, "wait", "503: again in 2 s", 2.0),
-        TimelineEvent(6.5, "sent", "", 3.5, 18 * MIB), TimelineEvent(10.0, "done", "version 278"),
+    "out/app-release.aab",
+    30 * MIB,
+    SHA,
+    "edit-7",
+    {"versionCode": 278},
+    attempts=3,
+    bytes_uploaded=30 * MIB,
+    retries=2,
+    seconds=10.0,
+    version="1.4.2 (278)",
+    timeline=(
+        TimelineEvent(0.5, "sent", "", 4.0, 12 * MIB),
+        TimelineEvent(4.5, "wait", "503: again in 2 s", 2.0),
+        TimelineEvent(6.5, "sent", "", 3.5, 18 * MIB),
+        TimelineEvent(10.0, "done", "version 278"),
     ),
-)  # fmt: skip
+)
 RELEASE = Report(
-    "Version 278 is on internal, beta.", "play", "ok", files=(BUNDLE,),
+    "Version 278 is on internal, beta.",
+    "play",
+    "ok",
+    files=(BUNDLE,),
     outputs={"edit-id": "edit-7", "version-code": "278", "download-url": ""},
-    links=(("The app in the Play Console", "https://play.google.com/console/developers/app?id=com.example&x=(1)"),),
+    links=(
+        (
+            "The app in the Play Console",
+            "https://play.google.com/console/developers/app?id=com.example&x=(1)",
+        ),
+    ),
     sections=(
-        Section("Changes", (), (("Track beta",), ("  + 1.4.2 (278): draft",), ("  - 277: halted",), ("```",))),
+        Section(
+            "Changes",
+            (),
+            (("Track beta",), ("  + 1.4.2 (278): draft",), ("  - 277: halted",), ("```",)),
+        ),
         Section("Review", ("Track", "Name", "State"), (("beta", "", "in review"),)),
     ),
     warnings=("beta had a draft: it stays.",),
-)  # fmt: skip
+)
 
 
 def page(report: Report = RELEASE, **changes: Any) -> str:
@@ -45,12 +70,17 @@ def page(report: Report = RELEASE, **changes: Any) -> str:
 
 
 def test_table_of_what_was_sent() -> None:
-    """File, version, size and result stand in one row for each file; what was sent again is said where it was."""
+    """File, version, size and result stand in one row for each file; what was sent again is said
+    where it was.
+    """
     header, row = tables(page())[0]
     assert header == ["File", "Version", "Size", "Result"]
     assert [reading(cell) for cell in row] == [
-        "out/app-release.aab", "1.4.2 (278)", "30.0\xa0MiB", "sent after 2 retries"
-    ]  # fmt: skip
+        "out/app-release.aab",
+        "1.4.2 (278)",
+        "30.0\xa0MiB",
+        "sent after 2 retries",
+    ]
     resumed = replace(BUNDLE, retries=1, bytes_resent=3 * MIB, resumed_from=8 * MIB)
     result = "sent after 1 retry, resumed at 8.0 MiB, 3.0 MiB of it sent again"
     assert tables(page(files=(resumed,)))[0][1][-1] == result
@@ -60,15 +90,21 @@ def test_table_of_what_was_sent() -> None:
 
 
 def test_rest_of_the_page() -> None:
-    """Link, changes as a diff, tables, warnings, outputs that have a value and digests follow the files."""
+    """Link, changes as a diff, tables, warnings, outputs that have a value and digests follow the
+    files.
+    """
     text = page()
     assert text.startswith("## ✅ Version 278 is on internal, beta.\n\nTarget: `play`\n")
     assert (
-        "[The app in the Play Console](<https://play.google.com/console/developers/app?id=com.example&x=%281%29>)"
+        "[The app in the Play "
+        "Console](<https://play.google.com/console/developers/app?id=com.example&x=%281%29>)"
         in text
     )
     assert "- ⚠️ beta had a draft: it stays." in text
-    assert "### Changes\n\n```diff\nTrack beta\n+ 1.4.2 (278): draft\n- 277: halted\n'''\n```\n" in text
+    assert (
+        "### Changes\n\n```diff\nTrack beta\n+ 1.4.2 (278): draft\n- 277: halted\n'''\n```\n"
+        in text
+    )
     sent, review, outputs, digests = tables(text)
     assert sent[0][0] == "File"
     assert review == [["Track", "State"], ["beta", "in review"]]
@@ -79,13 +115,17 @@ def test_rest_of_the_page() -> None:
 def chart(text: str) -> list[str]:
     """The lines of the page's chart below its settings."""
     lines = text.split("```mermaid\n")[1].partition("\n```")[0].splitlines()
-    assert json.loads(lines[0].removeprefix("%%{init: ").removesuffix("}%%"))["gantt"]["leftPadding"]
+    assert json.loads(lines[0].removeprefix("%%{init: ").removesuffix("}%%"))["gantt"][
+        "leftPadding"
+    ]
     assert lines[1:3] == ["gantt", "    dateFormat x"]
     return [line.strip() for line in lines[3:]]
 
 
 def test_timeline_shows_attempts_waits_and_bytes() -> None:
-    """A Mermaid chart has one bar for each attempt and wait, from 0 on, in thousandths of the unit of its axis."""
+    """A Mermaid chart has one bar for each attempt and wait, from 0 on, in thousandths of the unit
+    of its axis.
+    """
     assert chart(page()) == [
         "axisFormat %s s",
         "tickInterval 1000millisecond",
@@ -98,9 +138,14 @@ def test_timeline_shows_attempts_waits_and_bytes() -> None:
 
 
 def test_timeline_keeps_what_went_otherwise() -> None:
-    """Requests that follow one another are one bar; no wait and no new beginning between them is left out."""
+    """Requests that follow one another are one bar; no wait and no new beginning between them is
+    left out.
+    """
     chunks = [TimelineEvent(float(second), "sent", "", 1.0, MIB) for second in range(30)]
-    middle = [TimelineEvent(30.0, "wait", "503", 2.0), TimelineEvent(32.0, "restarted", "the session is gone")]
+    middle = [
+        TimelineEvent(30.0, "wait", "503", 2.0),
+        TimelineEvent(32.0, "restarted", "the session is gone"),
+    ]
     moments = [*chunks, *middle, replace(chunks[0], at=33.0), replace(chunks[0], at=34.0)]
     assert chart(page(files=(replace(BUNDLE, timeline=tuple(moments)),)))[4:] == [
         "30.0 MiB sent in 30 requests :done, 0, 30000",
@@ -118,11 +163,19 @@ def test_nothing_was_published_in_large_letters(outcome: str) -> None:
 
 
 def test_failure_says_what_why_and_what_to_do() -> None:
-    """A failed run shows Google's words once, the likely cause, the cure and the code; what failed comes first."""
+    """A failed run shows Google's words once, the likely cause, the cure and the code; what failed
+    comes first.
+    """
     files = BUNDLE, FileResult("bad.apk", 5, error="not reached")
-    error = ApiError("Google said: Precondition check failed.", status=400, cause="No app.", hint="Create it.")
+    error = ApiError(
+        "Google said: Precondition check failed.", status=400, cause="No app.", hint="Create it."
+    )
     text = page(
-        outcome="failed", headline=error.what, files=files, error=error, troubleshooting="https://x.example/T.md"
+        outcome="failed",
+        headline=error.what,
+        files=files,
+        error=error,
+        troubleshooting="https://x.example/T.md",
     )
     assert text.startswith("## ❌ Google said: Precondition check failed.\n")
     assert text.count("Precondition") == 1
@@ -142,7 +195,9 @@ def test_long_story_of_a_failure_stands_below_its_kind() -> None:
 
 
 def test_measurements_are_a_chart_above_their_table() -> None:
-    """Each chart has its rates as bars and the limit as a line, and as a bar of its own behind them."""
+    """Each chart has its rates as bars and the limit as a line, and as a bar of its own behind
+    them.
+    """
     rates = Chart("Crash rate: in percent", ("42, 01 Nov", "42, 02 Nov"), (0.5, 2.1), (1.09, 1.09))
     table = Section("Measurements", ("Day", "Rate"), (("1", "0.5 %"), ("2", "2.1 %")), (rates,))
     text = page(sections=(table,))
@@ -159,7 +214,9 @@ def test_measurements_are_a_chart_above_their_table() -> None:
 
 
 def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
-    """The heading counts them, each has a line of its own, and a list without end is cut with a word on the rest."""
+    """The heading counts them, each has a line of its own, and a list without end is cut with a
+    word on the rest.
+    """
     error = InputError(*(Problem(f"input-{number}", "is wrong.") for number in range(60)))
     text = page(outcome="failed", headline=error.what, error=error)
     assert text.startswith("## ❌ 60 inputs are wrong.\n")
@@ -169,11 +226,16 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
 
 @given(hostile.filter(lambda name: len(Redactor().one_line(name)) <= MAX_NAME), hostile)
 def test_hostile_text_stays_text(name: str, words: str) -> None:
-    """Every cell shows exactly its text, made printable, as words without markup, HTML, link or mention."""
+    """Every cell shows exactly its text, made printable, as words without markup, HTML, link or
+    mention.
+    """
     file = replace(BUNDLE, path=name, id=name, version=name, retries=0, error=words, timeline=())
-    text = page(files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name), ("a", "b"))),))
+    text = page(
+        files=(file,), sections=(Section("Tracks", ("A", "B"), ((words, name), ("a", "b"))),)
+    )
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
-    prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]  # in fixed width, without the backticks
+    # in fixed width, without the backticks
+    prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]
     header, row = tables(text)[0]
     assert len(row) == len(header)
     assert reading(row[0]) == shown[0]
@@ -188,7 +250,9 @@ reports = st.builds(
     target=hostile,
     outcome=st.sampled_from(["ok", "failed"]),
     outputs=st.builds(lambda value: {"id": value}, hostile),
-    links=st.tuples(st.tuples(hostile, st.builds("https://x.example/{}".format, hostile) | hostile)),
+    links=st.tuples(
+        st.tuples(hostile, st.builds("https://x.example/{}".format, hostile) | hostile)
+    ),
     warnings=st.tuples(hostile),
 )
 
@@ -198,8 +262,14 @@ def test_hostile_words_start_no_markup(report: Report) -> None:
     """No headline, warning, output or link makes HTML, a command or a block of its own."""
     text = render(report, Redactor())
     assert set(re.findall(r"(?<!\]\()<[^>]*>", text)) <= {
-        "<details>", "<summary>", "</summary>", "</details>", "<code>", "</code>", "<!-- -->",
-    }  # fmt: skip
+        "<details>",
+        "<summary>",
+        "</summary>",
+        "</details>",
+        "<code>",
+        "</code>",
+        "<!-- -->",
+    }
     assert workflow_commands(text) == []
     assert "](<javascript" not in text
     assert not set(text) & set("\r\x1b\x85\u2028\u202e\u200b")
@@ -216,21 +286,25 @@ moments_of_any_kind = st.builds(
 
 @given(st.lists(moments_of_any_kind, min_size=1, max_size=12))
 def test_chart_is_well_formed(moments: list[TimelineEvent]) -> None:
-    """Whatever a moment says and whenever it was, each line of the chart is a task with two increasing times."""
+    """Whatever a moment says and whenever it was, each line of the chart is a task with two
+    increasing times.
+    """
     text = page(files=(replace(BUNDLE, path="a:b\n```;#%%{", timeline=tuple(moments)),))
     if "```mermaid" not in text:  # nothing happened
         return
     assert chart(text)[3] == "section a, b_n, _"
     for line in chart(text)[4:]:
         task = re.fullmatch(
-            r"(?:-?[\d.]+ [KMGT]?i?B sent|waited|failed)[\w .,()/+-]* :(?:[a-z, ]+, )?(\d+), (\d+)", line
+            r"(?:-?[\d.]+ [KMGT]?i?B sent|waited|failed)[\w .,()/+-]* :(?:[a-z, ]+, )?(\d+), (\d+)",
+            line,
         )
         assert task
         assert int(task.group(1)) < int(task.group(2))
 
 
 @pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "/relative", "file:///etc/passwd", "https://[", "data:text/html,x", ""]
+    "url",
+    ["javascript:alert(1)", "/relative", "file:///etc/passwd", "https://[", "data:text/html,x", ""],
 )
 def test_link_to_nowhere_is_text(url: str) -> None:
     """Only web addresses become links."""
@@ -249,18 +323,27 @@ def test_secrets_do_not_reach_the_page() -> None:
         timeline=(TimelineEvent(0, "sent", leak, 1),),
     )
     text = page(
-        headline=leak, target=leak, files=(file,), outputs={"id": leak}, links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
+        headline=leak,
+        target=leak,
+        files=(file,),
+        outputs={"id": leak},
+        links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
         sections=(
-            Section(leak, (leak,), ((leak,),), (Chart(leak, (leak,), (1,), (1,)),)), Section(leak, (), ((leak,),)),
-        ), warnings=(leak,), error=ApiError(leak, status=400, cause=leak),
-    )  # fmt: skip
+            Section(leak, (leak,), ((leak,),), (Chart(leak, (leak,), (1,), (1,)),)),
+            Section(leak, (), ((leak,),)),
+        ),
+        warnings=(leak,),
+        error=ApiError(leak, status=400, cause=leak),
+    )
     assert leak not in text
     assert "upload_id=***" in text
 
 
 @pytest.mark.parametrize("name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"])
 def test_ten_thousand_files_fit(name: str) -> None:
-    """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what is missing."""
+    """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what
+    is missing.
+    """
     files = [replace(BUNDLE, path=name.format(number)) for number in range(10_000)]
     files[9_999] = replace(files[9_999], error="the one that failed")
     text = page(files=tuple(files))
@@ -271,7 +354,9 @@ def test_ten_thousand_files_fit(name: str) -> None:
 
 @given(st.integers(2_000, 12_000))
 def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
-    """Where the room is small the page has whole blocks only, the most important ones, and a word on the rest."""
+    """Where the room is small the page has whole blocks only, the most important ones, and a word
+    on the rest.
+    """
     report = replace(RELEASE, files=(BUNDLE,) * 100, sections=RELEASE.sections * 200)
     text = render(report, Redactor(), limit)
     assert len(text.encode("utf-8")) <= limit

@@ -1,4 +1,6 @@
-"""Both dialects as tables: each move becomes exactly this request, each answer exactly this event."""
+"""Both dialects as tables: each move becomes exactly this request, each answer exactly this
+event.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,11 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         Request(
             "PATCH",
             f"{A_URL}?fields=id%2C+name&uploadType=resumable",
-            (("X-Upload-Content-Type", "image/png"), ("X-Upload-Content-Length", "5"), ("Content-Type", JSON_TYPE)),
+            (
+                ("X-Upload-Content-Type", "image/png"),
+                ("X-Upload-Content-Length", "5"),
+                ("Content-Type", JSON_TYPE),
+            ),
             b'{"a":1}',
         ),
     ),
@@ -80,15 +86,30 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         STREAM,
         Request("POST", f"{A_URL}?uploadType=resumable", (("X-Upload-Content-Type", "image/png"),)),
     ),
-    ("the whole file in one request has no range", Send(ALL, final=True), A_MEDIA, put(TYPE, span=ALL)),
+    (
+        "the whole file in one request has no range",
+        Send(ALL, final=True),
+        A_MEDIA,
+        put(TYPE, span=ALL),
+    ),
     (
         "the first chunk",
         CHUNK,
         A_MEDIA,
         put(TYPE, ("Content-Range", "bytes 0-524287/2000000"), span=CHUNK.span),
     ),
-    ("the last chunk", LAST, A_MEDIA, put(TYPE, ("Content-Range", "bytes 524288-1999999/2000000"), span=LAST.span)),
-    ("a chunk of a stream", CHUNK, STREAM, put(TYPE, ("Content-Range", "bytes 0-524287/*"), span=CHUNK.span)),
+    (
+        "the last chunk",
+        LAST,
+        A_MEDIA,
+        put(TYPE, ("Content-Range", "bytes 524288-1999999/2000000"), span=LAST.span),
+    ),
+    (
+        "a chunk of a stream",
+        CHUNK,
+        STREAM,
+        put(TYPE, ("Content-Range", "bytes 0-524287/*"), span=CHUNK.span),
+    ),
     (
         "the last chunk of a stream tells its size",
         LAST,
@@ -107,7 +128,9 @@ A_REQUESTS: list[tuple[str, Move, Media, Request]] = [
 ]
 
 
-def said(status: int, headers: dict[str, str] | None = None, body: bytes = b"", *, whole: bool = True) -> Response:
+def said(
+    status: int, headers: dict[str, str] | None = None, body: bytes = b"", *, whole: bool = True
+) -> Response:
     """An answer of dialect A."""
     return Response(status, Headers(headers or {}), body, whole)
 
@@ -115,11 +138,26 @@ def said(status: int, headers: dict[str, str] | None = None, body: bytes = b"", 
 RATE = b'{"error": {"code": 403, "errors": [{"reason": "userRateLimitExceeded"}]}}'
 A_EVENTS: list[Row] = [
     ("started", Start(), said(200, {"Location": "https://x/1"}), Started("https://x/1")),
-    ("started, 201 and another case", Start(), said(201, {"LOCATION": "https://x/1"}), Started("https://x/1")),
+    (
+        "started, 201 and another case",
+        Start(),
+        said(201, {"LOCATION": "https://x/1"}),
+        Started("https://x/1"),
+    ),
     ("started nowhere", Start(), said(200), OffsetUnknown),
     ("started nowhere, but a page", Start(), said(200, body=b"<html>"), OffsetUnknown),
-    ("started at a long address", Start(), said(200, {"Location": "https://x/" + "1" * 8182}), Started),
-    ("started at an address over 8 KiB", Start(), said(200, {"Location": "https://x/" + "1" * 8183}), ProtocolViolated),
+    (
+        "started at a long address",
+        Start(),
+        said(200, {"Location": "https://x/" + "1" * 8182}),
+        Started,
+    ),
+    (
+        "started at an address over 8 KiB",
+        Start(),
+        said(200, {"Location": "https://x/" + "1" * 8183}),
+        ProtocolViolated,
+    ),
     ("start: 5xx", Start(), said(500), OffsetUnknown),
     ("start: 408", Start(), said(408), OffsetUnknown),
     ("start: 429", Start(), said(429), OffsetUnknown),
@@ -138,12 +176,27 @@ A_EVENTS: list[Row] = [
     ("308, blanks in the range", CHUNK, said(308, {"Range": " bytes = 0 - 42 "}), Stored(43)),
     ("308 without a range to a chunk", CHUNK, said(308), OffsetUnknown),
     ("308 without a range to a question", QueryOffset(), said(308), Stored(0)),
-    ("308 with a Location", CHUNK, said(308, {"Range": "0-9", "Location": "https://evil/"}), Stored(10)),
+    (
+        "308 with a Location",
+        CHUNK,
+        said(308, {"Range": "0-9", "Location": "https://evil/"}),
+        Stored(10),
+    ),
     ("308, not from 0", CHUNK, said(308, {"Range": "bytes=1-42"}), ProtocolViolated),
     ("308, negative", CHUNK, said(308, {"Range": "bytes=0--1"}), ProtocolViolated),
     ("308, several ranges", CHUNK, said(308, {"Range": "bytes=0-4,6-9"}), ProtocolViolated),
-    ("308, digits of another script", CHUNK, said(308, {"Range": "bytes=0-\u0664\u0662"}), ProtocolViolated),
-    ("308, more digits than any file", CHUNK, said(308, {"Range": "bytes=0-" + "9" * 40}), ProtocolViolated),
+    (
+        "308, digits of another script",
+        CHUNK,
+        said(308, {"Range": "bytes=0-\u0664\u0662"}),
+        ProtocolViolated,
+    ),
+    (
+        "308, more digits than any file",
+        CHUNK,
+        said(308, {"Range": "bytes=0-" + "9" * 40}),
+        ProtocolViolated,
+    ),
     ("308, open end", QueryOffset(), said(308, {"Range": "bytes=0-"}), ProtocolViolated),
     ("308, empty range", QueryOffset(), said(308, {"Range": ""}), ProtocolViolated),
     ("complete", LAST, said(201, body=b'{"id":"1"}'), Completed),
@@ -154,7 +207,12 @@ A_EVENTS: list[Row] = [
     ("complete, but an object without anything", LAST, said(200, body=b"{}"), OffsetUnknown),
     ("complete, but a list", LAST, said(200, body=b"[]"), OffsetUnknown),
     ("complete, no resource even when asked", QueryOffset(), said(200, body=b""), OffsetUnknown),
-    ("complete while the body was on its way", LAST, said(200, body=b"{}", whole=False), OffsetUnknown),
+    (
+        "complete while the body was on its way",
+        LAST,
+        said(200, body=b"{}", whole=False),
+        OffsetUnknown,
+    ),
     ("5xx", CHUNK, said(503), OffsetUnknown),
     ("5xx as a proxy's page", CHUNK, said(502, body=b"<html>"), OffsetUnknown),
     ("408", CHUNK, said(408), OffsetUnknown),
@@ -187,7 +245,9 @@ def command(words: str, offset: int | None = None, span: Span | None = None) -> 
         return Request("POST", B_URI, (command,), span=span)
     kind = (("Content-Type", "application/zip"),) if span else ()
     place = ("X-Goog-Upload-Offset", str(offset))
-    return Request("POST", B_URI, (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind), span=span)
+    return Request(
+        "POST", B_URI, (("X-Goog-Upload-Protocol", "resumable"), command, place, *kind), span=span
+    )
 
 
 START = (
@@ -203,30 +263,69 @@ B_REQUESTS: list[tuple[str, Move, Media, Request]] = [
         B_MEDIA,
         Request("POST", B_URL, (*START, LENGTH, ("Content-Type", JSON_TYPE)), METADATA),
     ),
-    ("start of a stream", Start(), Media("POST", B_URL, (), "application/zip", None), Request("POST", B_URL, START)),
+    (
+        "start of a stream",
+        Start(),
+        Media("POST", B_URL, (), "application/zip", None),
+        Request("POST", B_URL, START),
+    ),
     ("a chunk", CHUNK, B_MEDIA, command("upload", 0, CHUNK.span)),
     ("the last bytes", LAST, B_MEDIA, command("upload, finalize", 524_288, LAST.span)),
-    ("everything at once", Send(Span(0, 2_000_000), True), B_MEDIA, command("upload, finalize", 0, Span(0, 2_000_000))),
-    ("nothing left to send", Send(Span(2_000_000, 2_000_000), True), B_MEDIA, command("finalize", 2_000_000)),
+    (
+        "everything at once",
+        Send(Span(0, 2_000_000), True),
+        B_MEDIA,
+        command("upload, finalize", 0, Span(0, 2_000_000)),
+    ),
+    (
+        "nothing left to send",
+        Send(Span(2_000_000, 2_000_000), True),
+        B_MEDIA,
+        command("finalize", 2_000_000),
+    ),
     ("an empty file", Send(Span(0, 0), True), B_MEDIA, command("finalize", 0)),
     ("the question", QueryOffset(), B_MEDIA, command("query")),
     ("cancel", Cancel(), B_MEDIA, command("cancel")),
 ]
 
 
-def told(status: int, upload: str = "", body: bytes = b"", *, whole: bool = True, **headers: str) -> Response:
-    """An answer of dialect B, with X-Goog-Upload-Status and other X-Goog-Upload headers (`size_received`, `url`, …)."""
+def told(
+    status: int, upload: str = "", body: bytes = b"", *, whole: bool = True, **headers: str
+) -> Response:
+    """An answer of dialect B, with X-Goog-Upload-Status and other X-Goog-Upload headers
+    (`size_received`, `url`, …).
+    """
     pairs = [(f"X-Goog-Upload-{name.replace('_', '-')}", value) for name, value in headers.items()]
-    return Response(status, Headers([("X-Goog-Upload-Status", upload), *pairs] if upload else pairs), body, whole)
+    return Response(
+        status,
+        Headers([("X-Goog-Upload-Status", upload), *pairs] if upload else pairs),
+        body,
+        whole,
+    )
 
 
 UPLOADED = b'{"id":"1"}'
 B_EVENTS: list[Row] = [
     ("started", Start(), told(200, "active", url="https://x/1"), Started("https://x/1")),
-    ("started, status in another case", Start(), told(200, "ACTIVE", URL="https://x/1"), Started("https://x/1")),
+    (
+        "started, status in another case",
+        Start(),
+        told(200, "ACTIVE", URL="https://x/1"),
+        Started("https://x/1"),
+    ),
     ("started, without the status", Start(), told(200, url="https://x/1"), Started("https://x/1")),
-    ("started, the older name", Start(), told(200, "active", control_url="https://x/1"), Started("https://x/1")),
-    ("started, without a scheme", Start(), told(200, "active", url="x.com/u?i=1"), Started("https://x.com/u?i=1")),
+    (
+        "started, the older name",
+        Start(),
+        told(200, "active", control_url="https://x/1"),
+        Started("https://x/1"),
+    ),
+    (
+        "started, without a scheme",
+        Start(),
+        told(200, "active", url="x.com/u?i=1"),
+        Started("https://x.com/u?i=1"),
+    ),
     (
         "started, without a scheme but with one in the query",
         Start(),
@@ -240,7 +339,12 @@ B_EVENTS: list[Row] = [
         Started("https://x/1", 1_048_576),
     ),
     ("started nowhere", Start(), told(200, "active"), OffsetUnknown),
-    ("started at an address over 8 KiB", Start(), told(200, "active", url="https://" + "1" * 8185), ProtocolViolated),
+    (
+        "started at an address over 8 KiB",
+        Start(),
+        told(200, "active", url="https://" + "1" * 8185),
+        ProtocolViolated,
+    ),
     ("start refused as final", Start(), told(200, "final", UPLOADED, url="https://x/1"), Rejected),
     ("start refused", Start(), told(400, "final"), Rejected),
     ("start: 400 without a status", Start(), told(400), OffsetUnknown),
@@ -259,17 +363,52 @@ B_EVENTS: list[Row] = [
         Stored(42),
     ),
     ("nothing received", QueryOffset(), told(200, "active", size_received="0"), Stored(0)),
-    ("active without a size, to a chunk: all of it arrived", CHUNK, told(200, "active"), Stored(524_288)),
-    ("active without a size, before the chunk was sent", CHUNK, told(200, "active", whole=False), OffsetUnknown),
+    (
+        "active without a size, to a chunk: all of it arrived",
+        CHUNK,
+        told(200, "active"),
+        Stored(524_288),
+    ),
+    (
+        "active without a size, before the chunk was sent",
+        CHUNK,
+        told(200, "active", whole=False),
+        OffsetUnknown,
+    ),
     ("active without a size, to the last bytes", LAST, told(200, "active"), OffsetUnknown),
     ("active without a size, to a query", QueryOffset(), told(200, "active"), ProtocolViolated),
-    ("a size that is no number", CHUNK, told(200, "active", size_received="many"), ProtocolViolated),
+    (
+        "a size that is no number",
+        CHUNK,
+        told(200, "active", size_received="many"),
+        ProtocolViolated,
+    ),
     ("a negative size", QueryOffset(), told(200, "active", size_received="-1"), ProtocolViolated),
     ("no status on a query's 200", QueryOffset(), told(200, body=UPLOADED), OffsetUnknown),
-    ("no status on a query's 200, but the size", QueryOffset(), told(200, size_received="42"), Stored(42)),
-    ("no status on a query's 200, and no size", QueryOffset(), told(200, size_received="-1"), OffsetUnknown),
-    ("another status beside the size", QueryOffset(), told(200, "paused", size_received="42"), OffsetUnknown),
-    ("no status on a chunk's 200, but the size", CHUNK, told(200, size_received="42"), OffsetUnknown),
+    (
+        "no status on a query's 200, but the size",
+        QueryOffset(),
+        told(200, size_received="42"),
+        Stored(42),
+    ),
+    (
+        "no status on a query's 200, and no size",
+        QueryOffset(),
+        told(200, size_received="-1"),
+        OffsetUnknown,
+    ),
+    (
+        "another status beside the size",
+        QueryOffset(),
+        told(200, "paused", size_received="42"),
+        OffsetUnknown,
+    ),
+    (
+        "no status on a chunk's 200, but the size",
+        CHUNK,
+        told(200, size_received="42"),
+        OffsetUnknown,
+    ),
     ("an unknown status on a query's 200", QueryOffset(), told(200, "paused"), OffsetUnknown),
     ("no status on a chunk's 200", CHUNK, told(200, body=UPLOADED), OffsetUnknown),
     ("no status on a 5xx", CHUNK, told(502, body=b"<html>"), OffsetUnknown),
@@ -279,7 +418,12 @@ B_EVENTS: list[Row] = [
     ("final, learnt by asking", QueryOffset(), told(200, "final", UPLOADED), Completed),
     ("final without a resource", LAST, told(200, "final"), OffsetUnknown),
     ("final without a resource even when asked", QueryOffset(), told(200, "final"), OffsetUnknown),
-    ("final while the body was on its way", LAST, told(200, "final", UPLOADED, whole=False), OffsetUnknown),
+    (
+        "final while the body was on its way",
+        LAST,
+        told(200, "final", UPLOADED, whole=False),
+        OffsetUnknown,
+    ),
     ("final with 400", CHUNK, told(400, "final", b'{"error":{"message":"no"}}'), Rejected),
     ("final with 503", CHUNK, told(503, "final"), Rejected),
     ("cancelled with 400", CHUNK, told(400, "cancelled"), Rejected),
@@ -308,7 +452,10 @@ REQUESTS = [
     *((content_range, A_OPEN, *row) for row in A_REQUESTS),
     *((goog_upload, B_OPEN, *row) for row in B_REQUESTS),
 ]
-EVENTS = [*((content_range, A_MEDIA, *row) for row in A_EVENTS), *((goog_upload, B_MEDIA, *row) for row in B_EVENTS)]
+EVENTS = [
+    *((content_range, A_MEDIA, *row) for row in A_EVENTS),
+    *((goog_upload, B_MEDIA, *row) for row in B_EVENTS),
+]
 
 
 @pytest.mark.parametrize(("dialect", "session", "name", "move", "media", "request_"), REQUESTS)
@@ -321,17 +468,28 @@ def test_a_move_is_exactly_this_request(
 
 @pytest.mark.parametrize(("dialect", "media", "name", "move", "response", "event"), EVENTS)
 def test_an_answer_is_exactly_this_event(
-    dialect: ModuleType, media: Media, name: str, move: Move, response: Response, event: Event | type[Event]
+    dialect: ModuleType,
+    media: Media,
+    name: str,
+    move: Move,
+    response: Response,
+    event: Event | type[Event],
 ) -> None:
-    """Every status and header that the documents name, and those that they don't; in B the status header rules."""
+    """Every status and header that the documents name, and those that they don't; in B the status
+    header rules.
+    """
     got = dialect.event(move, response, media)
     assert type(got) is event if isinstance(event, type) else got == event, name
 
 
-@pytest.mark.parametrize("value", ["", "0", "-262144", "x", "2.5", str(1 << 31), "9" * 30, "\u0661"])
+@pytest.mark.parametrize(
+    "value", ["", "0", "-262144", "x", "2.5", str(1 << 31), "9" * 30, "\u0661"]
+)
 def test_a_granularity_that_makes_no_sense_is_the_documented_one(value: str) -> None:
     """Zero, nonsense and more than 1 GiB are not believed."""
-    got = goog_upload.event(Start(), told(200, "active", url="https://x/1", chunk_granularity=value), B_MEDIA)
+    got = goog_upload.event(
+        Start(), told(200, "active", url="https://x/1", chunk_granularity=value), B_MEDIA
+    )
     assert got == Started("https://x/1", DEFAULT_GRANULARITY)
 
 
@@ -344,12 +502,16 @@ def test_without_a_scheme_the_url_has_that_of_the_endpoint() -> None:
 
 
 HEADERS = ["Location", "Range", "Retry-After", "Content-Range"]
-HEADERS += [f"X-Goog-Upload-{name}" for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")]
+HEADERS += [
+    f"X-Goog-Upload-{name}" for name in ("Status", "URL", "Size-Received", "Chunk-Granularity")
+]
 
 
 @pytest.mark.parametrize("dialect", [content_range, goog_upload])
 @given(move=MOVES, response=responses(HEADERS), size=st.none() | st.integers(0))
-def test_no_answer_raises(dialect: ModuleType, move: Move, response: Response, size: int | None) -> None:
+def test_no_answer_raises(
+    dialect: ModuleType, move: Move, response: Response, size: int | None
+) -> None:
     """Whatever a server sends is an event."""
     event = dialect.event(move, response, Media("POST", A_URL, (), "image/png", size))
     assert isinstance(event, get_args(Event))

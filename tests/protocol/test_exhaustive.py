@@ -1,4 +1,6 @@
-"""Every word of up to six faults, for whole and chunked uploads: never a hole, a double, a false success or a loop."""
+"""Every word of up to six faults, for whole and chunked uploads: never a hole, a double, a false
+success or a loop.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,18 @@ from uploader.protocol.session import (
     TokenRejected,
 )
 
-SIZE = 4  # bytes: with chunks of two, every position of a fault (first, middle, last, finished) occurs
+# bytes: with chunks of two, every position of a fault (first, middle, last, finished) occurs
+SIZE = 4
 
 
 def explore(
     depth: int, chunk: int | None, *, at_most_once: bool = False, extra: tuple[str, ...] = ()
 ) -> dict[State, int]:
-    """Follows every sequence of faults of that length and counts the ends; asserts the invariants in every state.
+    """Follows every sequence of faults of that length and counts the ends; asserts the invariants
+    in every state.
 
-    Positions that were seen with as many faults left are not walked again: the machine and the server have no memory
-    beyond their frozen values, so their futures are the same.
+    Positions that were seen with as many faults left are not walked again: the machine and the
+    server have no memory beyond their frozen values, so their futures are the same.
     """
     ends: dict[State, int] = {}
     seen: set[tuple[object, ...]] = set()
@@ -68,8 +72,9 @@ def step(session: Session, server: Server, fault: str) -> tuple[Session, Server]
 def check_end(session: Session, server: Server) -> None:
     """A success is one object made from all bytes.
 
-    One lie is beyond any protocol: to call the upload complete when everything was sent and something was lost. That
-    one is the digest's to catch, and the tests of the transfer show that it does.
+    One lie is beyond any protocol: to call the upload complete when everything was sent and
+    something was lost. That one is the digest's to catch, and the tests of the transfer show that
+    it does.
     """
     if session.state is State.COMPLETE:
         assert session.sent == SIZE
@@ -77,8 +82,12 @@ def check_end(session: Session, server: Server) -> None:
 
 
 @pytest.mark.parametrize("chunk", [None, 1, 2, 3])
-def test_no_sequence_of_up_to_six_faults_leads_to_a_hole_a_double_or_a_loop(chunk: int | None) -> None:
-    """Whatever six faults come in whatever order, the upload ends whole, or refused, and never in between."""
+def test_no_sequence_of_up_to_six_faults_leads_to_a_hole_a_double_or_a_loop(
+    chunk: int | None,
+) -> None:
+    """Whatever six faults come in whatever order, the upload ends whole, or refused, and never in
+    between.
+    """
     ends = explore(6, chunk)
     assert set(ends) <= {State.COMPLETE, State.VIOLATED, State.LOST_TOO_OFTEN}
     assert ends[State.COMPLETE] > 0
@@ -86,8 +95,12 @@ def test_no_sequence_of_up_to_six_faults_leads_to_a_hole_a_double_or_a_loop(chun
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
-def test_what_may_not_be_doubled_is_never_begun_again_once_it_may_be_there(chunk: int | None) -> None:
-    """With every word of five faults, and a server that forgets what it finished: one object, or the doubt is told."""
+def test_what_may_not_be_doubled_is_never_begun_again_once_it_may_be_there(
+    chunk: int | None,
+) -> None:
+    """With every word of five faults, and a server that forgets what it finished: one object, or
+    the doubt is told.
+    """
     ends = explore(5, chunk, at_most_once=True, extra=("forgotten",))
     assert set(ends) <= {State.COMPLETE, State.VIOLATED, State.LOST_TOO_OFTEN, State.IN_DOUBT}
     assert ends[State.IN_DOUBT] > 0

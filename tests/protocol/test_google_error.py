@@ -1,4 +1,6 @@
-"""The service's own words, from every place where Google's APIs put them, and from answers that are not Google's."""
+"""The service's own words, from every place where Google's APIs put them, and from answers that are
+not Google's.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,44 @@ from tests.support.words import responses
 from uploader.http.messages import Headers, Response
 from uploader.protocol.google_error import read
 
-OLD = {"code": 403, "message": "Slower.", "errors": [{"domain": "usageLimits", "reason": "rateLimitExceeded"}]}
-NEW = {"code": 403, "message": "No.", "status": "PERMISSION_DENIED", "details": [{"reason": "SERVICE_DISABLED"}]}
-BOTH = {"message": " Both. ", "status": "ABORTED", "errors": [{"reason": "conflict"}, {"reason": ""}, "x", {}]}
+OLD = {
+    "code": 403,
+    "message": "Slower.",
+    "errors": [{"domain": "usageLimits", "reason": "rateLimitExceeded"}],
+}
+NEW = {
+    "code": 403,
+    "message": "No.",
+    "status": "PERMISSION_DENIED",
+    "details": [{"reason": "SERVICE_DISABLED"}],
+}
+BOTH = {
+    "message": " Both. ",
+    "status": "ABORTED",
+    "errors": [{"reason": "conflict"}, {"reason": ""}, "x", {}],
+}
 
 BODIES: list[tuple[str, bytes, str, tuple[str, ...]]] = [
     ("the older form", json.dumps({"error": OLD}).encode(), "Slower.", ("rateLimitExceeded",)),
-    ("the newer form", json.dumps({"error": NEW}).encode(), "No.", ("SERVICE_DISABLED", "PERMISSION_DENIED")),
+    (
+        "the newer form",
+        json.dumps({"error": NEW}).encode(),
+        "No.",
+        ("SERVICE_DISABLED", "PERMISSION_DENIED"),
+    ),
     ("both", json.dumps({"error": BOTH}).encode(), "Both.", ("conflict", "ABORTED")),
-    ("OAuth", b'{"error": "invalid_grant", "error_description": "Bad."}', "Bad.", ("invalid_grant",)),
-    ("OAuth without a description", b'{"error": "invalid_scope"}', "invalid_scope", ("invalid_scope",)),
+    (
+        "OAuth",
+        b'{"error": "invalid_grant", "error_description": "Bad."}',
+        "Bad.",
+        ("invalid_grant",),
+    ),
+    (
+        "OAuth without a description",
+        b'{"error": "invalid_scope"}',
+        "invalid_scope",
+        ("invalid_scope",),
+    ),
     ("plain text", b" Not Found\n", "Not Found", ()),
     ("a page", b"<html>Proxy</html>", "HTTP 400 without an explanation", ()),
     ("nothing", b"", "HTTP 400 without an explanation", ()),
@@ -37,11 +67,17 @@ BODIES: list[tuple[str, bytes, str, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "message", "reasons"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+@pytest.mark.parametrize(
+    ("body", "message", "reasons"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES]
+)
 def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple[str, ...]) -> None:
     """The message for people, and the reasons with the most specific one first."""
     found = read(Response(400, Headers(), body))
-    assert (found.message, found.reasons, found.reason) == (message, reasons, reasons[0] if reasons else "")
+    assert (found.message, found.reasons, found.reason) == (
+        message,
+        reasons,
+        reasons[0] if reasons else "",
+    )
 
 
 def test_a_message_has_an_end() -> None:
@@ -50,7 +86,10 @@ def test_a_message_has_an_end() -> None:
     assert len(read(Response(400, Headers(), body)).message) == 2000
 
 
-@given(responses(["Content-Type"]) | st.binary(max_size=200).map(lambda body: Response(400, Headers(), body)))
+@given(
+    responses(["Content-Type"])
+    | st.binary(max_size=200).map(lambda body: Response(400, Headers(), body))
+)
 def test_no_answer_raises(response: Response) -> None:
     """Whatever the body is, there are words for it."""
     assert read(response).message

@@ -1,4 +1,6 @@
-"""The session machine where the exhaustive test does not look: lengths, offsets that lie, the table itself."""
+"""The session machine where the exhaustive test does not look: lengths, offsets that lie, the table
+itself.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def test_a_chunk_is_rounded_to_the_granularity_and_at_least_one(
 
 
 def test_auto_sends_the_whole_rest_and_after_an_interruption_8_mib() -> None:
-    """Undisturbed everything goes at once; after an interruption a bad line can lose no more than a chunk."""
+    """Undisturbed everything goes at once; after an interruption a bad line can lose no more than a
+    chunk.
+    """
     session = sent(begun(200 * MIB))
     assert session.sent == 200 * MIB
     session = session.after(DOUBT).after(Stored(MIB))
@@ -96,7 +100,9 @@ def test_a_stream_is_sent_in_chunks_that_never_grow() -> None:
 
 
 def test_the_last_bytes_are_final_and_an_empty_rest_is_too() -> None:
-    """The chunk that ends the file says so; when all of it is stored but not finished, an empty one does."""
+    """The chunk that ends the file says so; when all of it is stored but not finished, an empty one
+    does.
+    """
     session = begun(GRANULE + 5, GRANULE)
     session = sent(session).after(Stored(GRANULE))
     assert session.next_move() == Send(Span(GRANULE, GRANULE + 5), final=True)
@@ -112,7 +118,7 @@ def test_a_resumed_session_asks_first() -> None:
     assert session.after(Completed(Response(200))).state is State.COMPLETE
 
 
-# --- everything was sent, and nothing was answered ---------------------------------------------------------------
+# --- everything was sent, and nothing was answered ------------------------------------------------
 
 
 def unconfirmed(*, at_most_once: bool) -> Session:
@@ -131,28 +137,38 @@ def unconfirmed(*, at_most_once: bool) -> Session:
     ],
     ids=["all sent", "not all sent", "turned away", "token"],
 )
-def test_only_what_can_have_been_finished_is_unconfirmed(event: Event, sent: int, state: State) -> None:
+def test_only_what_can_have_been_finished_is_unconfirmed(
+    event: Event, sent: int, state: State
+) -> None:
     """Every byte was handed on, and the server may have acted on the request."""
     assert begun(10).after(event, sent).state is state
 
 
-@pytest.mark.parametrize("event", [SessionLost("gone"), Rejected(Response(400))], ids=["lost", "refused"])
+@pytest.mark.parametrize(
+    "event", [SessionLost("gone"), Rejected(Response(400))], ids=["lost", "refused"]
+)
 def test_an_unconfirmed_upload_that_nobody_can_ask_for_is_in_doubt(event: Event) -> None:
-    """Where a repeat adds that is the end; where it replaces, the session ends as ever, and the doubt is remembered."""
+    """Where a repeat adds that is the end; where it replaces, the session ends as ever, and the
+    doubt is remembered.
+    """
     session = unconfirmed(at_most_once=True).after(event)
     assert (session.state, session.over, session.doubted) == (State.IN_DOUBT, True, True)
     session = unconfirmed(at_most_once=False).after(event)
     assert session.state is TRANSITIONS[State.UNCONFIRMED][type(event)]
     assert session.doubted
     if session.state is State.NEW:
-        assert session.after(STARTED).doubted, "the next session may be refused because the first one had ended well"
+        assert session.after(STARTED).doubted, (
+            "the next session may be refused because the first one had ended well"
+        )
 
 
 @pytest.mark.parametrize("event", [DOUBT, TokenRejected(Response(401))], ids=["doubt", "token"])
 def test_a_question_without_an_answer_changes_nothing_of_the_doubt(event: Event) -> None:
     """However often it is asked in vain, what became of the last byte's request is what is told."""
     session = unconfirmed(at_most_once=True)
-    assert session.after(replace(DOUBT, why="busy") if event is DOUBT else event) == replace(session, why="gone")
+    assert session.after(replace(DOUBT, why="busy") if event is DOUBT else event) == replace(
+        session, why="gone"
+    )
 
 
 def test_a_server_that_holds_less_has_ended_the_doubt() -> None:
@@ -162,9 +178,13 @@ def test_a_server_that_holds_less_has_ended_the_doubt() -> None:
 
 
 @pytest.mark.parametrize("unconfirmed", ["", "an earlier run may have sent all of it"])
-def test_an_earlier_runs_session_is_in_doubt_only_where_all_may_have_been_sent(unconfirmed: str) -> None:
+def test_an_earlier_runs_session_is_in_doubt_only_where_all_may_have_been_sent(
+    unconfirmed: str,
+) -> None:
     """What the journal says of the last block decides what a lost session means."""
-    session = Session(100, at_most_once=True).resumed("https://www.googleapis.com/s", GRANULE, unconfirmed)
+    session = Session(100, at_most_once=True).resumed(
+        "https://www.googleapis.com/s", GRANULE, unconfirmed
+    )
     lost = session.after(SessionLost("gone"))
     assert lost.state is (State.IN_DOUBT if unconfirmed else State.NEW)
 
@@ -178,7 +198,9 @@ def test_an_earlier_runs_session_is_in_doubt_only_where_all_may_have_been_sent(u
 def test_every_request_begins_at_the_servers_offset(
     size: int, chunk: int | None, granularity: int, share: float
 ) -> None:
-    """A span begins where the server stands, stays inside the file, and is whole granules unless it is the last."""
+    """A span begins where the server stands, stays inside the file, and is whole granules unless it
+    is the last.
+    """
     session = begun(size, chunk, granularity)
     session = session.after(DOUBT, size).after(Stored(int(size * share)))
     move = session.next_move()

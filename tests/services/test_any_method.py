@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, prepare, problems, stream, uploads
+from tests.support.factory import (
+    PNG,
+    make_file,
+    make_inputs,
+    only_upload,
+    prepare,
+    problems,
+    stream,
+    uploads,
+)
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact
 from uploader.services import media_types
@@ -18,7 +27,9 @@ from uploader.services.base import Prepared
 AUTH = "https://www.googleapis.com/auth/"
 
 
-def prepared(workspace: Path, *files: Artifact, params: Any = "", metadata: Any = "", **given: str) -> Prepared:
+def prepared(
+    workspace: Path, *files: Artifact, params: Any = "", metadata: Any = "", **given: str
+) -> Prepared:
     texts = [value if isinstance(value, str) else json.dumps(value) for value in (params, metadata)]
     inputs = make_inputs(workspace, params=texts[0], metadata=texts[1], **given)
     return prepare(inputs, *(files or (make_file(workspace, "file.bin"),)))
@@ -31,20 +42,34 @@ def refused(workspace: Path, *files: Artifact, **given: Any) -> dict[str, str]:
 
 
 def test_params_fill_path_and_query(tmp_path: Path) -> None:
-    """`params` fill the path's parameters escaped, the others go to the query, a list as repeated pairs."""
+    """`params` fill the path's parameters escaped, the others go to the query, a list as repeated
+    pairs.
+    """
     params = {"part": ["snippet", "status"], "notifySubscribers": False}
     video = make_file(tmp_path, "a.mp4", b"\0\0\0\x18ftypmp42")
-    endpoint = only_upload(prepared(tmp_path, video, target="youtube.videos.insert", params=params)).endpoint
-    assert endpoint.query == (("part", "snippet"), ("part", "status"), ("notifySubscribers", "false"))
-    update = only_upload(prepared(tmp_path, target="drive.files.update", params={"fileId": "a/b"})).endpoint
+    endpoint = only_upload(
+        prepared(tmp_path, video, target="youtube.videos.insert", params=params)
+    ).endpoint
+    assert endpoint.query == (
+        ("part", "snippet"),
+        ("part", "status"),
+        ("notifySubscribers", "false"),
+    )
+    update = only_upload(
+        prepared(tmp_path, target="drive.files.update", params={"fileId": "a/b"})
+    ).endpoint
     assert update.upload_path == "/upload/drive/v3/files/a%2Fb"
     assert update.path == "/drive/v3/files/a%2Fb"
 
 
 def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
-    """In YAML a version `1.10`, a name `no` and a number with a leading zero arrive as they were written."""
+    """In YAML a version `1.10`, a name `no` and a number with a leading zero arrive as they were
+    written.
+    """
     for text in ("1.10", "no", "007", "2024-01-01", "~"):
-        upload = only_upload(prepared(tmp_path, target="storage.objects.insert", params=f"bucket: b\nname: {text}\n"))
+        upload = only_upload(
+            prepared(tmp_path, target="storage.objects.insert", params=f"bucket: b\nname: {text}\n")
+        )
         assert dict(upload.endpoint.query)["name"] == text
 
 
@@ -53,31 +78,56 @@ def test_yaml_scalars_stay_as_they_are_written(tmp_path: Path) -> None:
     [
         ("drive.files.update", "", "'fileId' is missing."),
         ("drive.files.create", "folder: x", "'folder' is not a parameter of this method."),
-        ("drive.files.create", "access_token: x", "'access_token' is not a parameter of this method."),
+        (
+            "drive.files.create",
+            "access_token: x",
+            "'access_token' is not a parameter of this method.",
+        ),
         ("drive.files.create", "supportsAllDrives: 1", "'supportsAllDrives' is not a boolean."),
         ("drive.files.create", '{"supportsAllDrives": {"a": 1}}', "is not text"),
         ("drive.files.create", '{"includeLabels": null}', "is not text"),
         ("drive.files.create", "includeLabels: [a, b]", "takes one value, not a list."),
         ("youtube.captions.insert", "part: []", "'part' is missing."),
-        ("analytics.management.uploads.uploadData", "{accountId: x1}", "does not have the required form."),
-        ("firebaseappdistribution.media.upload", "app: apps/1", "'app' does not have the required form."),
-        ("firebaseappdistribution.media.upload", "app: projects/../apps/1", "'app' contains a . or .. segment"),
+        (
+            "analytics.management.uploads.uploadData",
+            "{accountId: x1}",
+            "does not have the required form.",
+        ),
+        (
+            "firebaseappdistribution.media.upload",
+            "app: apps/1",
+            "'app' does not have the required form.",
+        ),
+        (
+            "firebaseappdistribution.media.upload",
+            "app: projects/../apps/1",
+            "'app' contains a . or .. segment",
+        ),
         ("cloudsearch.media.upload", "resourceName: a?b", "'resourceName' contains ? or #"),
         ("storage.objects.insert", "bucket: ..", "'bucket' contains a . or .. segment"),
-        ("storage.objects.insert", "bucket: b\nifGenerationMatch: 99999999999999999999", "is not a whole number"),
+        (
+            "storage.objects.insert",
+            "bucket: b\nifGenerationMatch: 99999999999999999999",
+            "is not a whole number",
+        ),
         ("storage.objects.insert", "bucket: b\nprojection: all", "is not a valid choice."),
         ("storage.objects.insert", "just text", "is not a map."),
-        ("storage.objects.insert", "bucket: &a b\nname: *a", "is neither JSON nor YAML."),  # a bomb is made of aliases
+        # a bomb is made of aliases
+        ("storage.objects.insert", "bucket: &a b\nname: *a", "is neither JSON nor YAML."),
         ("storage.objects.insert", "a: [", "is neither JSON nor YAML."),
         ("storage.objects.insert", "!!python/object/apply:os.system [x]", "is n"),
         ("storage.objects.insert", "[" * 100_000, "is neither JSON nor YAML."),
     ],
 )
 def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: str) -> None:
-    """A missing, unknown or mistyped parameter, or one that leaves the path, is told before anything is sent."""
+    """A missing, unknown or mistyped parameter, or one that leaves the path, is told before
+    anything is sent.
+    """
     with pytest.raises(InputError) as caught:
         prepared(tmp_path, target=target, params=params)
-    assert any(what in problem.what for problem in caught.value.problems if problem.name == "params"), caught.value
+    assert any(
+        what in problem.what for problem in caught.value.problems if problem.name == "params"
+    ), caught.value
 
 
 def test_all_mistakes_come_together(tmp_path: Path) -> None:
@@ -91,22 +141,40 @@ def test_all_mistakes_come_together(tmp_path: Path) -> None:
 
 def test_metadata_has_to_be_a_json_object(tmp_path: Path) -> None:
     """`metadata` that is no JSON object is refused; what it may say is the service's affair."""
-    for metadata in ("name: x", '{"name": NaN}', '{"name": 1e999}', '{"name": "\\ud800"}', '{"name": ' + "[" * 60_000):
-        assert refused(tmp_path, target="drive.files.create", metadata=metadata) == {"metadata": "is not JSON."}
-    assert refused(tmp_path, target="drive.files.create", metadata="[]") == {"metadata": "is not a map."}
+    for metadata in (
+        "name: x",
+        '{"name": NaN}',
+        '{"name": 1e999}',
+        '{"name": "\\ud800"}',
+        '{"name": ' + "[" * 60_000,
+    ):
+        assert refused(tmp_path, target="drive.files.create", metadata=metadata) == {
+            "metadata": "is not JSON."
+        }
+    assert refused(tmp_path, target="drive.files.create", metadata="[]") == {
+        "metadata": "is not a map."
+    }
     params = {"groupId": "g@example.com"}
     mail = make_file(tmp_path, "a.eml")
-    made = prepared(tmp_path, mail, target="groupsmigration.archive.insert", params=params, metadata={"a": 1})
+    made = prepared(
+        tmp_path, mail, target="groupsmigration.archive.insert", params=params, metadata={"a": 1}
+    )
     assert only_upload(made).metadata == {"a": 1}
 
 
 def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:
-    """A new Drive file gets the base name of the file; an update does not rename; a name that is given stays."""
+    """A new Drive file gets the base name of the file; an update does not rename; a name that is
+    given stays.
+    """
     file = make_file(tmp_path, "out/app.zip")
-    assert only_upload(prepared(tmp_path, file, target="drive.files.create")).metadata == {"name": "app.zip"}
+    assert only_upload(prepared(tmp_path, file, target="drive.files.create")).metadata == {
+        "name": "app.zip"
+    }
     update = only_upload(prepared(tmp_path, file, target="drive.files.update", params="fileId: f"))
     assert update.metadata is None
-    named = only_upload(prepared(tmp_path, file, target="drive.files.create", metadata={"name": "x", "a": 1}))
+    named = only_upload(
+        prepared(tmp_path, file, target="drive.files.create", metadata={"name": "x", "a": 1})
+    )
     assert named.metadata == {"name": "x", "a": 1}
 
 
@@ -121,7 +189,9 @@ def test_drive_file_is_called_as_its_file_unless_told(tmp_path: Path) -> None:
 def test_storage_objects_are_named_by_their_paths(
     tmp_path: Path, where: str, name: dict[str, str], objects: list[str]
 ) -> None:
-    """Without a name, or below one that ends in a slash, an object has the file's path in the workspace."""
+    """Without a name, or below one that ends in a slash, an object has the file's path in the
+    workspace.
+    """
     files = make_file(tmp_path, "a/x.zip"), make_file(tmp_path, "b/y.zip")
     given: dict[str, Any] = {"params": {"bucket": "b"}, "metadata": {}}
     given[where] = {**given[where], **name}
@@ -135,15 +205,29 @@ def test_storage_objects_are_named_by_their_paths(
     "given",
     [
         {"target": "storage.objects.insert", "params": {"bucket": "b", "name": "one"}},
-        {"target": "storage.objects.insert", "params": {"bucket": "b"}, "metadata": {"name": "one"}},
-        {"target": "storage.objects.insert", "params": {"bucket": "b", "name": "one", "ifGenerationMatch": 0}},
+        {
+            "target": "storage.objects.insert",
+            "params": {"bucket": "b"},
+            "metadata": {"name": "one"},
+        },
+        {
+            "target": "storage.objects.insert",
+            "params": {"bucket": "b", "name": "one", "ifGenerationMatch": 0},
+        },
         {"target": "drive.files.update", "params": {"fileId": "f"}},
     ],
 )
-def test_files_that_would_replace_one_another_are_refused(tmp_path: Path, given: dict[str, Any]) -> None:
-    """Several files for one object or one resource are refused, since the last would replace the others."""
+def test_files_that_would_replace_one_another_are_refused(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    """Several files for one object or one resource are refused, since the last would replace the
+    others.
+    """
     files = make_file(tmp_path, "x.zip"), make_file(tmp_path, "y.zip")
-    assert refused(tmp_path, *files, **given)["files"] == "y.zip would replace x.zip: both go to the same place."
+    assert (
+        refused(tmp_path, *files, **given)["files"]
+        == "y.zip would replace x.zip: both go to the same place."
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +249,9 @@ def test_only_replacing_requests_are_idempotent(
     tmp_path: Path, target: str, params: dict[str, str], idempotent: bool
 ) -> None:
     """Updates, and inserts of a named object, leave one effect when they are sent twice."""
-    inputs = replace(make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target)
+    inputs = replace(
+        make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target
+    )
     upload = only_upload(prepare(inputs, make_file(tmp_path, "file.bin")))
     assert upload.endpoint.idempotent is idempotent
 
@@ -179,7 +265,11 @@ def test_only_replacing_requests_are_idempotent(
             "",
             "/storage/v1/b/b/o/a%2F%C3%A9%20%3F.bin",
         ),
-        ({"bucket": "b", "name": "a/", "ifGenerationMatch": "7"}, "", "/storage/v1/b/b/o/a%2Ffile.bin"),
+        (
+            {"bucket": "b", "name": "a/", "ifGenerationMatch": "7"},
+            "",
+            "/storage/v1/b/b/o/a%2Ffile.bin",
+        ),
         ({"bucket": "b", "ifGenerationMatch": "0"}, {"name": "m"}, "/storage/v1/b/b/o/m"),
         (
             {"bucket": "b", "ifGenerationMatch": "0", "userProject": "p&q"},
@@ -194,7 +284,9 @@ def test_an_object_with_a_precondition_can_be_looked_up(
     tmp_path: Path, params: dict[str, str], metadata: Any, lookup: str
 ) -> None:
     """Where the object of the request is found afterwards, with who pays for the look."""
-    made = only_upload(prepared(tmp_path, target="storage.objects.insert", params=params, metadata=metadata))
+    made = only_upload(
+        prepared(tmp_path, target="storage.objects.insert", params=params, metadata=metadata)
+    )
     assert made.endpoint.lookup == lookup
 
 
@@ -212,7 +304,9 @@ def test_an_object_with_a_precondition_can_be_looked_up(
 def test_scope_is_the_narrowest_that_does_the_work(
     tmp_path: Path, target: str, params: dict[str, str], metadata: dict[str, Any] | None, scope: str
 ) -> None:
-    """One scope is asked for; Drive's whole only where a request names something that others may have made."""
+    """One scope is asked for; Drive's whole only where a request names something that others may
+    have made.
+    """
     file = make_file(tmp_path, "a.png", PNG)
     made = prepared(tmp_path, file, target=target, params=params, metadata=metadata or "")
     assert made.scopes == (AUTH + scope,)
@@ -234,7 +328,12 @@ def test_scope_is_the_narrowest_that_does_the_work(
             {"operation": {"name": "operations/2"}},
             "operations/2",
         ),
-        ("androidpublisher.edits.apks.upload", {"packageName": "p", "editId": "e"}, {"versionCode": 7}, "7"),
+        (
+            "androidpublisher.edits.apks.upload",
+            {"packageName": "p", "editId": "e"},
+            {"versionCode": 7},
+            "7",
+        ),
         (
             "androidpublisher.appstoreappsreview.uploadapk",
             {"appStorePackageName": "s", "packageName": "p"},
@@ -248,7 +347,9 @@ def test_scope_is_the_narrowest_that_does_the_work(
 def test_id_is_what_the_method_returns(
     tmp_path: Path, target: str, params: dict[str, str], resource: dict[str, Any], found: str
 ) -> None:
-    """The id is the answer's id, name, version code or whatever identifies it; nothing is made up."""
+    """The id is the answer's id, name, version code or whatever identifies it; nothing is made
+    up.
+    """
     made = prepared(tmp_path, target=target, params=params)
     assert only_upload(made).endpoint.identify(resource) == found
 
@@ -275,7 +376,9 @@ def test_id_is_what_the_method_returns(
     ],
 )
 def test_bytes_go_before_the_name(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
-    """A signature is believed before the name, except for containers that many formats are built on."""
+    """A signature is believed before the name, except for containers that many formats are built
+    on.
+    """
     assert media_types.kinds(make_file(tmp_path, name, content))[0] == kind
 
 

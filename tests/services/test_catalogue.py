@@ -1,4 +1,6 @@
-"""The catalogue against its source, and against the requests that Google's own client makes for the same methods."""
+"""The catalogue against its source, and against the requests that Google's own client makes for the
+same methods.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +38,30 @@ SAMPLES = {"^.*$": "a/b c", r"\d+": "12", r"UA-\d+-\d+": "UA-1-2"}
 
 @cache
 def documents() -> dict[str, dict[str, Any]]:
-    return {f"{document['name']}:{document['version']}": document for document in make_catalogue.documents()}
+    return {
+        f"{document['name']}:{document['version']}": document
+        for document in make_catalogue.documents()
+    }
 
 
 @cache
 def client(api: str) -> Any:
     document = documents()[api]
     needed = {key: document.get(key, {}) for key in document if key not in {"resources", "methods"}}
-    return build_from_document({**needed, "resources": uploading(document), "methods": {}}, http=HttpMock())
+    return build_from_document(
+        {**needed, "resources": uploading(document), "methods": {}}, http=HttpMock()
+    )
 
 
 def uploading(resource: dict[str, Any]) -> dict[str, Any]:
-    """Only the resources that lead to upload methods, so that a client for a large API is made quickly."""
+    """Only the resources that lead to upload methods, so that a client for a large API is made
+    quickly.
+    """
     kept = {}
     for name, child in resource.get("resources", {}).items():
-        methods = {key: one for key, one in child.get("methods", {}).items() if "mediaUpload" in one}
+        methods = {
+            key: one for key, one in child.get("methods", {}).items() if "mediaUpload" in one
+        }
         below = uploading(child)
         if methods or below:
             kept[name] = {"methods": methods, "resources": below}
@@ -74,14 +85,20 @@ def api_of(method: Method) -> str:
     return str(data["methods"][method.template.id]["api"])
 
 
-def theirs(method: Method, params: dict[str, str], metadata: dict[str, Any] | None, media: tuple[str, bytes]) -> Any:
+def theirs(
+    method: Method,
+    params: dict[str, str],
+    metadata: dict[str, Any] | None,
+    media: tuple[str, bytes],
+) -> Any:
     """The request that google-api-python-client would send."""
     resource = client(api_of(method))
     *path, name = method.id.split(".")[1:]
     for part in path:
         resource = getattr(resource, part)()
     given: dict[str, Any] = {
-        key: value == "true" if method.parameters[key].kind == "boolean" else value for key, value in params.items()
+        key: value == "true" if method.parameters[key].kind == "boolean" else value
+        for key, value in params.items()
     }
     if metadata is not None:
         given["body"] = metadata
@@ -95,14 +112,21 @@ def theirs(method: Method, params: dict[str, str], metadata: dict[str, Any] | No
 
 @pytest.mark.parametrize("target", catalogue.targets())
 def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> None:
-    """Path, query, HTTP method, metadata and scope of each of the 77 methods are those of Google's own client."""
+    """Path, query, HTTP method, metadata and scope of each of the 77 methods are those of Google's
+    own client.
+    """
     method = catalogue.find(target)
     assert method is not None
     params = {name: sample(parameter) for name, parameter in method.parameters.items()}
-    metadata = {method.name_field or "description": "ü"} if "request" in documents_method(method) else None
+    metadata = (
+        {method.name_field or "description": "ü"} if "request" in documents_method(method) else None
+    )
     name, content = CONTENTS[method.template.media_types[0]]
     inputs = make_inputs(
-        tmp_path, target="drive.files.create", params=json.dumps(params), metadata=json.dumps(metadata or {})
+        tmp_path,
+        target="drive.files.create",
+        params=json.dumps(params),
+        metadata=json.dumps(metadata or {}),
     )
     prepared = prepare(replace(inputs, target=target), make_file(tmp_path, name, content))
     upload = only_upload(prepared)
@@ -123,13 +147,19 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
 
 
 def documents_method(method: Method) -> dict[str, Any]:
-    (found,) = (one for one in make_catalogue.upload_methods(documents()[api_of(method)]) if one["id"] == method.id)
+    (found,) = (
+        one
+        for one in make_catalogue.upload_methods(documents()[api_of(method)])
+        if one["id"] == method.id
+    )
     return found
 
 
 def test_catalogue_is_what_the_script_makes() -> None:
     """The data that is checked in is what the script makes from the installed documents."""
-    assert make_catalogue.CATALOGUE.read_text(encoding="utf-8") == make_catalogue.as_json(make_catalogue.catalogue())
+    assert make_catalogue.CATALOGUE.read_text(encoding="utf-8") == make_catalogue.as_json(
+        make_catalogue.catalogue()
+    )
 
 
 def test_page_is_what_the_script_makes() -> None:
@@ -139,7 +169,9 @@ def test_page_is_what_the_script_makes() -> None:
 
 
 def test_all_methods_are_there() -> None:
-    """Google's documents have 77 upload methods, and each can be found by its name and by its qualified name."""
+    """Google's documents have 77 upload methods, and each can be found by its name and by its
+    qualified name.
+    """
     assert len(catalogue.targets()) == 77
     for target in catalogue.targets():
         method = catalogue.find(target)
@@ -151,11 +183,16 @@ def test_all_methods_are_there() -> None:
 
 
 def test_plain_id_is_the_newest_stable_version() -> None:
-    """The plain id is the newest stable version's method; an older one is named with its version."""
+    """The plain id is the newest stable version's method; an older one is named with its
+    version.
+    """
     newest, older = catalogue.find("drive.files.update"), catalogue.find("drive:v2.files.update")
     assert newest is not None
     assert older is not None
-    assert (newest.template.path, newest.template.http_method) == ("/drive/v3/files/{fileId}", "PATCH")
+    assert (newest.template.path, newest.template.http_method) == (
+        "/drive/v3/files/{fileId}",
+        "PATCH",
+    )
     assert (older.template.path, older.template.http_method) == ("/drive/v2/files/{fileId}", "PUT")
     stable = catalogue.find("artifactregistry.projects.locations.repositories.aptArtifacts.upload")
     assert stable is not None

@@ -1,4 +1,6 @@
-"""Mails: what they say, that nothing slips a header in, their limits, and that none is sent twice."""
+"""Mails: what they say, that nothing slips a header in, their limits, and that none is sent
+twice.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,27 @@ STAMP = mail_message.MessageIdentity(NOW, TOKEN)
 MESSAGE = {"id": "m1", "threadId": "t1", "labelIds": ["SENT"]}
 EML = b"From: a@example.com\r\nTo: b@example.com\r\nSubject: s\r\n\r\nbody\r\n"
 # What the standard library's parser follows inward, one call for each character.
-NESTED = ("(" * 4000, "(" * 2000 + ")" * 2000 + " a@example.com", "a@example.com " + "(" * 4000, ":" * 4000)
-BASIC = {"target": "gmail", "mail_to": "b@example.com", "mail_subject": "Release", "mail_body": "It is out."}
+NESTED = (
+    "(" * 4000,
+    "(" * 2000 + ")" * 2000 + " a@example.com",
+    "a@example.com " + "(" * 4000,
+    ":" * 4000,
+)
+BASIC = {
+    "target": "gmail",
+    "mail_to": "b@example.com",
+    "mail_subject": "Release",
+    "mail_body": "It is out.",
+}
 
 
 def prepared(workspace: Path, *files: Artifact, **given: str) -> Prepared:
     return stamped(STAMP, workspace, *files, **given)
 
 
-def stamped(stamp: mail_message.MessageIdentity, workspace: Path, *files: Artifact, **given: str) -> Prepared:
+def stamped(
+    stamp: mail_message.MessageIdentity, workspace: Path, *files: Artifact, **given: str
+) -> Prepared:
     inputs = make_inputs(workspace, **given)
     record, folder = inputs.part(MailInputs), Workspace.of(inputs)
     return gmail.prepare(record, files, folder, now=lambda: stamp.date, token=lambda: stamp.token)
@@ -63,7 +77,9 @@ def refused(workspace: Path, *files: Artifact, **given: str) -> dict[str, str]:
 
 
 def test_the_attachments_of_a_mail_are_not_split(tmp_path: Path) -> None:
-    """Each job of a matrix would send a mail of its own with a part of them; a mail without any is each job's own."""
+    """Each job of a matrix would send a mail of its own with a part of them; a mail without any is
+    each job's own.
+    """
     given = {**BASIC, "shard": "2/3"}
     assert "2/3" in refused(tmp_path, make_file(tmp_path, "a.pdf", b"%PDF-"), **given)["shard"]
     assert prepared(tmp_path, **given).lines
@@ -80,10 +96,19 @@ def test_the_attachments_of_a_mail_are_not_split(tmp_path: Path) -> None:
         ("draft-send", "POST", "/drafts/send", "gmail.compose", 36_700_160),
     ],
 )
-def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, path: str, scope: str, limit: int) -> None:
-    """Each action has Google's method, path, limit and the narrowest scope; only what replaces may be repeated."""
+def test_each_action_is_its_method(
+    tmp_path: Path, action: str, method: str, path: str, scope: str, limit: int
+) -> None:
+    """Each action has Google's method, path, limit and the narrowest scope; only what replaces may
+    be repeated.
+    """
     made = prepared(
-        tmp_path, **BASIC, gmail_action=action, draft_id="d/1", mail_from="a@example.com", user_id="u@x.org"
+        tmp_path,
+        **BASIC,
+        gmail_action=action,
+        draft_id="d/1",
+        mail_from="a@example.com",
+        user_id="u@x.org",
     )
     upload = only_upload(made)
     assert upload.endpoint.http_method == method
@@ -102,20 +127,31 @@ def test_each_action_is_its_method(tmp_path: Path, action: str, method: str, pat
     [
         ({}, 'Send mail "Release" ('),
         ({"mail_subject": ""}, "Send mail ("),
-        ({"gmail_action": "draft-update", "draft_id": "r1"}, 'Replace the draft with mail "Release" ('),
+        (
+            {"gmail_action": "draft-update", "draft_id": "r1"},
+            'Replace the draft with mail "Release" (',
+        ),
     ],
 )
-def test_the_plan_names_the_mail_and_counts_who_gets_it(tmp_path: Path, given: dict[str, str], line: str) -> None:
-    """A mail is called a mail, by its subject, with its size, its attachments and its recipients."""
+def test_the_plan_names_the_mail_and_counts_who_gets_it(
+    tmp_path: Path, given: dict[str, str], line: str
+) -> None:
+    """A mail is called a mail, by its subject, with its size, its attachments and its
+    recipients.
+    """
     file = make_file(tmp_path, "a.txt")
-    (told,) = prepared(tmp_path, file, **{**BASIC, "mail_cc": "c@example.com, d@example.com", **given}).lines
+    (told,) = prepared(
+        tmp_path, file, **{**BASIC, "mail_cc": "c@example.com, d@example.com", **given}
+    ).lines
     assert told.startswith(line)
     assert told.endswith(" B, with 1 attachment) to 3 recipients")
 
 
 def test_the_recipients_of_a_given_message_are_counted(tmp_path: Path) -> None:
     """To, Cc and Bcc of an .eml are its recipients."""
-    make_file(tmp_path, "m.eml", EML.replace(b"Subject", b"Cc: c@example.com, d@example.com\r\nSubject"))
+    make_file(
+        tmp_path, "m.eml", EML.replace(b"Subject", b"Cc: c@example.com, d@example.com\r\nSubject")
+    )
     (line,) = prepared(tmp_path, target="gmail", message_file="m.eml").lines
     assert re.fullmatch(r"Send m\.eml \(\d+ B\) to 3 recipients", line)
 
@@ -123,7 +159,9 @@ def test_the_recipients_of_a_given_message_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [{}, BASIC])
 def test_a_draft_that_is_not_there_is_explained(tmp_path: Path, given: dict[str, str]) -> None:
     """Google's "Requested entity was not found" says nothing of drafts."""
-    made = prepared(tmp_path, **{"target": "gmail", **given, "gmail_action": "draft-send", "draft_id": "r1"})
+    made = prepared(
+        tmp_path, **{"target": "gmail", **given, "gmail_action": "draft-send", "draft_id": "r1"}
+    )
     error = ApiError("Requested entity was not found.", status=404, reason="notFound")
 
     with pytest.raises(ApiError):
@@ -133,7 +171,9 @@ def test_a_draft_that_is_not_there_is_explained(tmp_path: Path, given: dict[str,
 
 
 def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
-    """Addresses, subject, text, HTML, attachments arrive as given, with non-ASCII intact; Bcc stays in for Gmail."""
+    """Addresses, subject, text, HTML, attachments arrive as given, with non-ASCII intact; Bcc stays
+    in for Gmail.
+    """
     files = make_file(tmp_path, "out/äpp.apk", b"PK\x03\x04"), make_file(tmp_path, "icon.dat", PNG)
     message = composed(
         tmp_path,
@@ -147,8 +187,14 @@ def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
         mail_html="<p>Grüße</p>",
     )
     assert message["from"].addresses[0].display_name == "Jörg Müller"
-    assert [address.addr_spec for address in message["to"].addresses] == ["jane@example.com", "bob@example.org"]
-    assert [address.addr_spec for address in message["cc"].addresses] == ["x@example.com", "y@example.com"]
+    assert [address.addr_spec for address in message["to"].addresses] == [
+        "jane@example.com",
+        "bob@example.org",
+    ]
+    assert [address.addr_spec for address in message["cc"].addresses] == [
+        "x@example.com",
+        "y@example.com",
+    ]
     assert str(message["bcc"]) == "hidden@example.com"
     assert message["subject"] == "Veröffentlichung 1.2 🚀"
     assert message["date"].datetime == NOW.replace(microsecond=0)
@@ -158,7 +204,10 @@ def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
     assert isinstance(html, EmailMessage)
     assert text.get_content().splitlines() == ["Grüße", "Zeile zwei"]
     assert html.get_content().splitlines() == ["<p>Grüße</p>"]
-    found = [(part.get_filename(), part.get_content_type(), part.get_content()) for part in message.iter_attachments()]
+    found = [
+        (part.get_filename(), part.get_content_type(), part.get_content())
+        for part in message.iter_attachments()
+    ]
     assert found == [
         ("äpp.apk", "application/vnd.android.package-archive", b"PK\x03\x04"),
         ("icon.dat", "image/png", PNG),
@@ -168,7 +217,9 @@ def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:
 def test_every_line_is_short_ascii_and_ends_in_crlf(tmp_path: Path) -> None:
     """The bytes that leave are 7-bit lines of at most 998 characters, each ended by CRLF."""
     file = make_file(tmp_path, "a.txt", "ü\nlong ".encode() * 2000)
-    upload = only_upload(prepared(tmp_path, file, **{**BASIC, "mail_body": "ü" * 5000, "mail_html": "x" * 5000}))
+    upload = only_upload(
+        prepared(tmp_path, file, **{**BASIC, "mail_body": "ü" * 5000, "mail_html": "x" * 5000})
+    )
     data = upload.artifact.data or b""
     assert data.isascii()
     assert data.count(b"\n") == data.count(b"\r\n") == data.count(b"\r")
@@ -176,7 +227,9 @@ def test_every_line_is_short_ascii_and_ends_in_crlf(tmp_path: Path) -> None:
 
 
 def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
-    """An .eml among the files is an attachment of plain octets, since a message part can't be base64."""
+    """An .eml among the files is an attachment of plain octets, since a message part can't be
+    base64.
+    """
     (part,) = composed(tmp_path, make_file(tmp_path, "a.eml", EML)).iter_attachments()
     assert part.get_content_type() == "application/octet-stream"
     assert part.get_content() == EML
@@ -200,11 +253,17 @@ def test_attached_message_is_not_taken_apart(tmp_path: Path) -> None:
         ("mail_body", "file:missing.txt"),
         ("mail_html", "file:link.txt"),
         ("mail_html", "file:latin1.txt"),
-        *((name, text) for name in ("mail_from", "mail_to", "mail_cc", "mail_bcc") for text in NESTED),
+        *(
+            (name, text)
+            for name in ("mail_from", "mail_to", "mail_cc", "mail_bcc")
+            for text in NESTED
+        ),
     ],
 )
 def test_wrong_field_is_refused(tmp_path: Path, name: str, value: str) -> None:
-    """A false address, a line break in a header, a body outside the workspace or not UTF-8: told by its name."""
+    """A false address, a line break in a header, a body outside the workspace or not UTF-8: told by
+    its name.
+    """
     workspace = tmp_path / "work"
     make_file(workspace, "latin1.txt", b"\xe9")
     make_file(tmp_path, "outside.txt")
@@ -212,12 +271,16 @@ def test_wrong_field_is_refused(tmp_path: Path, name: str, value: str) -> None:
     assert list(refused(workspace, **{**BASIC, name: value})) == [name.replace("_", "-")]
 
 
-HOSTILE = st.text(alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\u2028\x85'), min_size=1, max_size=60)
+HOSTILE = st.text(
+    alphabet=st.sampled_from('ab@.<>,;:"\\ ()=?_üé🚀-\t\u202e\u2028\x85'), min_size=1, max_size=60
+)
 
 
 @given(subject=HOSTILE, sender=HOSTILE, name=HOSTILE, body=st.text(max_size=80))
 def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: str) -> None:
-    """Whatever subject, sender, attachment name and body hold, the headers are those that were meant and no other."""
+    """Whatever subject, sender, attachment name and body hold, the headers are those that were
+    meant and no other.
+    """
     try:
         author = mail_message.addresses(f"{sender} <a@example.com>")
     except ValueError:
@@ -227,7 +290,9 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
     people = {"From": author, "To": mail_message.addresses("b@example.com")}
     data = mail_message.compose(people, words, STAMP, body, "", attachments=[attachment])
     names = [
-        line.partition(b":")[0] for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n") if line[:1] not in b" \t"
+        line.partition(b":")[0]
+        for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n")
+        if line[:1] not in b" \t"
     ]
     meant = {b"From", b"To", b"Subject", b"Date", b"Message-ID", b"MIME-Version", b"Content-Type"}
     assert len(names) == len(set(names))
@@ -238,7 +303,10 @@ def test_no_text_becomes_a_header(subject: str, sender: str, name: str, body: st
 def test_body_over_the_limit_is_refused(tmp_path: Path) -> None:
     """A body from a file over the limit is refused without being read."""
     make_file(tmp_path, "body.txt", size=36_700_161)
-    assert "at most 36,700,160" in refused(tmp_path, **{**BASIC, "mail_body": "file:body.txt"})["mail-body"]
+    assert (
+        "at most 36,700,160"
+        in refused(tmp_path, **{**BASIC, "mail_body": "file:body.txt"})["mail-body"]
+    )
 
 
 def test_attachment_name_with_a_control_character_is_refused(tmp_path: Path) -> None:
@@ -261,8 +329,12 @@ def test_attachment_name_with_a_control_character_is_refused(tmp_path: Path) -> 
         *((f"To: b@example.com {text}\n\nx".encode(), "too deep|no recipient") for text in NESTED),
     ],
 )
-def test_message_file_that_is_no_message_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
-    """An .eml with doubled or smuggled headers, no recipient, or that is no message at all is refused."""
+def test_message_file_that_is_no_message_is_refused(
+    tmp_path: Path, content: bytes, what: str
+) -> None:
+    """An .eml with doubled or smuggled headers, no recipient, or that is no message at all is
+    refused.
+    """
     make_file(tmp_path, "a.eml", content)
     with pytest.raises(InputError, match=what):
         prepared(tmp_path, target="gmail", message_file="a.eml")
@@ -271,9 +343,15 @@ def test_message_file_that_is_no_message_is_refused(tmp_path: Path, content: byt
 def test_message_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     """An .eml that grows over the limit when its line ends become CRLF is refused."""
     make_file(tmp_path, "a.eml", EML + b"\n" * 18_400_000)
-    assert "at most 36,700,160" in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    assert (
+        "at most 36,700,160"
+        in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
+    )
     make_file(tmp_path, "b.eml", EML, size=36_700_161)
-    assert "at most 36,700,160" in refused(tmp_path, target="gmail", message_file="b.eml")["message-file"]
+    assert (
+        "at most 36,700,160"
+        in refused(tmp_path, target="gmail", message_file="b.eml")["message-file"]
+    )
 
 
 def test_message_file_stands_alone_and_inside(tmp_path: Path) -> None:
@@ -284,12 +362,18 @@ def test_message_file_stands_alone_and_inside(tmp_path: Path) -> None:
     inner = tmp_path / "work"
     inner.mkdir()
     assert "outside" in refused(inner, target="gmail", message_file="../a.eml")["message-file"]
-    assert prepared(inner, target="gmail", message_file="../a.eml", allow_outside_workspace="true").lines
+    assert prepared(
+        inner, target="gmail", message_file="../a.eml", allow_outside_workspace="true"
+    ).lines
 
 
 @pytest.mark.parametrize("response", [{}, {"id": ""}, {"id": ["m1"]}, {"threadId": "t1"}])
-def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(tmp_path: Path, response: dict[str, Any]) -> None:
-    """Gmail promises the id of the message; without it nothing shows that the mail is on its way."""
+def test_a_draft_that_was_sent_without_an_id_is_a_broken_protocol(
+    tmp_path: Path, response: dict[str, Any]
+) -> None:
+    """Gmail promises the id of the message; without it nothing shows that the mail is on its
+    way.
+    """
     made = prepared(tmp_path, target="gmail", gmail_action="draft-send", draft_id="d1")
     with pytest.raises(ProtocolError, match="without the id"):
         run(made, response=lambda step: response if isinstance(step, Call) else None)
@@ -301,15 +385,24 @@ def sent(steps: list[Step]) -> bytes:
 
 
 def test_next_run_of_an_unfinished_mail_sends_the_same_bytes(tmp_path: Path) -> None:
-    """A run that ended in between left its stamp, so the next one composes the same bytes, and forgets it when done."""
+    """A run that ended in between left its stamp, so the next one composes the same bytes, and
+    forgets it when done.
+    """
     file = make_file(tmp_path, "a.bin", b"x" * 1000)
     given, context = {**BASIC, "mail_html": "<p>x</p>"}, RecordingContext()
     first = prepared(tmp_path, file, **given)
     with pytest.raises(TemporaryError):
-        run(first, {}, lambda step: TemporaryError("spent.") if isinstance(step, Upload) else None, context)
+        run(
+            first,
+            {},
+            lambda step: TemporaryError("spent.") if isinstance(step, Upload) else None,
+            context,
+        )
     assert len(context.journal) == 1
     seen = sent(run(first)[1])
-    second = stamped(mail_message.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given)
+    second = stamped(
+        mail_message.MessageIdentity(NOW + timedelta(hours=1), "f" * 32), tmp_path, file, **given
+    )
     assert sent(run(second)[1]) != seen
     assert sent(run(second, MESSAGE, context=context)[1]) == seen
     context.settle()
@@ -337,7 +430,11 @@ def test_other_content_is_another_mail(tmp_path: Path) -> None:
         key(make_file(tmp_path, "a", b"2")),
         key(make_file(tmp_path, "b", b"2")),
     }
-    keys |= {key(user_id="u@example.com"), key(metadata='{"threadId": "t1"}'), key(metadata='{"threadId": "t2"}')}
+    keys |= {
+        key(user_id="u@example.com"),
+        key(metadata='{"threadId": "t1"}'),
+        key(metadata='{"threadId": "t2"}'),
+    }
     assert len(keys) == 11
 
 
@@ -345,7 +442,9 @@ def test_a_given_message_of_this_second_is_the_same_later(tmp_path: Path) -> Non
     """Its date is content: the next run, an hour later, knows that it may have been sent."""
     make_file(tmp_path, "m.eml", b"Date: Fri, 02 Jan 2026 03:04:05 +0000\r\n" + EML)
     contexts, later = (RecordingContext(), RecordingContext()), NOW + timedelta(hours=1)
-    for stamp, context in zip((STAMP, mail_message.MessageIdentity(later, "f" * 32)), contexts, strict=True):
+    for stamp, context in zip(
+        (STAMP, mail_message.MessageIdentity(later, "f" * 32)), contexts, strict=True
+    ):
         run(stamped(stamp, tmp_path, target="gmail", message_file="m.eml"), context=context)
     assert contexts[0].recalled == contexts[1].recalled != []
 
@@ -379,7 +478,12 @@ def test_an_encoded_subject_is_shown_decoded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mail_subject", "mail_to", "mail_from", "mail_cc", "mail_bcc"])
 def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> None:
     """A line break, and any other control character, behind whatever encoding."""
-    for hidden in (HIDDEN, "=?utf-8?b?YQBi?=", "=?utf-7?q?Hi+AA0ACg-Bcc:_x?=", "=?iso-8859-1?q?a=85b?="):
+    for hidden in (
+        HIDDEN,
+        "=?utf-8?b?YQBi?=",
+        "=?utf-7?q?Hi+AA0ACg-Bcc:_x?=",
+        "=?iso-8859-1?q?a=85b?=",
+    ):
         value = hidden if name == "mail_subject" else f'"{hidden}" <ann@example.com>'
         assert list(refused(tmp_path, **{**BASIC, name: value})) == [name.replace("_", "-")]
 
@@ -395,7 +499,9 @@ def test_what_hides_in_an_encoded_word_is_refused(tmp_path: Path, name: str) -> 
     ],
 )
 def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -> None:
-    """The headers of a message that was given are held to the same rule, and are no endless work."""
+    """The headers of a message that was given are held to the same rule, and are no endless
+    work.
+    """
     make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + head + b"\n\ntext\n")
     assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
 
@@ -403,7 +509,17 @@ def test_a_message_file_hides_nothing(tmp_path: Path, head: bytes, fault: str) -
 def multipart(*parts: bytes, kind: bytes = b"mixed", boundary: bytes = b"b") -> bytes:
     """The headers and the body of a multipart entity."""
     body = b"".join(b"--" + boundary + b"\n" + part + b"\n" for part in parts)
-    return b"Content-Type: multipart/" + kind + b"; boundary=" + boundary + b"\n\n" + body + b"--" + boundary + b"--\n"
+    return (
+        b"Content-Type: multipart/"
+        + kind
+        + b"; boundary="
+        + boundary
+        + b"\n\n"
+        + body
+        + b"--"
+        + boundary
+        + b"--\n"
+    )
 
 
 TEXT = b"Content-Type: text/plain\n\ntext\n"
@@ -415,18 +531,39 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
     ("body", "fault"),
     [
         (multipart(TEXT, INNER), "part with a control character in its Subject"),
-        (multipart(TEXT, b"Content-Disposition: attachment; filename*=utf-8''a%0D%0Ab\n\nx"), "Content-Disposition"),
-        (multipart(b"Content-Disposition: a; filename*0*=utf-8''a; filename*1*=%0A\n\nx"), "Content-Disposition"),
-        (multipart(b'Content-Type: a/b; name="=?utf-8?q?a=0D?="\n\nx'), "control character in its Content-Type"),
-        (multipart(multipart(INNER, boundary=b"c")), "part with a control character in its Subject"),
+        (
+            multipart(TEXT, b"Content-Disposition: attachment; filename*=utf-8''a%0D%0Ab\n\nx"),
+            "Content-Disposition",
+        ),
+        (
+            multipart(b"Content-Disposition: a; filename*0*=utf-8''a; filename*1*=%0A\n\nx"),
+            "Content-Disposition",
+        ),
+        (
+            multipart(b'Content-Type: a/b; name="=?utf-8?q?a=0D?="\n\nx'),
+            "control character in its Content-Type",
+        ),
+        (
+            multipart(multipart(INNER, boundary=b"c")),
+            "part with a control character in its Subject",
+        ),
         (MESSAGE_PART + INNER, "part with a control character in its Subject"),
         (multipart(MESSAGE_PART + INNER), "part with a control character in its Subject"),
-        (multipart(MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")), "in its Subject header"),
+        (
+            multipart(MESSAGE_PART + MESSAGE_PART + multipart(TEXT, INNER, boundary=b"c")),
+            "in its Subject header",
+        ),
         (multipart(b"\n" + INNER, kind=b"digest"), "part with a control character in its Subject"),
         (multipart(b"Subject: a\x0bb\n\nx"), "part with a control character in its Subject"),
-        (multipart(b"Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=c\n\nx"), "can't be read"),
+        (
+            multipart(b"Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=c\n\nx"),
+            "can't be read",
+        ),
         (multipart(b"no header\nSubject: " + HIDDEN.encode() + b"\n\nx"), "can't be read"),
-        (multipart(b"Content-Type: a/b" + b"; a=b" * 4000 + b"\n\nx"), "Content-Type header of more than 4,096"),
+        (
+            multipart(b"Content-Type: a/b" + b"; a=b" * 4000 + b"\n\nx"),
+            "Content-Type header of more than 4,096",
+        ),
         (multipart(*[TEXT] * 4000), "more parts"),
         (multipart(b"X: " + b"y" * 70_000 + b"\n\nx"), "X header of more than 65,536"),
         (multipart(b"X: y\n" * 200_000 + b"\nx"), "longer headers"),
@@ -434,7 +571,9 @@ MESSAGE_PART = b"Content-Type: message/rfc822\n\n"
     ],
 )
 def test_no_part_of_a_message_file_hides_anything(tmp_path: Path, body: bytes, fault: str) -> None:
-    """A line break in a header or a file's name, in parts within parts and messages within messages, and no end."""
+    """A line break in a header or a file's name, in parts within parts and messages within
+    messages, and no end.
+    """
     make_file(tmp_path, "a.eml", b"To: ann@example.com\n" + body)
     assert fault in refused(tmp_path, target="gmail", message_file="a.eml")["message-file"]
 
@@ -442,8 +581,15 @@ def test_no_part_of_a_message_file_hides_anything(tmp_path: Path, body: bytes, f
 @pytest.mark.parametrize(
     "body",
     [
-        multipart(TEXT, MESSAGE_PART + b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n folded\n\nSubject: " + HIDDEN.encode()),
-        multipart(b"\ntext", b"Content-Disposition: attachment; filename*=utf-8''%C3%BC%0.txt\n\nx"),
+        multipart(
+            TEXT,
+            MESSAGE_PART
+            + b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n folded\n\nSubject: "
+            + HIDDEN.encode(),
+        ),
+        multipart(
+            b"\ntext", b"Content-Disposition: attachment; filename*=utf-8''%C3%BC%0.txt\n\nx"
+        ),
         multipart(b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\nAAAA\n"),
         multipart(TEXT, boundary=b"x--"),
         b"\n--b\nSubject: " + HIDDEN.encode() + b"\n",
@@ -457,7 +603,9 @@ def test_what_parts_may_say(tmp_path: Path, body: bytes) -> None:
 
 
 def test_a_body_may_come_from_a_file(tmp_path: Path) -> None:
-    """`mail-body-file` and `mail-html-file` name files; a body that begins with `file:` still does, with a warning."""
+    """`mail-body-file` and `mail-html-file` name files; a body that begins with `file:` still does,
+    with a warning.
+    """
     make_file(tmp_path, "a.txt", b"From a file.")
     given = {name: value for name, value in BASIC.items() if name != "mail_body"}
     for name in ("mail_body_file", "mail_html_file"):
@@ -468,5 +616,7 @@ def test_a_body_may_come_from_a_file(tmp_path: Path) -> None:
     assert "use `mail-body-file: a.txt`" in warning
     assert (
         "given together with"
-        in refused(tmp_path, **{**BASIC, "mail_body": "b", "mail_body_file": "a.txt"})["mail-body-file"]
+        in refused(tmp_path, **{**BASIC, "mail_body": "b", "mail_body_file": "a.txt"})[
+            "mail-body-file"
+        ]
     )

@@ -1,4 +1,6 @@
-"""Google's known messages: each is recognised, has one sentence of cause and one of cure, and is documented."""
+"""Google's known messages: each is recognised, has one sentence of cause and one of cure, and is
+documented.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ def test_each_known_message_is_recognised_as_itself(known: KnownError) -> None:
         (AUTOMATIC, known_errors.REVIEW_AUTOMATIC),
         ("APK specifies a version code that has already been used.", known_errors.VERSION_TAKEN),
         ("This edit has expired, please create a new Edit.", known_errors.EDIT_GONE),
-        ("This edit has already been successfully committed, please create a new Edit.", known_errors.EDIT_GONE),
+        (
+            "This edit has already been successfully committed, please create a new Edit.",
+            known_errors.EDIT_GONE,
+        ),
         (
             "A change was made to the application outside of this Edit, please create a new edit.",
             known_errors.EDIT_GONE,
@@ -63,10 +68,18 @@ def test_a_reason_is_enough_when_the_words_are_new(known: KnownError) -> None:
             "permission-denied",
             True,
         ),
-        ("This release is not compliant with the Google Play 64-bit requirement.", "not-64-bit", False),
+        (
+            "This release is not compliant with the Google Play 64-bit requirement.",
+            "not-64-bit",
+            False,
+        ),
         ("You must complete account verification.", "account-not-verified", False),
         ("This app has no data safety declaration.", "data-safety-missing", False),
-        ("This release does not allow any existing users to upgrade.", "version-code-too-low", False),
+        (
+            "This release does not allow any existing users to upgrade.",
+            "version-code-too-low",
+            False,
+        ),
         ("All policy declarations must be completed.", "declaration-missing", False),
         ("Something entirely new.", "refused", False),
     ],
@@ -75,7 +88,9 @@ def test_a_reason_is_enough_when_the_words_are_new(known: KnownError) -> None:
 def test_a_403_is_a_matter_of_permission_by_its_words_alone(
     message: str, code: str, permission: bool, reason: str
 ) -> None:
-    """Google sends `forbidden` for many refusals that no right of the account would change: those are exit code 4."""
+    """Google sends `forbidden` for many refusals that no right of the account would change: those
+    are exit code 4.
+    """
     error = explained(refused(403, message, reason))
     assert (error.code, error.exit_code) == (code, 3 if permission else 4)
     assert message in error.what
@@ -86,7 +101,10 @@ def test_a_403_is_a_matter_of_permission_by_its_words_alone(
 def test_bundles_that_google_is_still_taking_in_are_waited_for(call: str) -> None:
     """The refusal passes by itself, and costs neither the run nor a second upload."""
     play = Play()
-    play.fail(call, refused(400, "Some of the Android App Bundle uploads are not completed yet.", "badRequest"))
+    play.fail(
+        call,
+        refused(400, "Some of the Android App Bundle uploads are not completed yet.", "badRequest"),
+    )
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
     assert (engine.waits, play.uploads, engine.outputs["committed"]) == (1, ["app-2.aab"], "true")
@@ -94,7 +112,9 @@ def test_bundles_that_google_is_still_taking_in_are_waited_for(call: str) -> Non
 
 @pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
 def test_google_s_own_words_are_kept(known: KnownError) -> None:
-    """The error says what the service said, and what it means; rights are the credentials' matter (exit code 3)."""
+    """The error says what the service said, and what it means; rights are the credentials' matter
+    (exit code 3).
+    """
     error = explained(refused(400, known.words, "someReason"))
     assert known.words in error.what
     assert (error.cause, error.hint) == (known.cause, known.hint)
@@ -107,7 +127,7 @@ def test_the_documents_have_the_same_table() -> None:
     assert text == make_troubleshooting.renewed(text), "run python -m scripts.make_troubleshooting"
 
 
-# --- every other service --------------------------------------------------------------------------------------------
+# --- every other service --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -122,8 +142,12 @@ def test_the_documents_have_the_same_table() -> None:
         (403, "", ApiError),
     ],
 )
-def test_a_missing_right_is_about_the_credentials(status: int, reason: str, raised: type[UploaderError]) -> None:
-    """The service's own words stay, with what to do about rights; a full drive or a bad request is exit code 4."""
+def test_a_missing_right_is_about_the_credentials(
+    status: int, reason: str, raised: type[UploaderError]
+) -> None:
+    """The service's own words stay, with what to do about rights; a full drive or a bad request is
+    exit code 4.
+    """
 
     def flow() -> Flow:
         yield Call("POST", "https://www.googleapis.com", "/x")
@@ -132,13 +156,19 @@ def test_a_missing_right_is_about_the_credentials(status: int, reason: str, rais
     steps = explain_refusals(flow())
     next(steps)
     with pytest.raises(raised, match=r"refused it: No\.") as caught:
-        steps.throw(ApiError("The service refused it: No.", status=status, reason=reason, message="No."))
+        steps.throw(
+            ApiError("The service refused it: No.", status=status, reason=reason, message="No.")
+        )
     assert ("grant the account the permission" in str(caught.value)) is (raised is CredentialsError)
 
 
 def test_only_what_a_log_shows_is_listed_as_a_message() -> None:
     """No pattern of the program's own, no half of a quotation, no name of a thing."""
-    blocks = re.findall(r"```text\n(.*?)```", make_troubleshooting.DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```text\n(.*?)```", make_troubleshooting.DOCUMENT.read_text(encoding="utf-8"), re.DOTALL
+    )
     lines = [line for block in blocks for line in block.splitlines()]
     assert lines
-    assert not [line for line in lines if "\\d" in line or line == "a private key" or "…`, its `…`" in line]
+    assert not [
+        line for line in lines if "\\d" in line or line == "a private key" or "…`, its `…`" in line
+    ]

@@ -1,4 +1,6 @@
-"""Play Games, internal app sharing and over-the-air packages: where a file goes, and what becomes of the answer."""
+"""Play Games, internal app sharing and over-the-air packages: where a file goes, and what becomes
+of the answer.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, prepare, problems, run, uploads
+from tests.support.factory import (
+    PNG,
+    make_file,
+    make_inputs,
+    only_upload,
+    prepare,
+    problems,
+    run,
+    uploads,
+)
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ServiceError
 from uploader.files.android.manifest import Kind, Manifest
@@ -33,15 +44,20 @@ def no_zip(workspace: Path, file: Artifact) -> bool:
     return "not a zip file" in problems(caught.value)["files"]
 
 
-# --- Play Games ---------------------------------------------------------------------------------------------------
+# --- Play Games -----------------------------------------------------------------------------------
 
 
 def test_an_image_goes_to_the_documented_place(tmp_path: Path) -> None:
-    """One image goes to the resource's image URI, with its real type, a session of a day, and a warning."""
+    """One image goes to the resource's image URI, with its real type, a session of a day, and a
+    warning.
+    """
     made = prepared(tmp_path, make_file(tmp_path, "icon.jpg", PNG), **GAMES)
     upload = only_upload(made)
     path = "/upload/games/v1configuration/images/CgkI/imageType/ACHIEVEMENT_ICON"
-    assert (upload.endpoint.root, upload.endpoint.upload_path) == ("https://www.googleapis.com", path)
+    assert (upload.endpoint.root, upload.endpoint.upload_path) == (
+        "https://www.googleapis.com",
+        path,
+    )
     assert upload.media_type == "image/png"
     assert upload.endpoint.session_lifetime == timedelta(days=1)
     assert upload.endpoint.idempotent
@@ -52,7 +68,9 @@ def test_an_image_goes_to_the_documented_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", [404, 410, 501])
 def test_a_removed_image_method_is_explained(tmp_path: Path, status: int) -> None:
-    """When the service answers as if the method were gone, the error says that it may be, in its own words besides."""
+    """When the service answers as if the method were gone, the error says that it may be, in its
+    own words besides.
+    """
     made = prepared(tmp_path, make_file(tmp_path, "icon.png", PNG), **GAMES)
     refusal = ApiError("Not Found.", status=status, reason="notFound", message="Not Found")
     with pytest.raises(ApiError, match=r"Not Found\..*removed the method.*Play Console") as caught:
@@ -60,22 +78,33 @@ def test_a_removed_image_method_is_explained(tmp_path: Path, status: int) -> Non
     assert (caught.value.status, caught.value.message) == (status, "Not Found")
 
 
-# --- internal app sharing ------------------------------------------------------------------------------------------
+# --- internal app sharing -------------------------------------------------------------------------
 
 
 def build(
-    workspace: Path, name: str, kind: Kind, package: str = "com.example.app", size: int | None = None
+    workspace: Path,
+    name: str,
+    kind: Kind,
+    package: str = "com.example.app",
+    size: int | None = None,
 ) -> Artifact:
     file = make_file(workspace, name, b"PK\x03\x04", size=size)
     return replace(file, manifest=Manifest(package, 7, kind=kind))
 
 
 def test_each_file_goes_where_its_kind_belongs(tmp_path: Path) -> None:
-    """Bundles and APKs go to their own methods under the package that the artifact names, with their own limits."""
-    made = prepared(tmp_path, build(tmp_path, "a.bin", "bundle"), build(tmp_path, "b.bin", "apk"), **SHARING)
+    """Bundles and APKs go to their own methods under the package that the artifact names, with
+    their own limits.
+    """
+    made = prepared(
+        tmp_path, build(tmp_path, "a.bin", "bundle"), build(tmp_path, "b.bin", "apk"), **SHARING
+    )
     first, second = uploads(made)
     root = "/upload/androidpublisher/v3/applications/internalappsharing/com.example.app/artifacts/"
-    assert (first.endpoint.upload_path, second.endpoint.upload_path) == (f"{root}bundle", f"{root}apk")
+    assert (first.endpoint.upload_path, second.endpoint.upload_path) == (
+        f"{root}bundle",
+        f"{root}apk",
+    )
     assert (first.endpoint.max_size, second.endpoint.max_size) == (10 << 30, 1 << 30)
     assert first.media_type == "application/octet-stream"
     assert second.media_type == "application/vnd.android.package-archive"
@@ -83,13 +112,23 @@ def test_each_file_goes_where_its_kind_belongs(tmp_path: Path) -> None:
 
 
 def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
-    """The outputs are the links in the order of the files, and the first one's fingerprint and digest."""
-    made = prepared(tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"), **SHARING)
-    resource = {"downloadUrl": "https://play.google.com/x", "certificateFingerprint": "AB:CD", "sha256": "00ff"}
+    """The outputs are the links in the order of the files, and the first one's fingerprint and
+    digest.
+    """
+    made = prepared(
+        tmp_path, build(tmp_path, "a.apk", "apk"), build(tmp_path, "b.apk", "apk"), **SHARING
+    )
+    resource = {
+        "downloadUrl": "https://play.google.com/x",
+        "certificateFingerprint": "AB:CD",
+        "sha256": "00ff",
+    }
     context = RecordingContext()
     _, steps = run(made, resource, context=context)
     (batch,) = (step for step in steps if isinstance(step, Batch))
-    assert [upload.endpoint.identify(resource) for upload in batch.uploads] == ["https://play.google.com/x"] * 2
+    assert [upload.endpoint.identify(resource) for upload in batch.uploads] == [
+        "https://play.google.com/x"
+    ] * 2
     assert context.outputs == {
         "download-url": "https://play.google.com/x",
         "download-urls": "https://play.google.com/x,https://play.google.com/x",
@@ -98,7 +137,7 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
     }
 
 
-# --- over the air -------------------------------------------------------------------------------------------------
+# --- over the air ---------------------------------------------------------------------------------
 
 
 def archive(comment: bytes = b"") -> bytes:
@@ -111,11 +150,14 @@ def archive(comment: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize("comment", [b"", b"signed", b"PK\x05\x06" * 9, b"c" * 0xFFFF])
 def test_package_goes_as_documented(tmp_path: Path, comment: bytes) -> None:
-    """A whole zip, whatever its comment, goes by the second dialect with deployment and title as metadata."""
+    """A whole zip, whatever its comment, goes by the second dialect with deployment and title as
+    metadata.
+    """
     made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive(comment)), **OTA)
     upload = only_upload(made)
     assert (
-        upload.endpoint.root + upload.endpoint.upload_path == "https://androidovertheair.googleapis.com/upload/package"
+        upload.endpoint.root + upload.endpoint.upload_path
+        == "https://androidovertheair.googleapis.com/upload/package"
     )
     assert upload.endpoint.dialect == "goog-upload"
     assert upload.endpoint.empty_response
@@ -134,7 +176,9 @@ def test_end_of_a_large_package_is_found_without_reading_it(tmp_path: Path) -> N
     assert prepared(tmp_path, from_path(file.path, file.name), **OTA).lines
 
 
-@pytest.mark.parametrize("content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"])
+@pytest.mark.parametrize(
+    "content", [b"", b"text", archive()[:-1], archive() + b"x", archive()[4:], b"PK\x03\x04"]
+)
 def test_what_is_no_whole_zip_is_refused(tmp_path: Path, content: bytes) -> None:
     """An empty file, another format, a truncated or lengthened zip is refused."""
     assert no_zip(tmp_path, make_file(tmp_path, "ota.zip", content))
@@ -143,19 +187,41 @@ def test_what_is_no_whole_zip_is_refused(tmp_path: Path, content: bytes) -> None
 @pytest.mark.parametrize(
     ("response", "found"),
     [
-        ({"packages": [{"name": "a.zip", "title": "System 1.2"}, {"name": "b.zip", "title": "System"}]}, "a.zip"),
+        (
+            {
+                "packages": [
+                    {"name": "a.zip", "title": "System 1.2"},
+                    {"name": "b.zip", "title": "System"},
+                ]
+            },
+            "a.zip",
+        ),
         ({}, ""),
         ({"packages": {"name": "a.zip"}}, ""),
-        ({"packages": ["a.zip", None, {"title": "System 1.2"}, {"name": 7, "title": "System 1.2"}]}, ""),
+        (
+            {
+                "packages": [
+                    "a.zip",
+                    None,
+                    {"title": "System 1.2"},
+                    {"name": 7, "title": "System 1.2"},
+                ]
+            },
+            "",
+        ),
         ({"packages": [{"name": name, "title": "System 1.2"} for name in "ab"]}, ""),
     ],
 )
-def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, response: dict[str, Any], found: str) -> None:
+def test_the_id_is_the_name_of_the_one_new_package(
+    tmp_path: Path, response: dict[str, Any], found: str
+) -> None:
     """Of a list that can't be read, or that has none or several of the title, no id is made."""
     made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **OTA)
     calls = iter([{}, response])
     context = RecordingContext()
-    outcome, _ = run(made, {}, lambda step: next(calls) if isinstance(step, Call) else None, context)
+    outcome, _ = run(
+        made, {}, lambda step: next(calls) if isinstance(step, Call) else None, context
+    )
     assert [one.id for one in context.identifications] == [found] * bool(found)
     assert (len(context.warnings), len(context.texts)) == ((0, 0) if found else (1, 1))
     assert (f"the package {found} " in outcome.headline) == bool(found)
@@ -176,7 +242,9 @@ def test_the_id_is_the_name_of_the_one_new_package(tmp_path: Path, response: dic
     ],
 )
 def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: str) -> None:
-    """What the service does not call failed is a success, and whatever it says instead of a reason stays short."""
+    """What the service does not call failed is a success, and whatever it says instead of a reason
+    stays short.
+    """
     made = prepared(tmp_path, make_file(tmp_path, "ota.zip", archive()), **OTA)
     package = {"name": "a.zip", "title": "System 1.2", "details": details}
     calls = iter([{}, {"packages": [package]}])
@@ -185,7 +253,9 @@ def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: s
         return next(calls) if isinstance(step, Call) else None
 
     if not reason:
-        assert run(made, {}, response=response)[0].headline.startswith("ota.zip is the package a.zip")
+        assert run(made, {}, response=response)[0].headline.startswith(
+            "ota.zip is the package a.zip"
+        )
         return
     with pytest.raises(ServiceError) as caught:
         run(made, {}, response=response)

@@ -1,4 +1,6 @@
-"""The fate of an edit: kept, deleted, found again, replaced when somebody closed it, and committed exactly once."""
+"""The fate of an edit: kept, deleted, found again, replaced when somebody closed it, and committed
+exactly once.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import BY_HAND, PACKAGE, Console, Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import (
+    BY_HAND,
+    PACKAGE,
+    Console,
+    Play,
+    artifact,
+    plain,
+    refused,
+    release,
+    sha256,
+)
 from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import (
     ApiError,
@@ -39,14 +51,18 @@ CONCURRENT = "There was an attempt to update an object that is being updated con
 
 def commits(engine: Engine) -> list[dict[str, str]]:
     """The parameters of every commit that was sent."""
-    calls = (step for step in engine.steps if isinstance(step, Call) and step.path.endswith(":commit"))
+    calls = (
+        step for step in engine.steps if isinstance(step, Call) and step.path.endswith(":commit")
+    )
     return [dict(call.query) for call in calls]
 
 
-# --- kept or deleted ------------------------------------------------------------------------------------------------
+# --- kept or deleted ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [TemporaryError("The retries are spent."), Interrupted(2), Interrupted(15)])
+@pytest.mark.parametrize(
+    "error", [TemporaryError("The retries are spent."), Interrupted(2), Interrupted(15)]
+)
 def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None:
     """75, 130 and 143 keep the edit; the next run goes on in it and sends nothing twice."""
     play, journal = Play(), dict[str, str]()
@@ -72,16 +88,21 @@ def test_a_run_that_may_go_on_later_keeps_its_edit(error: UploaderError) -> None
             True,
             False,
             (
-                "Edit 1 is kept: a run that finds the state of this one continues in it, any other opens a fresh edit. "
-                "Keep `state-dir`, or set `existing-edit-id: 1` to continue in it."
+                "Edit 1 is kept: a run that finds the state of this one continues in it, any other "
+                "opens a fresh edit. Keep `state-dir`, or set `existing-edit-id: 1` to continue in "
+                "it."
             ),
         ),
         (False, False, "Edit 1 is kept: set `existing-edit-id: 1` to continue in it."),
     ],
     ids=["a chosen folder", "a folder that CI discards", "no folder"],
 )
-def test_the_next_run_is_promised_only_an_edit_that_it_finds(kept: bool, lasting: bool, promise: str) -> None:
-    """Where nothing surely outlives the run, the log names the input by which the next one continues in the edit."""
+def test_the_next_run_is_promised_only_an_edit_that_it_finds(
+    kept: bool, lasting: bool, promise: str
+) -> None:
+    """Where nothing surely outlives the run, the log names the input by which the next one
+    continues in the edit.
+    """
 
     class Nowhere(dict[str, str]):
         """A journal without a place."""
@@ -99,26 +120,37 @@ def test_the_next_run_is_promised_only_an_edit_that_it_finds(kept: bool, lasting
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
-    """The log promises no edit to continue in; a shared one is in no journal, so no next run looks it up."""
+    """The log promises no edit to continue in; a shared one is in no journal, so no next run looks
+    it up.
+    """
     play = Play()
     play.response(next(edit_requests.insert(PACKAGE)))
     play.fail("commit", Interrupted(15), after=True)
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
     with pytest.raises(Interrupted):
-        engine.run(release_job(artifact(2), existing_edit="1" if shared else "", lasting_state=True))
+        engine.run(
+            release_job(artifact(2), existing_edit="1" if shared else "", lasting_state=True)
+        )
     how = "check in the Play Console" if shared else "the next run checks"
-    assert engine.log.endswith(f"The commit of edit {engine.outputs['edit-id']} may have happened: {how}.")
+    assert engine.log.endswith(
+        f"The commit of edit {engine.outputs['edit-id']} may have happened: {how}."
+    )
 
 
 @pytest.mark.parametrize("name", ["GET bundles", "upload bundles", "GET tracks", "PUT tracks"])
 @pytest.mark.parametrize(
     "error",
-    [refused(400, "Invalid request"), CredentialsError("The token is not valid."), ServiceError("Foreign host.")],
+    [
+        refused(400, "Invalid request"),
+        CredentialsError("The token is not valid."),
+        ServiceError("Foreign host."),
+    ],
 )
 def test_every_other_failure_deletes_the_own_edit(name: str, error: UploaderError) -> None:
     """Nothing is left behind, the log says so, and the outputs do not name a deleted edit."""
     play = Play()
-    for _ in range(2 if name == "GET tracks" else 1):  # the list of tracks that is refused, then the one that counts
+    # the list of tracks that is refused, then the one that counts
+    for _ in range(2 if name == "GET tracks" else 1):
         play.fail(name, error)
     engine = Engine(play)
     with pytest.raises(type(error)):
@@ -144,7 +176,9 @@ def test_an_error_while_deleting_never_hides_the_first_error(error: UploaderErro
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_signal_while_an_edit_is_deleted_ends_the_run(dry_run: bool) -> None:
-    """Whether it was a rehearsal, or nothing had to be changed: the run ends as one that was told to stop."""
+    """Whether it was a rehearsal, or nothing had to be changed: the run ends as one that was told
+    to stop.
+    """
     play, journal = Play(internal=[release(2)]), dict[str, str]()
     play.live.bundles[2] = sha256(artifact(2))
     play.fail("DELETE", Interrupted(15))
@@ -158,14 +192,18 @@ def test_a_signal_while_an_edit_is_deleted_ends_the_run(dry_run: bool) -> None:
 
 
 def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
-    """Two seconds are all that a runner gives: no call, no upload, no pause follows an interruption."""
+    """Two seconds are all that a runner gives: no call, no upload, no pause follows an
+    interruption.
+    """
     play = Play()
     play.fail("upload bundles", Interrupted(15))
     engine = Engine(play)
     with pytest.raises(Interrupted):
         engine.run(release_job(artifact(2)))
     last = max(place for place, step in enumerate(engine.steps) if isinstance(step, Upload))
-    assert not [step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Sleep))]
+    assert not [
+        step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Sleep))
+    ]
 
 
 def test_a_commit_without_permission_keeps_the_edit_too() -> None:
@@ -179,9 +217,13 @@ def test_a_commit_without_permission_keeps_the_edit_too() -> None:
     assert "`existing-edit-id: 1`" in caught.value.hint
 
 
-@pytest.mark.parametrize("more", [{"tracks": ("production",)}, {"listing": StoreFiles({"en-US": {"title": "Old"}})}])
+@pytest.mark.parametrize(
+    "more", [{"tracks": ("production",)}, {"listing": StoreFiles({"en-US": {"title": "Old"}})}]
+)
 def test_an_edit_kept_for_another_release_is_never_committed(more: dict[str, Any]) -> None:
-    """The kept edit holds a track or texts that are no longer asked for: the run deletes it and begins afresh."""
+    """The kept edit holds a track or texts that are no longer asked for: the run deletes it and
+    begins afresh.
+    """
     play, journal = Play(), dict[str, str]()
     play.fail("commit", TemporaryError("Play is down."))
     with pytest.raises(TemporaryError):
@@ -191,9 +233,13 @@ def test_an_edit_kept_for_another_release_is_never_committed(more: dict[str, Any
 
 
 def test_a_kept_edit_takes_another_status_as_if_nothing_had_been_done_in_it() -> None:
-    """A draft app refuses a completed release: with `status: draft` the same upload goes on, and the live one stays."""
+    """A draft app refuses a completed release: with `status: draft` the same upload goes on, and
+    the live one stays.
+    """
     play, journal = Play(internal=[release(1)]), dict[str, str]()
-    play.fail("commit", refused(400, "Only releases with status draft may be created on draft app."))
+    play.fail(
+        "commit", refused(400, "Only releases with status draft may be created on draft app.")
+    )
     with pytest.raises(ApiError):
         Engine(play, journal).run(release_job(artifact(2)))
     Engine(play, journal).run(release_job(artifact(2), options=ReleaseOptions("draft")))
@@ -218,19 +264,30 @@ def stopped(play: Play, job: ReleaseJob) -> dict[str, str]:
     "wished",
     [
         release_job(tracks=(), listing=LISTING),
-        release_job(tracks=(), listing=StoreFiles({"de-DE": {"title": "Neu"}}, PICTURES), prune_images="everywhere"),
+        release_job(
+            tracks=(),
+            listing=StoreFiles({"de-DE": {"title": "Neu"}}, PICTURES),
+            prune_images="everywhere",
+        ),
         release_job(tracks=(), listing=StoreFiles({"en-US": {"title": "Old"}})),
-        release_job(tracks=(), listing=StoreFiles(LISTING.texts, {("en-US", "icon"): (plain("i.png", b"\x89PNG"),)})),
+        release_job(
+            tracks=(),
+            listing=StoreFiles(LISTING.texts, {("en-US", "icon"): (plain("i.png", b"\x89PNG"),)}),
+        ),
     ],
     ids=["no pruning", "other texts", "the texts that are live", "other images"],
 )
-def test_what_a_stopped_run_did_to_the_listing_is_published_by_no_other_wish(wished: ReleaseJob) -> None:
+def test_what_a_stopped_run_did_to_the_listing_is_published_by_no_other_wish(
+    wished: ReleaseJob,
+) -> None:
     """Four live screenshots that it removed stay, and so does the title that it replaced."""
 
     def shop() -> Play:
         play = Play()
         play.live.listings["en-US"] = {"language": "en-US", "title": "Old"}
-        play.live.images["en-US", "phoneScreenshots"] = [{"id": str(one), "sha256": f"old {one}"} for one in range(4)]
+        play.live.images["en-US", "phoneScreenshots"] = [
+            {"id": str(one), "sha256": f"old {one}"} for one in range(4)
+        ]
         return play
 
     play, fresh = shop(), shop()
@@ -261,16 +318,23 @@ def test_testers_that_a_stopped_run_let_in_are_not_shown_as_those_that_are_there
 
 @pytest.mark.parametrize("wrote", [True, False], ids=["", "record of the version before"])
 def test_a_kept_release_loses_what_is_not_wished_any_more(wrote: bool) -> None:
-    """Google Play adds fields by itself, so that what it lists does not tell countries and notes of a stopped run."""
+    """Google Play adds fields by itself, so that what it lists does not tell countries and notes of
+    a stopped run.
+    """
     play, staged = Play(production=[release(1)]), ReleaseOptions("inProgress", 0.1)
-    limited = replace(staged, countries=("DE",), notes=(("en-US", "Only for Germany."),), priority=5)
+    limited = replace(
+        staged, countries=("DE",), notes=(("en-US", "Only for Germany."),), priority=5
+    )
     journal = stopped(play, release_job(artifact(2), tracks=("production",), options=limited))
     if not wrote:
         record = json.loads(journal[f"edit:{PACKAGE}"])
         del record["wrote"]
         journal[f"edit:{PACKAGE}"] = json.dumps(record)
     Engine(play, journal).run(release_job(artifact(2), tracks=("production",), options=staged))
-    assert play.live.tracks["production"] == [release(2, status="inProgress", userFraction=0.1), release(1)]
+    assert play.live.tracks["production"] == [
+        release(2, status="inProgress", userFraction=0.1),
+        release(1),
+    ]
     assert play.uploads == ["app-2.aab"]
 
 
@@ -279,7 +343,11 @@ def test_a_record_without_a_digest_of_the_listing_leads_to_a_fresh_edit() -> Non
     play, job = Play(), release_job(artifact(2), listing=LISTING)
     journal = stopped(play, job)
     record = json.loads(journal[f"edit:{PACKAGE}"])
-    record["changes"] = {"artifact:2": record["changes"]["artifact:2"], "listing": "", "track:internal": ""}
+    record["changes"] = {
+        "artifact:2": record["changes"]["artifact:2"],
+        "listing": "",
+        "track:internal": "",
+    }
     journal[f"edit:{PACKAGE}"] = json.dumps(record)
     engine = Engine(play, journal)
     engine.run(job)
@@ -289,7 +357,9 @@ def test_a_record_without_a_digest_of_the_listing_leads_to_a_fresh_edit() -> Non
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_bundle_that_was_built_again_begins_in_a_fresh_edit(answered: bool) -> None:
-    """Its version code is used in our own open edit alone, whether or not the upload there was answered."""
+    """Its version code is used in our own open edit alone, whether or not the upload there was
+    answered.
+    """
     play, journal = Play(internal=[release(1)]), dict[str, str]()
     play.fail("PUT tracks" if answered else "upload bundles", Killed(), after=True)
     with pytest.raises(Killed):
@@ -298,12 +368,17 @@ def test_a_bundle_that_was_built_again_begins_in_a_fresh_edit(answered: bool) ->
     engine.run(release_job(artifact(2, b"built again")))
     assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
     assert (play.live.tracks["internal"], play.count("insert"), play.edits) == ([release(2)], 2, {})
-    assert "app-2.aab was built again: edit 1 of an earlier run has other bytes as version code 2." in engine.log
+    assert (
+        "app-2.aab was built again: edit 1 of an earlier run has other bytes as version code 2."
+        in engine.log
+    )
     assert "Edit 1 is deleted." in engine.log
 
 
 def test_a_bundle_that_was_built_again_after_its_release_is_refused() -> None:
-    """The version code is used outside of our edit, too: whose commit was lost, or that others opened."""
+    """The version code is used outside of our edit, too: whose commit was lost, or that others
+    opened.
+    """
     play, job = Play(), release_job(artifact(2))
     journal = cut_off(play, job)
     for kept in (journal, {}):
@@ -314,7 +389,9 @@ def test_a_bundle_that_was_built_again_after_its_release_is_refused() -> None:
 
 
 def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_build() -> None:
-    """The list was asked before the upload of the killed run had come to its end, and ours is refused."""
+    """The list was asked before the upload of the killed run had come to its end, and ours is
+    refused.
+    """
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", Killed())
     with pytest.raises(Killed):
@@ -323,13 +400,17 @@ def test_the_file_that_arrives_behind_the_list_of_bundles_may_be_an_earlier_buil
     def arrive() -> None:
         play.edits["1"].bundles[2] = sha256(artifact(2))
 
-    play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=arrive)
+    play.fail(
+        "upload bundles", refused(403, "Version code 2 has already been used."), effect=arrive
+    )
     Engine(play, journal).run(release_job(artifact(2, b"built again")))
     assert play.live.bundles[2] == sha256(artifact(2, b"built again"))
 
 
 def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
-    """A dry run deletes its edit at the end: it must not be the one that a release left for its next run."""
+    """A dry run deletes its edit at the end: it must not be the one that a release left for its
+    next run.
+    """
     play, journal = Play(), dict[str, str]()
     play.fail("commit", TemporaryError("Play is down."))
     with pytest.raises(TemporaryError):
@@ -338,7 +419,7 @@ def test_a_rehearsal_never_goes_on_in_the_edit_of_a_release() -> None:
     assert json.loads(journal[f"edit:{PACKAGE}"])["edit"] == "1"
 
 
-# --- closed by somebody else ----------------------------------------------------------------------------------------
+# --- closed by somebody else ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["upload bundles", "GET tracks", "PUT tracks", "commit"])
@@ -358,7 +439,9 @@ def test_an_edit_closed_from_outside_is_replaced_by_a_fresh_one(name: str, why: 
 @pytest.mark.parametrize("name", ["GET", "GET bundles", "commit"])
 @pytest.mark.parametrize("why", ["Edit not found: 1.", DELETED])
 def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> None:
-    """What other jobs put into it can't be made again here, and running again finds the same: the input is to blame."""
+    """What other jobs put into it can't be made again here, and running again finds the same: the
+    input is to blame.
+    """
     play = Play()
     play.response(next(edit_requests.insert(PACKAGE)))
     play.fail(name, refused(404, why), effect=play.close_edits)
@@ -379,8 +462,12 @@ def shared_edit(play: Play) -> None:
     [({"artifacts": (artifact(2),)}, ", with 2.0 (2) on internal"), ({"tracks": ()}, "")],
     ids=["a-release", "commit-alone"],
 )
-def test_a_shared_edit_that_another_job_has_committed_is_done(name: str, asked: dict[str, Any], own_part: str) -> None:
-    """What the run put into it, or an earlier attempt, is on its track: that is told, and no edit is opened."""
+def test_a_shared_edit_that_another_job_has_committed_is_done(
+    name: str, asked: dict[str, Any], own_part: str
+) -> None:
+    """What the run put into it, or an earlier attempt, is on its track: that is told, and no edit
+    is opened.
+    """
     play = Play()
     shared_edit(play)
     job = release_job(existing_edit="1", **asked)
@@ -404,31 +491,40 @@ def test_a_shared_edit_that_another_job_has_committed_is_done(name: str, asked: 
     ],
     ids=["a-release", "a-change", "a-listing"],
 )
-def test_a_shared_edit_that_was_committed_without_this_job_is_refused_in_clear_words(asked: dict[str, Any]) -> None:
+def test_a_shared_edit_that_was_committed_without_this_job_is_refused_in_clear_words(
+    asked: dict[str, Any],
+) -> None:
     """Its part came too late, or no list of releases tells whether it was in time."""
     play = Play()
     shared_edit(play)
     play.take("1")
     engine = Engine(play)
-    with pytest.raises(ServiceError, match="Edit 1 is committed, and what this run asks for is not seen") as caught:
+    with pytest.raises(
+        ServiceError, match="Edit 1 is committed, and what this run asks for is not seen"
+    ) as caught:
         engine.run(release_job(existing_edit="1", **asked))
     assert (caught.value.code, caught.value.exit_code) == ("edit-committed", 4)
     assert "Let the job that commits run last" in caught.value.hint
     assert "committed" not in engine.outputs
 
 
-# --- whose release is live --------------------------------------------------------------------------------------------
+# --- whose release is live ------------------------------------------------------------------------
 
 
 def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
-    """Neither the log nor the plan of the next edit nor the last line say that there was nothing to do."""
+    """Neither the log nor the plan of the next edit nor the last line say that there was nothing to
+    do.
+    """
     play = Play()
     play.forgetful = True
     play.fail("commit", LOST, after=True)
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2)))
     assert outcome.headline == f"{PACKAGE} 2.0 (2) is released on internal."
-    assert "A commit of this job whose answer was lost has happened: what it changed is live." in engine.log
+    assert (
+        "A commit of this job whose answer was lost has happened: what it changed is live."
+        in engine.log
+    )
     assert "Nothing had to be changed" not in engine.log
     assert not any("nothing" in line for line in engine.shown[-1].lines)
 
@@ -441,7 +537,9 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     ],
 )
 def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str, besides: str) -> None:
-    """Another job of the same commit was faster, and closed our edit: the release is live, and the run ends well."""
+    """Another job of the same commit was faster, and closed our edit: the release is live, and the
+    run ends well.
+    """
     play = Play()
 
     def other_job() -> None:
@@ -476,7 +574,10 @@ def test_what_is_only_in_the_edit_is_not_said_to_be_on_google_play() -> None:
     shared = Engine(play)
     shared.run(release_job(artifact(2), existing_edit="1"))
     for engine in (resumed, shared):
-        assert "app-2.aab: version code 2 is in edit 1 already with the same bytes; not sent again." in engine.texts
+        assert (
+            "app-2.aab: version code 2 is in edit 1 already with the same bytes; not sent again."
+            in engine.texts
+        )
         assert "on Google Play" not in engine.log
 
 
@@ -485,12 +586,20 @@ def test_what_is_only_in_the_edit_is_not_said_to_be_on_google_play() -> None:
     [
         (DELETED, "Edit 1 is gone."),
         ("Edit not found.", "Edit 1 is gone."),
-        ("Not found.", "Edit 1 is not found any more (The service refused it (404): Not found.); if it is there, it"),
+        (
+            "Not found.",
+            (
+                "Edit 1 is not found any more (The service refused it (404): Not found.); "
+                "if it is there, it"
+            ),
+        ),
         (COMMITTED, "Edit 1 is not deleted: it is committed, by another job."),
     ],
 )
 def test_an_edit_that_is_gone_is_not_said_to_be_left(why: str, told: str) -> None:
-    """Its deletion was answered late, or others closed it: there is nothing left that could expire."""
+    """Its deletion was answered late, or others closed it: there is nothing left that could
+    expire.
+    """
     play = Play()
     play.fail("DELETE", refused(404, why), effect=play.close_edits)
     engine = Engine(play)
@@ -499,11 +608,13 @@ def test_an_edit_that_is_gone_is_not_said_to_be_left(why: str, told: str) -> Non
     assert "could not be deleted" not in engine.log
 
 
-# --- review ---------------------------------------------------------------------------------------------------------
+# --- review ---------------------------------------------------------------------------------------
 
 
 def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> None:
-    """Google demands the parameter: the same edit is committed with it, nothing is uploaded twice."""
+    """Google demands the parameter: the same edit is committed with it, nothing is uploaded
+    twice.
+    """
     play = Play()
     play.review = "by hand"
     engine = Engine(play)
@@ -517,7 +628,8 @@ def test_changes_not_sent_for_review_auto_commits_again_in_the_same_edit() -> No
         f"{PACKAGE}: committed; send it for review in the Play Console, under Publishing overview"
     )
     assert outcome.headline == (
-        f"{PACKAGE} 2.0 (2) on internal (all users, completed) is committed; send it for review in the Play Console."
+        f"{PACKAGE} 2.0 (2) on internal (all users, completed) is committed; send it for review in "
+        "the Play Console."
     )
     assert "Committing edit 1 again with the opposite review setting." in engine.log
     assert "Google Play says: The service" not in engine.log
@@ -530,7 +642,11 @@ def test_auto_turns_back_where_google_does() -> None:
     play.fail("commit", refused(400, BY_HAND))
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
-    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [None, "true", None]
+    assert [query.get("changesNotSentForReview") for query in commits(engine)] == [
+        None,
+        "true",
+        None,
+    ]
     assert play.uploads == ["app-2.aab"]
 
 
@@ -548,13 +664,18 @@ def test_a_fixed_setting_is_obeyed_and_the_refusal_explained(setting: str, revie
 
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("setting", ["auto", "true", "false"])
-def test_what_the_validation_announces_of_one_app_is_final_before_the_first_commit(setting: str, number: int) -> None:
-    """With `false` no commit can have what Google asks for: none is sent, and no edit is left. Else all are sent."""
+def test_what_the_validation_announces_of_one_app_is_final_before_the_first_commit(
+    setting: str, number: int
+) -> None:
+    """With `false` no commit can have what Google asks for: none is sent, and no edit is left. Else
+    all are sent.
+    """
     names = [f"com.example.{name}" for name in "abc"]
     plays = {name: Play() for name in names}
     plays[names[number]].fail("validate", refused(400, BY_HAND))
     jobs = [
-        release_job(artifact(2, package=name), package=name, among=3, not_sent_for_review=setting) for name in names
+        release_job(artifact(2, package=name), package=name, among=3, not_sent_for_review=setting)
+        for name in names
     ]
     engine = Engine(Console(plays))
     with pytest.raises(ApiError) if setting == "false" else contextlib.nullcontext() as caught:
@@ -563,7 +684,10 @@ def test_what_the_validation_announces_of_one_app_is_final_before_the_first_comm
     assert not any(play.edits for play in plays.values())
     if caught:
         assert (caught.value.exit_code, caught.value.code) == (4, "review-by-hand")
-        assert f"Not committed by this run, and no edit is kept: {', '.join(names)}." in caught.value.hint
+        assert (
+            f"Not committed by this run, and no edit is kept: {', '.join(names)}."
+            in caught.value.hint
+        )
 
 
 def test_a_review_in_flight_is_not_pulled_unasked() -> None:
@@ -580,8 +704,12 @@ def test_a_review_in_flight_is_not_pulled_unasked() -> None:
 
 @pytest.mark.parametrize("forgetful", [True, False])
 @pytest.mark.parametrize("killed", [True, False])
-def test_who_has_to_send_a_lost_commit_for_review_is_remembered(killed: bool, forgetful: bool) -> None:
-    """Its answer is lost with the process or without it, and the next look finds that it happened."""
+def test_who_has_to_send_a_lost_commit_for_review_is_remembered(
+    killed: bool, forgetful: bool
+) -> None:
+    """Its answer is lost with the process or without it, and the next look finds that it
+    happened.
+    """
     play, journal, job = Play(), dict[str, str](), release_job(artifact(2), tracks=("beta",))
     play.review, play.forgetful = "by hand", forgetful
     play.fail("commit", Killed() if killed else LOST, after=True, skip=1)
@@ -590,8 +718,15 @@ def test_who_has_to_send_a_lost_commit_for_review_is_remembered(killed: bool, fo
             Engine(play, journal).run(job)
     engine = Engine(play, journal)
     outcome = engine.run(job)
-    assert (engine.outputs["committed"], engine.outputs["sent-for-review"], len(play.commits)) == ("true", "false", 1)
-    assert any("send it for review in the Play Console, under Publishing overview" in one for one in engine.warnings)
+    assert (engine.outputs["committed"], engine.outputs["sent-for-review"], len(play.commits)) == (
+        "true",
+        "false",
+        1,
+    )
+    assert any(
+        "send it for review in the Play Console, under Publishing overview" in one
+        for one in engine.warnings
+    )
     assert outcome.headline.endswith("is committed; send it for review in the Play Console.")
     assert "must still be sent for review" in outcome.sections[0].rows[-1][0]
 
@@ -607,7 +742,7 @@ def test_a_lost_commit_that_sends_for_review_says_so() -> None:
         assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == ("true", sent)
 
 
-# --- conflicts and lost answers -------------------------------------------------------------------------------------
+# --- conflicts and lost answers -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["insert", "upload bundles", "GET tracks", "PUT tracks", "commit"])
@@ -635,7 +770,9 @@ def test_a_conflict_that_does_not_end_is_a_temporary_failure() -> None:
 
 
 @pytest.mark.parametrize("happened", [True, False])
-def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(happened: bool) -> None:
+def test_when_the_edit_is_silent_the_track_tells_whether_the_commit_happened(
+    happened: bool,
+) -> None:
     """An edit that is simply gone proves nothing: a fresh look at artifacts and track does."""
     play = Play()
 
@@ -677,9 +814,11 @@ def test_an_answer_to_a_commit_that_is_no_answer_is_looked_up_too() -> None:
 def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_looked_up(
     at_once: bool, asked: dict[str, Any], failure: str, committed: str
 ) -> None:
-    """Other jobs' part of it can't be made again: the release is seen to be live, or the run says what it knows.
+    """Other jobs' part of it can't be made again: the release is seen to be live, or the run says
+    what it knows.
 
-    So it is where the edit was still open when it was looked up, and is gone when it is committed again.
+    So it is where the edit was still open when it was looked up, and is gone when it is committed
+    again.
     """
     play = Play(beta=[release(1)])
     Engine(play).run(release_job(artifact(2), commit=False, tracks=()))
@@ -694,10 +833,14 @@ def test_a_lost_commit_of_a_shared_edit_that_is_gone_is_looked_up(
     engine = Engine(play)
     with pytest.raises(ServiceError, match=failure) if failure else contextlib.nullcontext():
         engine.run(release_job(existing_edit="1", **asked))
-    assert (engine.outputs["committed"], engine.outputs["edit-id"], play.edits) == (committed, "", {})
+    assert (engine.outputs["committed"], engine.outputs["edit-id"], play.edits) == (
+        committed,
+        "",
+        {},
+    )
 
 
-# --- committed, or perhaps ------------------------------------------------------------------------------------------
+# --- committed, or perhaps ------------------------------------------------------------------------
 
 
 def test_a_dry_run_says_that_it_closes_the_edit_of_an_unfinished_release() -> None:
@@ -707,8 +850,15 @@ def test_a_dry_run_says_that_it_closes_the_edit_of_an_unfinished_release() -> No
         Engine(play, journal).run(release_job(artifact(2)))
     engine = Engine(play, journal)
     engine.run(release_job(artifact(2), dry_run=True))
-    assert any("Edit 1 of an unfinished release of com.example.app is closed" in line for line in engine.warnings)
-    assert Engine(play, journal).run(release_job(artifact(2))).headline.endswith("is released on internal.")
+    assert any(
+        "Edit 1 of an unfinished release of com.example.app is closed" in line
+        for line in engine.warnings
+    )
+    assert (
+        Engine(play, journal)
+        .run(release_job(artifact(2)))
+        .headline.endswith("is released on internal.")
+    )
 
 
 def cut_off(play: Play, job: ReleaseJob) -> dict[str, str]:
@@ -722,12 +872,19 @@ def cut_off(play: Play, job: ReleaseJob) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "error",
-    [CredentialsError("The token is not valid."), TemporaryError("Play is down."), refused(400, "Nonsense.")],
+    [
+        CredentialsError("The token is not valid."),
+        TemporaryError("Play is down."),
+        refused(400, "Nonsense."),
+    ],
     ids=["login", "down", "refused"],
 )
 @pytest.mark.parametrize("call", ["GET", "insert"])
-def test_a_run_that_can_t_look_leaves_it_open_whether_an_earlier_one_committed(call: str, error: UploaderError) -> None:
-    """The journal says so before anything is asked: `committed` is empty, and the error names what may have happened.
+def test_a_run_that_can_t_look_leaves_it_open_whether_an_earlier_one_committed(
+    call: str, error: UploaderError
+) -> None:
+    """The journal says so before anything is asked: `committed` is empty, and the error names what
+    may have happened.
 
     Where the edit itself says only that it is gone, a fresh one would show it.
     """
@@ -740,14 +897,19 @@ def test_a_run_that_can_t_look_leaves_it_open_whether_an_earlier_one_committed(c
     with pytest.raises(type(error)) as caught:
         engine.run(job)
     assert engine.outputs["committed"] == ""
-    assert f"Perhaps committed, by an earlier run: {PACKAGE}. The next run checks." in caught.value.hint
+    assert (
+        f"Perhaps committed, by an earlier run: {PACKAGE}. The next run checks."
+        in caught.value.hint
+    )
     again = Engine(play, journal)
     again.run(job)
     assert (again.outputs["committed"], play.count("commit")) == ("true", 1)
 
 
 def test_a_run_that_has_compared_nothing_does_not_say_that_nothing_is_committed() -> None:
-    """Another machine may have released it: the tracks and the artifacts tell, and here they can't be read."""
+    """Another machine may have released it: the tracks and the artifacts tell, and here they can't
+    be read.
+    """
     play, job = Play(), release_job(artifact(2))
     Engine(play).run(job)
     play.fail("GET bundles", TemporaryError("Play is down."))
@@ -783,7 +945,9 @@ def test_a_commit_that_may_still_arrive_is_not_called_one_that_did_not_happen() 
 @pytest.mark.parametrize("killed", [True, False])
 @pytest.mark.parametrize("forgetful", [True, False])
 def test_404_to_a_second_commit_is_no_refusal(status: int, killed: bool, forgetful: bool) -> None:
-    """The first one arrived after the look at the edit, and what Google says then is not in words about an edit."""
+    """The first one arrived after the look at the edit, and what Google says then is not in words
+    about an edit.
+    """
     play, journal, job = Play(), dict[str, str](), release_job(artifact(2))
     play.forgetful = forgetful
     play.fail("commit", Killed() if killed else LOST)
@@ -816,19 +980,29 @@ HALTED = release(2, status="halted", userFraction=0.1)
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        (release(2, status="inProgress", userFraction=0.5), "on production has gone on since: 50 % of users"),
+        (
+            release(2, status="inProgress", userFraction=0.5),
+            "on production has gone on since: 50 % of users",
+        ),
         (release(2), "on production"),
         (HALTED, "is halted at 10 % on production"),
     ],
     ids=["widened", "completed", "halted"],
 )
-def test_a_lost_commit_is_found_in_what_has_become_of_its_release(files: bool, now: dict[str, Any], words: str) -> None:
-    """A person widened, completed or halted it before the next run, which says what it is now and changes nothing."""
+def test_a_lost_commit_is_found_in_what_has_become_of_its_release(
+    files: bool, now: dict[str, Any], words: str
+) -> None:
+    """A person widened, completed or halted it before the next run, which says what it is now and
+    changes nothing.
+    """
     play, options = Play(production=[release(1)]), ReleaseOptions("", 0.1)
     job = release_job(artifact(2), tracks=("production",), options=options)
     if not files:
         play.live.bundles[2] = "digest of 2"
-        play.live.tracks["production"] = [release(2, status="inProgress", userFraction=0.05), release(1)]
+        play.live.tracks["production"] = [
+            release(2, status="inProgress", userFraction=0.05),
+            release(1),
+        ]
         job = release_job(tracks=("production",), options=options)
     journal = cut_off(play, job)
     play.live.tracks["production"] = [now, *([] if now["status"] == "completed" else [release(1)])]
@@ -838,10 +1012,17 @@ def test_a_lost_commit_is_found_in_what_has_become_of_its_release(files: bool, n
     assert words in outcome.headline
 
 
-def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for_its_effect() -> None:
-    """It is halted at the share that it had: the run refuses to go on with it, as it would have without the loss."""
+def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for_its_effect() -> (
+    None
+):
+    """It is halted at the share that it had: the run refuses to go on with it, as it would have
+    without the loss.
+    """
     play = Play(production=[release(2, status="inProgress", userFraction=0.1), release(1)])
-    job, journal = release_job(tracks=("production",), options=ReleaseOptions("", 0.5)), dict[str, str]()
+    job, journal = (
+        release_job(tracks=("production",), options=ReleaseOptions("", 0.5)),
+        dict[str, str](),
+    )
     play.fail("commit", Killed())
     with pytest.raises(Killed):
         Engine(play, journal).run(job)
@@ -853,12 +1034,16 @@ def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for
 
 
 STAYS = "The promotion from beta was begun with 2 and stays so, whatever is on beta by now."
-PROMOTION = release_job(promote_from="beta", tracks=("production",), options=ReleaseOptions("", 0.1))
+PROMOTION = release_job(
+    promote_from="beta", tracks=("production",), options=ReleaseOptions("", 0.1)
+)
 PROMOTED = release(2, status="inProgress", userFraction=0.1)
 
 
 def moved(play: Play, *source: dict[str, Any]) -> None:
-    """Somebody releases the next version on the track that the promotion takes from, which closes every edit."""
+    """Somebody releases the next version on the track that the promotion takes from, which closes
+    every edit.
+    """
     play.live.bundles[3] = "digest of 3"
     play.live.tracks["beta"] = list(source or (release(3),))
     play.close_edits("Edit not found.")
@@ -866,8 +1051,12 @@ def moved(play: Play, *source: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_promotion_is_repeated_for_the_version_that_it_was_begun_with(killed: bool, happened: bool) -> None:
-    """Its commit is in doubt, and the other track has the next version by now, which nobody promotes unasked."""
+def test_a_promotion_is_repeated_for_the_version_that_it_was_begun_with(
+    killed: bool, happened: bool
+) -> None:
+    """Its commit is in doubt, and the other track has the next version by now, which nobody
+    promotes unasked.
+    """
     play, journal = Play(beta=[release(2)], production=[release(1)]), dict[str, str]()
 
     def commit() -> None:
@@ -881,7 +1070,11 @@ def test_a_promotion_is_repeated_for_the_version_that_it_was_begun_with(killed: 
     engine = Engine(play, journal)
     engine.run(PROMOTION)
     assert play.live.tracks["production"] == [PROMOTED, release(1)]
-    assert (engine.outputs["committed"], len(play.commits), STAYS in engine.log) == ("true", 0 if happened else 1, True)
+    assert (engine.outputs["committed"], len(play.commits), STAYS in engine.log) == (
+        "true",
+        0 if happened else 1,
+        True,
+    )
 
 
 def test_a_promotion_that_loses_its_edit_goes_on_with_its_version() -> None:
@@ -893,7 +1086,9 @@ def test_a_promotion_that_loses_its_edit_goes_on_with_its_version() -> None:
     assert (play.live.tracks["production"], STAYS in engine.log) == ([PROMOTED, release(1)], True)
 
 
-@pytest.mark.parametrize("wish", [{"promoted": ("3",)}, {"promote_from": "alpha"}], ids=["other codes", "other track"])
+@pytest.mark.parametrize(
+    "wish", [{"promoted": ("3",)}, {"promote_from": "alpha"}], ids=["other codes", "other track"]
+)
 def test_a_promotion_of_something_else_begins_anew(wish: dict[str, Any]) -> None:
     """What was begun before is not what is asked for now."""
     play = Play(beta=[release(2)], alpha=[release(4)], production=[release(1)])
@@ -903,7 +1098,9 @@ def test_a_promotion_of_something_else_begins_anew(wish: dict[str, Any]) -> None
         Engine(play, journal).run(PROMOTION)
     engine = Engine(play, journal)
     engine.run(replace(PROMOTION, **wish))
-    assert play.live.tracks["production"][0]["versionCodes"] == (["4"] if "promote_from" in wish else ["3"])
+    assert play.live.tracks["production"][0]["versionCodes"] == (
+        ["4"] if "promote_from" in wish else ["3"]
+    )
     assert "was begun with" not in engine.log
 
 
@@ -920,9 +1117,13 @@ def test_a_promotion_without_any_commit_begins_anew_once_its_edit_is_gone() -> N
 
 
 def test_a_version_that_was_halted_since_the_promotion_began_is_not_promoted() -> None:
-    """Who halted it on the other track has seen something; without a written status it stays there."""
+    """Who halted it on the other track has seen something; without a written status it stays
+    there.
+    """
     play, journal = Play(beta=[release(2)], production=[release(1)]), dict[str, str]()
-    play.fail("commit", Killed(), effect=lambda: moved(play, release(2, status="halted"), release(1)))
+    play.fail(
+        "commit", Killed(), effect=lambda: moved(play, release(2, status="halted"), release(1))
+    )
     with pytest.raises(Killed):
         Engine(play, journal).run(PROMOTION)
     engine = Engine(play, journal)
@@ -937,11 +1138,16 @@ def test_another_wish_is_not_done_by_what_the_lost_commit_brought() -> None:
     job = release_job(artifact(2), tracks=("production",), options=ReleaseOptions("", 0.1))
     journal = cut_off(play, job)
     Engine(play, journal).run(replace(job, options=ReleaseOptions("", 0.5)))
-    assert play.live.tracks["production"] == [release(2, status="inProgress", userFraction=0.5), release(1)]
+    assert play.live.tracks["production"] == [
+        release(2, status="inProgress", userFraction=0.5),
+        release(1),
+    ]
 
 
 def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:
-    """A gateway gave up on it, the edit was still open a second later, and then it was committed after all."""
+    """A gateway gave up on it, the edit was still open a second later, and then it was committed
+    after all.
+    """
     play = Play()
     Engine(play).run(release_job(artifact(2), commit=False, tracks=()))
     play.fail("commit", LOST)

@@ -1,4 +1,6 @@
-"""Every order of two faults at every call of a job: nothing twice, nothing unasked, nothing silent, nothing lost."""
+"""Every order of two faults at every call of a job: nothing twice, nothing unasked, nothing silent,
+nothing lost.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 IMAGES = {
     ("en-US", "icon"): (plain("icon.png", b"\x89PNG"),),
-    ("en-US", "phoneScreenshots"): (plain("1.png", b"\x89PNG 1"),),  # of which a second one would be added
+    # of which a second one would be added
+    ("en-US", "phoneScreenshots"): (plain("1.png", b"\x89PNG 1"),),
 }
 LISTING = StoreFiles({"en-US": {"title": "App"}}, IMAGES)
 RENAMED = StoreFiles({"de-DE": {"title": "App"}})
@@ -32,7 +35,9 @@ def forgetful() -> FaultyPlay:
 
 
 def reviewed(review: str) -> FaultyPlay:
-    """Refuses every commit that does not go about the review as it demands; says nothing of a committed edit."""
+    """Refuses every commit that does not go about the review as it demands; says nothing of a
+    committed edit.
+    """
     play = forgetful()
     play.review = review
     return play
@@ -50,7 +55,9 @@ def next_on_beta(play: FaultyPlay) -> bool:
     """Somebody releases the next version on the track from which the job promotes."""
     play.live = play.live.copy()
     play.live.tracks["beta"] = [release(3)]
-    play.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+    play.close_edits(
+        "A change was made to the application outside of this Edit, please create a new edit."
+    )
     return True
 
 
@@ -83,17 +90,27 @@ SHAPES = {
     ),
     "review by hand": Shape(release_job(artifact(2)), lambda: reviewed("by hand")),
     "listing": Shape(
-        release_job(tracks=(), listing=LISTING), forgetful, others=(release_job(tracks=(), listing=RENAMED),)
+        release_job(tracks=(), listing=LISTING),
+        forgetful,
+        others=(release_job(tracks=(), listing=RENAMED),),
     ),
     "staged": Shape(
-        release_job(artifact(2), options=replace(STAGED, countries=("DE",)), tracks=("production",)),
+        release_job(
+            artifact(2), options=replace(STAGED, countries=("DE",)), tracks=("production",)
+        ),
         lambda: FaultyPlay(production=[release(1)]),
         others=(release_job(artifact(2), options=STAGED, tracks=("production",)),),
     ),
     "testers": Shape(
-        release_job(artifact(2), tracks=("alpha",), testers=("a@example.com",), tester_tracks=("alpha",)),
+        release_job(
+            artifact(2), tracks=("alpha",), testers=("a@example.com",), tester_tracks=("alpha",)
+        ),
         forgetful,
-        others=(release_job(artifact(2), tracks=("alpha",), testers=("b@example.com",), tester_tracks=("alpha",)),),
+        others=(
+            release_job(
+                artifact(2), tracks=("alpha",), testers=("b@example.com",), tester_tracks=("alpha",)
+            ),
+        ),
     ),
     "promotion": Shape(release_job(promote_from="beta"), promoting, people=(next_on_beta,)),
     "promotion that a person halts": Shape(release_job(promote_from="beta"), promoting, (HALTED,)),
@@ -108,7 +125,9 @@ FEW = {"existing-edit-id and commit alone": 700}  # runs: such a job has three c
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
-    """The rules stand in `play_walk`, which raises when one is broken; here it is seen that the walk was long."""
+    """The rules stand in `play_walk`, which raises when one is broken; here it is seen that the
+    walk was long.
+    """
     walk = Walk(SHAPES[name])
     walk.explore()
     assert walk.runs > FEW.get(name, 2000)

@@ -36,25 +36,52 @@ def reachable() -> set[EditState]:
 STATES = sorted(reachable(), key=str)
 
 
-@pytest.mark.parametrize("state", [state for state in STATES if state.own and state.allows(Event.RECALL)], ids=str)
+@pytest.mark.parametrize(
+    "state", [state for state in STATES if state.own and state.allows(Event.RECALL)], ids=str
+)
 def test_the_journal_keeps_the_state(state: EditState) -> None:
     """What is recalled is what was remembered, as a later run has to see it."""
     job = release_job(artifact(2))
     context = RecordingContext()
-    edit = ReleaseEdit(job, context, Edit(PACKAGE, "7"), state, {"artifact:2": "digest"}, {"internal": (release(1),)})
-    edit.wrote, edit.wish, edit.by_hand, edit.promoted = {"internal": (release(2),)}, "digest", True, release(2)
+    edit = ReleaseEdit(
+        job,
+        context,
+        Edit(PACKAGE, "7"),
+        state,
+        {"artifact:2": "digest"},
+        {"internal": (release(1),)},
+    )
+    edit.wrote, edit.wish, edit.by_hand, edit.promoted = (
+        {"internal": (release(2),)},
+        "digest",
+        True,
+        release(2),
+    )
     edit.remember()
     found = recalled(job, context)
     assert found is not None
     assert (found.id, found.state) == ("7", state.after(Event.RECALL))
     assert (found.changes, found.before) == (edit.changes, edit.before)
-    assert (found.wrote, found.wish, found.by_hand, found.promoted) == (edit.wrote, "digest", True, release(2))
+    assert (found.wrote, found.wish, found.by_hand, found.promoted) == (
+        edit.wrote,
+        "digest",
+        True,
+        release(2),
+    )
 
 
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
-    """The first commit's answer was lost: if the edit is gone later, that commit may have arrived after all."""
+    """The first commit's answer was lost: if the edit is gone later, that commit may have arrived
+    after all.
+    """
     state = EditState()
-    events = (Event.CHANGE, Event.SEND_COMMIT, Event.RESPONSE_LOST, Event.FOUND_OPEN, Event.SEND_COMMIT)
+    events = (
+        Event.CHANGE,
+        Event.SEND_COMMIT,
+        Event.RESPONSE_LOST,
+        Event.FOUND_OPEN,
+        Event.SEND_COMMIT,
+    )
     for event in (*events, Event.COMMIT_REFUSED, Event.RECALL, Event.CLOSED, Event.REPLACE):
         state = state.after(event)
     assert (state.stage, state.commit) == (Stage.CLEAN, CommitKnowledge.UNKNOWN)

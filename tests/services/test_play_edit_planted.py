@@ -1,4 +1,6 @@
-"""Every rule of an edit's record, planted backwards in a copy of the program: the exhaustive walk has to find it."""
+"""Every rule of an edit's record, planted backwards in a copy of the program: the exhaustive walk
+has to find it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Walk(SHAPES[sys.argv[1]]).explore()
 
 @dataclass(frozen=True)
 class Planted:
-    """One line of a module turned around, the shape of job that meets it, and what the walk says of it."""
+    """One line of a module turned around, the shape of job that meets it, and what the walk says of
+    it.
+    """
 
     module: str
     line: str
@@ -61,8 +65,8 @@ COMPARED = Planted(
 )
 LATE = Planted(
     "edit_lifecycle",
-    "return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT) or",
-    "return self.commit in (CommitKnowledge.UNKNOWN,) or",
+    "self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT)\n            or self.stage",
+    "self.commit in (CommitKnowledge.UNKNOWN,)\n            or self.stage",
     "own edit that tells its commit",
     "is said not to be committed",
 )
@@ -134,9 +138,13 @@ RULES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_planted_backwards_is_found(rule: str, tmp_path: Path) -> None:
-    """The copy differs in one line, and the walk of the shape ends with the words for the rule that is broken."""
+    """The copy differs in one line, and the walk of the shape ends with the words for the rule that
+    is broken.
+    """
     planted = RULES[rule]
-    shutil.copytree(ROOT / "uploader", tmp_path / "uploader", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "uploader", tmp_path / "uploader", ignore=shutil.ignore_patterns("__pycache__")
+    )
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     module = tmp_path / PLAY / f"{planted.module}.py"
     source = module.read_text()

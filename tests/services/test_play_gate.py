@@ -42,7 +42,8 @@ def old(rate: float, users: int = 100_000, ago: int = 0) -> Measurement:
     return day(ago, rate, users, "41")
 
 
-# What limits, which measurements, what follows, and a part of the reason. The release is 42+43, the one before it 41.
+# What limits, which measurements, what follows, and a part of the reason. The release is 42+43, the
+# one before it 41.
 CRASH, ANR, TIMES = "crash-rate 1.09%", "anr-rate 0.47%", "crash-rate 1.5x"
 NEVER = day(0, 0, 100_000, "41", (0, 0))
 SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
@@ -60,11 +61,31 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "just enough users": (CRASH, [day(0, 0.5, 100)], "pass", ""),
     "one user too few": (CRASH, [day(0, 0.5, 99)], "hold", "99 users"),
     "no users": (CRASH, [day(0, 0, 0)], "hold", "0 users"),
-    "two thin days are not added up": (CRASH, [day(0, 0.5, 60), day(1, 0.5, 60)], "hold", "60 users"),
+    "two thin days are not added up": (
+        CRASH,
+        [day(0, 0.5, 60), day(1, 0.5, 60)],
+        "hold",
+        "60 users",
+    ),
     "bad first day, thin; good second": (CRASH, [day(1, 2.3, 60), day(0, 0.5, 3000)], "pass", ""),
-    "bad first day, by chance; good second": (CRASH, [day(1, 1.6, 150), day(0, 0.5, 3000)], "pass", ""),
-    "surely bad first day; good second": (CRASH, [day(1, 3, 5000), day(0, 0.5, 3000)], "halt", "2026-06-22"),
-    "rising, sure by now": (CRASH, [day(1, 0.2, 90_000), day(0, 1.5, 90_000)], "halt", "2026-06-23"),
+    "bad first day, by chance; good second": (
+        CRASH,
+        [day(1, 1.6, 150), day(0, 0.5, 3000)],
+        "pass",
+        "",
+    ),
+    "surely bad first day; good second": (
+        CRASH,
+        [day(1, 3, 5000), day(0, 0.5, 3000)],
+        "halt",
+        "2026-06-22",
+    ),
+    "rising, sure by now": (
+        CRASH,
+        [day(1, 0.2, 90_000), day(0, 1.5, 90_000)],
+        "halt",
+        "2026-06-23",
+    ),
     "rising, perhaps by chance": (CRASH, [day(1, 0.2, 900), day(0, 1.3, 900)], "hold", "by chance"),
     "good day, then a thin one": (CRASH, [day(1, 0.4, 2000), day(0, 5, 40)], "pass", ""),
     "bad before the period": (CRASH, [day(2, 9, 5000), day(0, 0.4, 5000)], "pass", ""),
@@ -73,39 +94,113 @@ SITUATIONS: dict[str, tuple[str, list[Measurement], str, str]] = {
     "only others are measured": (CRASH, [old(0.4)], "hold", "not measured"),
     "only others are bad": (CRASH, [old(9), day(0, 0.4, 5000)], "pass", ""),
     "two versions, both good": (CRASH, [day(0, 0.4, 5000), day(0, 0.4, 800, "43")], "pass", ""),
-    "two versions, one surely bad": (CRASH, [day(0, 0.4, 5000), day(0, 9, 800, "43")], "halt", "version 43"),
-    "two versions, one bad by chance": (CRASH, [day(0, 0.4, 5000), day(0, 2, 150, "43")], "hold", "version 43"),
+    "two versions, one surely bad": (
+        CRASH,
+        [day(0, 0.4, 5000), day(0, 9, 800, "43")],
+        "halt",
+        "version 43",
+    ),
+    "two versions, one bad by chance": (
+        CRASH,
+        [day(0, 0.4, 5000), day(0, 2, 150, "43")],
+        "hold",
+        "version 43",
+    ),
     "two versions, one thin": (CRASH, [day(0, 0.4, 5000), day(0, 20, 10, "43")], "pass", ""),
-    "two versions, both thin": (CRASH, [day(0, 0.4, 70), day(0, 0.4, 70, "43")], "hold", "70 users"),
+    "two versions, both thin": (
+        CRASH,
+        [day(0, 0.4, 70), day(0, 0.4, 70, "43")],
+        "hold",
+        "70 users",
+    ),
     "Google's interval is wide": (CRASH, [day(0, 3, 5000, interval=(0.9, 5))], "hold", "by chance"),
-    "Google's interval is narrow": (CRASH, [day(0, 1.2, 500, interval=(1.1, 1.3))], "halt", "at least 1.1 %"),
-    "Google's interval just touches": (CRASH, [day(0, 2, 5000, interval=(1.09, 3))], "hold", "by chance"),
-    "Google's interval is no interval of the rate": (CRASH, [day(0, 0.4, 5000, interval=(2, 3))], "pass", ""),
-    "a day is told twice, once above": (CRASH, [day(0, 1.3, 5000), day(0, 0.4, 5000)], "hold", "by chance"),
-    "a day is told twice, once surely above": (CRASH, [day(0, 3, 5000), day(0, 0.4, 5000)], "halt", "3 %"),
+    "Google's interval is narrow": (
+        CRASH,
+        [day(0, 1.2, 500, interval=(1.1, 1.3))],
+        "halt",
+        "at least 1.1 %",
+    ),
+    "Google's interval just touches": (
+        CRASH,
+        [day(0, 2, 5000, interval=(1.09, 3))],
+        "hold",
+        "by chance",
+    ),
+    "Google's interval is no interval of the rate": (
+        CRASH,
+        [day(0, 0.4, 5000, interval=(2, 3))],
+        "pass",
+        "",
+    ),
+    "a day is told twice, once above": (
+        CRASH,
+        [day(0, 1.3, 5000), day(0, 0.4, 5000)],
+        "hold",
+        "by chance",
+    ),
+    "a day is told twice, once surely above": (
+        CRASH,
+        [day(0, 3, 5000), day(0, 0.4, 5000)],
+        "halt",
+        "3 %",
+    ),
     "ANRs below": (ANR, [day(0, 0.3, 5000)], "pass", ""),
     "ANRs surely above": (ANR, [day(0, 1.2, 5000)], "halt", "ANR rate"),
     "both metrics below": (f"{CRASH}, {ANR}", [day(0, 0.3, 5000)], "pass", ""),
     "crashes fine, ANRs not": (f"{CRASH}, {ANR}", [day(0, 0.9, 5000)], "halt", "ANR rate"),
     "relative, below": (TIMES, [old(0.5), day(0, 0.6, 5000)], "pass", ""),
     "relative, above by chance": (TIMES, [old(0.5), day(0, 0.9, 900)], "hold", "(1.5x)"),
-    "relative, surely above": (TIMES, [old(0.5), day(0, 2, 5000)], "halt", "above the limit of 0.75 % (1.5x)"),
+    "relative, surely above": (
+        TIMES,
+        [old(0.5), day(0, 2, 5000)],
+        "halt",
+        "above the limit of 0.75 % (1.5x)",
+    ),
     "relative, the old one is bad, too": (TIMES, [old(3), day(0, 4, 5000)], "pass", ""),
     "relative, the old one is not measured": (TIMES, [day(0, 0.6, 5000)], "hold", "compared"),
     "relative, the old one is thin": (TIMES, [old(0.5, 50), day(0, 0.6, 5000)], "hold", "compared"),
-    "relative, the old one on another day": (TIMES, [old(0.5, ago=1), day(0, 0.6, 5000)], "hold", "compared"),
+    "relative, the old one on another day": (
+        TIMES,
+        [old(0.5, ago=1), day(0, 0.6, 5000)],
+        "hold",
+        "compared",
+    ),
     "relative, the old one never crashes": (TIMES, [old(0), day(0, 0, 5000)], "pass", ""),
     "relative, surely nobody crashes": (TIMES, [NEVER, day(0, 0, 5000)], "pass", ""),
-    "relative, the old one surely never crashes": (TIMES, [NEVER, day(0, 2, 5000)], "halt", "above the limit of 0 %"),
-    "relative, the old one is not sure": (TIMES, [old(0.5, 200), day(0, 2, 5000)], "hold", "by chance"),
-    "absolute below, relative above": (f"{CRASH}, {TIMES}", [old(0.2), day(0, 0.9, 5000)], "halt", "(1.5x)"),
-    "absolute above, nothing to compare": (f"{CRASH}, {TIMES}", [day(0, 3, 5000)], "halt", "1.09 %"),
-}  # fmt: skip
+    "relative, the old one surely never crashes": (
+        TIMES,
+        [NEVER, day(0, 2, 5000)],
+        "halt",
+        "above the limit of 0 %",
+    ),
+    "relative, the old one is not sure": (
+        TIMES,
+        [old(0.5, 200), day(0, 2, 5000)],
+        "hold",
+        "by chance",
+    ),
+    "absolute below, relative above": (
+        f"{CRASH}, {TIMES}",
+        [old(0.2), day(0, 0.9, 5000)],
+        "halt",
+        "(1.5x)",
+    ),
+    "absolute above, nothing to compare": (
+        f"{CRASH}, {TIMES}",
+        [day(0, 3, 5000)],
+        "halt",
+        "1.09 %",
+    ),
+}
 
 
-def judged(text: str, rows: list[Measurement], gate: Gate | None = None, now: float = NOW) -> Judgement:
+def judged(
+    text: str, rows: list[Measurement], gate: Gate | None = None, now: float = NOW
+) -> Judgement:
     """The judgement over the release 42+43."""
-    found: dict[Metric, Measured | str] = dict.fromkeys(("crash-rate", "anr-rate"), (TODAY, tuple(rows)))
+    found: dict[Metric, Measured | str] = dict.fromkeys(
+        ("crash-rate", "anr-rate"), (TODAY, tuple(rows))
+    )
     return judge(replace((gate or Gate()), limits=limits(text)), now, found, ("42", "43"), ("41",))
 
 
@@ -124,8 +219,11 @@ def test_each_situation_has_its_ruling_and_its_reason(name: str) -> None:
     [(0, "pass"), (24, "pass"), (72, "pass"), (72.1, "hold"), (24 * 30, "hold")],
 )
 def test_old_data_say_nothing(hours: float, ruling: str) -> None:
-    """A feed that stopped is no good news: data that ended longer ago than `gate-max-age` hold the rollout."""
-    ended = datetime(TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc).timestamp()  # in Los Angeles, summer
+    """A feed that stopped is no good news: data that ended longer ago than `gate-max-age` hold the
+    rollout.
+    """
+    # in Los Angeles, summer
+    ended = datetime(TODAY.year, TODAY.month, TODAY.day, 7, tzinfo=timezone.utc).timestamp()
     found = judged(CRASH, [day(0, 0.1, 5000)], now=ended + hours * HOUR)
     assert found.ruling == ruling
     assert ("stale" in " ".join(found.reasons)) == (ruling == "hold")
@@ -151,12 +249,21 @@ def test_a_metric_that_could_not_be_had_holds_and_says_why() -> None:
     held = judge(gate, NOW, {"crash-rate": good, "anr-rate": "the API is down."}, ["42"], [])
     assert held.ruling == "hold"
     assert held.reasons == ("the user-perceived ANR rate is not known: the API is down.",)
-    assert judge(gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []).ruling == "halt"
+    assert (
+        judge(gate, NOW, {"crash-rate": bad, "anr-rate": "the API is down."}, ["42"], []).ruling
+        == "halt"
+    )
 
 
-@pytest.mark.parametrize(("rate", "users", "lower", "upper"), [
-    (0.5, 100, 0.4038, 0.5962), (0.0, 100, 0.0, 0.0370), (1.0, 100, 0.9630, 1.0), (0.0109, 10_000, 0.0090, 0.0132),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rate", "users", "lower", "upper"),
+    [
+        (0.5, 100, 0.4038, 0.5962),
+        (0.0, 100, 0.0, 0.0370),
+        (1.0, 100, 0.9630, 1.0),
+        (0.0109, 10_000, 0.0090, 0.0132),
+    ],
+)
 def test_wilson_agrees_with_tables(rate: float, users: int, lower: float, upper: float) -> None:
     """The interval is that of the literature."""
     assert wilson(rate, users) == pytest.approx((lower, upper), abs=0.0001)
@@ -164,13 +271,18 @@ def test_wilson_agrees_with_tables(rate: float, users: int, lower: float, upper:
 
 ROWS = st.builds(
     lambda ago, rate, users, code: Measurement(code, TODAY - timedelta(ago), rate, users),
-    st.integers(-3, 5), st.floats(0, 1), st.integers(0, 10**9), st.sampled_from(["41", "42", "43", "7"]),
-)  # fmt: skip
+    st.integers(-3, 5),
+    st.floats(0, 1),
+    st.integers(0, 10**9),
+    st.sampled_from(["41", "42", "43", "7"]),
+)
 
 
 @given(st.lists(ROWS, max_size=8), st.sampled_from([CRASH, ANR, TIMES, f"{CRASH}, {TIMES}"]))
 def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -> None:
-    """It passes only by a day with enough users below the limit, and halts only by one that is above it."""
+    """It passes only by a day with enough users below the limit, and halts only by one that is
+    above it.
+    """
     found = judged(text, rows)
     if found.ruling == "pass":
         assert {one.finding for one in found.judged} & {"below"}
@@ -178,30 +290,50 @@ def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -
     if found.ruling == "halt":
         worst = [one for one in found.judged if one.finding == "surely above"]
         assert worst
-        assert all(one.bound is not None and one.row.rate >= one.bound and one.row.users >= 100 for one in worst)
+        assert all(
+            one.bound is not None and one.row.rate >= one.bound and one.row.users >= 100
+            for one in worst
+        )
 
 
 def test_the_table_has_headings_and_each_metric_a_chart() -> None:
-    """A row for each day in columns, and the rates in percent beside the lowest limit that could be judged by."""
+    """A row for each day in columns, and the rates in percent beside the lowest limit that could be
+    judged by.
+    """
     measured = [day(1, 0.545, 5000), day(0, 2.18, 5000), day(2, 9.0, 20)]
     table = section(judged(CRASH, measured).judged)
     heading, *_, last = (line.split() for line in table.lines())
-    assert heading == ["Day", "Version", "Measured", "Rate", "At", "least", "Limit", "Users", "Finding"]
-    assert " ".join(last) == "2026-06-23 42 user-perceived crash rate 2.18 % 1.81 % 1.09 % 5,000 Surely above"
+    assert heading == [
+        "Day",
+        "Version",
+        "Measured",
+        "Rate",
+        "At",
+        "least",
+        "Limit",
+        "Users",
+        "Finding",
+    ]
+    assert (
+        " ".join(last)
+        == "2026-06-23 42 user-perceived crash rate 2.18 % 1.81 % 1.09 % 5,000 Surely above"
+    )
     (chart,) = table.charts
     assert chart.title == "User-perceived crash rate in percent, and its limit"
     assert (chart.labels, chart.bars) == (("42, 22 Jun", "42, 23 Jun"), (0.545, 2.18))
     assert chart.line == (1.09, 1.09)
 
 
-# --- what is read of the Reporting API's answers ------------------------------------------------------------------
+# --- what is read of the Reporting API's answers --------------------------------------------------
 
 GATE = Gate(limits("crash-rate 1.09%"))
 END = {"year": 2026, "month": 6, "day": 24}
 RATE = "userPerceivedCrashRate"
 
 
-def row(rate: str, users: str = "5000", interval: tuple[str, str] | None = None, **more: Any) -> dict[str, Any]:
+def row(
+    rate: str, users: str = "5000", interval: tuple[str, str] | None = None, **more: Any
+) -> dict[str, Any]:
     """One row of version 42 on the newest day."""
     value: dict[str, Any] = {"metric": RATE, "decimalValue": {"value": rate}}
     if interval:
@@ -218,7 +350,9 @@ def row(rate: str, users: str = "5000", interval: tuple[str, str] | None = None,
 def found(response: Any, end: Any = END) -> Measured | str:
     """What comes of these two answers: how fresh the data are, and the same page for each query."""
     steps = measure("com.example.app", GATE)
-    freshness = {"freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}}
+    freshness = {
+        "freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}
+    }
     try:
         step = next(steps)
         for _ in range(2 * MAX_PAGES):
@@ -247,7 +381,9 @@ def found(response: Any, end: Any = END) -> Measured | str:
 def test_an_interval_is_taken_only_as_one_around_the_rate(
     interval: tuple[str, str] | None, expected: tuple[float, float] | None
 ) -> None:
-    """Without one that can be right there is Wilson's, and neither a halt nor a pass rests on nonsense."""
+    """Without one that can be right there is Wilson's, and neither a halt nor a pass rests on
+    nonsense.
+    """
     measured = found({"rows": [row("0.004", interval=interval)]})
     assert not isinstance(measured, str)
     assert [one.interval for one in measured[1]] == [expected]
@@ -260,7 +396,9 @@ def test_an_interval_is_taken_only_as_one_around_the_rate(
         *(row("0.004", users) for users in ("-1", "NaN", "inf", "1e300", "many")),
     ],
 )
-def test_a_rate_or_a_number_of_users_that_can_not_be_makes_the_metric_unknown(odd: dict[str, Any]) -> None:
+def test_a_rate_or_a_number_of_users_that_can_not_be_makes_the_metric_unknown(
+    odd: dict[str, Any],
+) -> None:
     """One row that can't be read is enough."""
     assert isinstance(found({"rows": [row("0.004"), odd]}), str)
 

@@ -1,4 +1,6 @@
-"""Store texts and images made equal to a directory: only what differs is sent, removed only what was asked."""
+"""Store texts and images made equal to a directory: only what differs is sent, removed only what
+was asked.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def job(files: StoreFiles, *, prune: ImagesPrune = "false") -> ReleaseJob:
     return release_job(tracks=(), listing=files, prune_images=prune)
 
 
-def synchronised(play: Play, files: StoreFiles, *, prune: ImagesPrune = "false") -> tuple[Engine, Outcome]:
+def synchronised(
+    play: Play, files: StoreFiles, *, prune: ImagesPrune = "false"
+) -> tuple[Engine, Outcome]:
     """One run that publishes the files."""
     engine = Engine(play)
     return engine, engine.run(job(files, prune=prune))
@@ -54,23 +58,36 @@ def test_only_images_that_differ_are_sent() -> None:
 def test_only_texts_that_differ_are_sent() -> None:
     """What the directory does not have stays as it is; the same texts again change nothing."""
     play = Play()
-    play.live.listings["en-US"] = {"language": "en-US", "title": "App", "video": "https://example.com"}
-    files = StoreFiles({"en-US": {"title": "App", "shortDescription": "Short."}, "de-DE": {"title": "App"}})
+    play.live.listings["en-US"] = {
+        "language": "en-US",
+        "title": "App",
+        "video": "https://example.com",
+    }
+    files = StoreFiles(
+        {"en-US": {"title": "App", "shortDescription": "Short."}, "de-DE": {"title": "App"}}
+    )
     engine, _ = synchronised(play, files)
     assert (play.count("PATCH listings"), play.count("PUT listings")) == (1, 1)
     assert play.live.listings["en-US"] == {
-        "language": "en-US", "title": "App", "shortDescription": "Short.", "video": "https://example.com",
-    }  # fmt: skip
+        "language": "en-US",
+        "title": "App",
+        "shortDescription": "Short.",
+        "video": "https://example.com",
+    }
     assert "Listing en-US: shortDescription changed." in engine.log
     synchronised(play, files)
     assert (play.count("PATCH listings"), play.count("PUT listings")) == (1, 1)
 
 
 def test_a_text_is_changed_by_sending_the_directorys_fields_alone() -> None:
-    """A language that is there is patched, whatever else the list said of it; a new one is created."""
+    """A language that is there is patched, whatever else the list said of it; a new one is
+    created.
+    """
     play = Play()
     play.live.listings["en-US"] = {"language": "en-US", "title": "App", "fullDescription": "Long."}
-    engine, _ = synchronised(play, StoreFiles({"en-US": {"title": "New"}, "de-DE": {"title": "Neu"}}))
+    engine, _ = synchronised(
+        play, StoreFiles({"en-US": {"title": "New"}, "de-DE": {"title": "Neu"}})
+    )
     calls = [step for step in engine.steps if isinstance(step, Call) and "/listings/" in step.path]
     sent = {call.method: call.json for call in calls}
     assert sent == {"PATCH": {"title": "New"}, "PUT": {"language": "de-DE", "title": "Neu"}}
@@ -95,7 +112,9 @@ class Forgetful(Play):
 
 @pytest.mark.parametrize("prune", ["false", "true"])
 def test_a_list_that_hides_images_doubles_none(prune: ImagesPrune) -> None:
-    """After the upload the place is looked at again: what is there twice is removed before the commit."""
+    """After the upload the place is looked at again: what is there twice is removed before the
+    commit.
+    """
     play = Forgetful(lies=0)
     files = StoreFiles({}, {PHONE: (image("a"), image("b"))})
     synchronised(play, files)
@@ -106,7 +125,9 @@ def test_a_list_that_hides_images_doubles_none(prune: ImagesPrune) -> None:
 
 
 def test_a_list_that_hides_images_to_the_end_changes_nothing() -> None:
-    """What was stored a moment ago is missing from it: 75 without a commit; the next run removes what is doubled."""
+    """What was stored a moment ago is missing from it: 75 without a commit; the next run removes
+    what is doubled.
+    """
     play, journal = Forgetful(lies=0), dict[str, str]()
     files = StoreFiles({}, {PHONE: (image("a"), image("b"))})
     synchronised(play, files)
@@ -120,13 +141,20 @@ def test_a_list_that_hides_images_to_the_end_changes_nothing() -> None:
 
 
 def test_a_deletion_that_somebody_else_answered_is_repeated() -> None:
-    """It is answered without a body, as anybody could: the place is looked at, and the image goes."""
+    """It is answered without a body, as anybody could: the place is looked at, and the image
+    goes.
+    """
 
     class Deaf(Play):
         deaf = 1
 
         def do(self, step: Call | Upload) -> Any:
-            if isinstance(step, Call) and step.method == "DELETE" and "listings" in step.path and self.deaf:
+            if (
+                isinstance(step, Call)
+                and step.method == "DELETE"
+                and "listings" in step.path
+                and self.deaf
+            ):
                 self.deaf -= 1
                 return {}
             return super().do(step)
@@ -147,7 +175,9 @@ def filled() -> Play:
 
 
 def test_pruning_stays_within_the_languages_and_types_of_the_directory() -> None:
-    """Old screenshots of a type that is there go; what the directory has no image of stays, with a warning."""
+    """Old screenshots of a type that is there go; what the directory has no image of stays, with a
+    warning.
+    """
     play = filled()
     engine, _ = synchronised(play, StoreFiles({}, {PHONE: (image("b"),)}), prune="true")
     assert shown(play, PHONE) == [sha256(image("b"))]
@@ -174,18 +204,24 @@ def test_pruning_everywhere_removes_what_the_directory_does_not_have() -> None:
     [
         pytest.param(
             StoreFiles({"en-US": {"title": "App"}}),
-            "the folder has no image at all, while Google Play has 4 live images of 2 languages, icons among them",
+            "the folder has no image at all, while Google Play has 4 live images of 2 languages, "
+            "icons among them",
             id="no image at all",
         ),
         pytest.param(
             StoreFiles({}, {ICON: (image("i"),)}, empty=(PHONE,)),
-            "en-US phoneScreenshots would be left empty: its folder has no image, and Google Play has 2",
+            "en-US phoneScreenshots would be left empty: its folder has no image, and Google Play "
+            "has 2",
             id="an empty folder",
         ),
     ],
 )
-def test_pruning_with_images_that_seem_to_be_missing_is_a_mistake(files: StoreFiles, words: str) -> None:
-    """Folders left out by Git LFS or .gitignore look just like this; nothing is changed and no edit stays open."""
+def test_pruning_with_images_that_seem_to_be_missing_is_a_mistake(
+    files: StoreFiles, words: str
+) -> None:
+    """Folders left out by Git LFS or .gitignore look just like this; nothing is changed and no edit
+    stays open.
+    """
     play = filled()
     before = dict(play.live.images)
     with pytest.raises(InputError) as caught:
@@ -223,10 +259,18 @@ def test_an_image_that_is_wanted_twice_is_there_twice_and_no_more() -> None:
 
 @pytest.mark.parametrize(
     ("there", "wanted", "sent"),
-    [("ac", "abc", "bc"), ("abc", "bac", "ac"), ("abc", "cab", "ab"), ("xab", "ab", ""), ("ab", "abc", "c")],
+    [
+        ("ac", "abc", "bc"),
+        ("abc", "bac", "ac"),
+        ("abc", "cab", "ab"),
+        ("xab", "ab", ""),
+        ("ab", "abc", "c"),
+    ],
 )
 def test_with_pruning_the_order_is_the_directory_s(there: str, wanted: str, sent: str) -> None:
-    """Play shows images in the order of their arrival: those behind the first difference are sent once more."""
+    """Play shows images in the order of their arrival: those behind the first difference are sent
+    once more.
+    """
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
     play.uploads.clear()
@@ -236,24 +280,34 @@ def test_with_pruning_the_order_is_the_directory_s(there: str, wanted: str, sent
     assert engine.warnings == []
 
 
-@pytest.mark.parametrize(("there", "wanted", "after"), [("ac", "abc", "acb"), ("ab", "ba", "ab"), ("xa", "ab", "xab")])
+@pytest.mark.parametrize(
+    ("there", "wanted", "after"), [("ac", "abc", "acb"), ("ab", "ba", "ab"), ("xa", "ab", "xab")]
+)
 def test_without_pruning_another_order_is_a_warning(there: str, wanted: str, after: str) -> None:
     """Nothing is deleted unasked; what would put it right is named."""
     play = Play()
     synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, there))}))
     engine, _ = synchronised(play, StoreFiles({}, {PHONE: tuple(map(image, wanted))}))
     assert shown(play, PHONE) == [sha256(image(name)) for name in after]
-    told = [warning for warning in engine.warnings if "en-US phoneScreenshots: the order" in warning]
+    told = [
+        warning for warning in engine.warnings if "en-US phoneScreenshots: the order" in warning
+    ]
     assert len(told) == (not after.endswith(wanted))
 
 
 def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() -> None:
-    """The order of screenshots is the order of their arrival, so two of one type are never on their way at once."""
+    """The order of screenshots is the order of their arrival, so two of one type are never on their
+    way at once.
+    """
     play = Play()
     other = ("de-DE", "phoneScreenshots")
     files = StoreFiles({}, {PHONE: (image("a"), image("b")), other: (image("c"),)})
     engine, _ = synchronised(play, files)
-    batches = [[upload.artifact.name for upload in step.uploads] for step in engine.steps if isinstance(step, Batch)]
+    batches = [
+        [upload.artifact.name for upload in step.uploads]
+        for step in engine.steps
+        if isinstance(step, Batch)
+    ]
     assert batches == [["a.png", "c.png"], ["b.png"]]
 
 
@@ -266,7 +320,9 @@ def test_an_image_that_met_a_concurrent_update_is_sent_again_alone() -> None:
     assert shown(play, ICON) == [sha256(image("i"))]
 
 
-@pytest.mark.parametrize("error", [refused(400, "Image dimensions are invalid."), TemporaryError("Play is down.")])
+@pytest.mark.parametrize(
+    "error", [refused(400, "Image dimensions are invalid."), TemporaryError("Play is down.")]
+)
 def test_an_image_that_fails_ends_the_run(error: Exception) -> None:
     """A release is whole or not at all: what failed in the batch is what the run ends with."""
     play = Play()
@@ -278,7 +334,9 @@ def test_an_image_that_fails_ends_the_run(error: Exception) -> None:
 
 
 def test_texts_arrive_before_images() -> None:
-    """A language has to exist before it can have pictures; Play ignores those of a language that it does not know."""
+    """A language has to exist before it can have pictures; Play ignores those of a language that it
+    does not know.
+    """
     play = Play()
     synchronised(play, StoreFiles({"en-US": {"title": "App"}}, {PHONE: (image("a"),)}))
     assert play.calls.index("PUT listings") < play.calls.index("upload listings")

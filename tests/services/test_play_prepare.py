@@ -1,4 +1,6 @@
-"""Everything that can be known to be wrong with a Play release before anything is sent, and how the plan reads."""
+"""Everything that can be known to be wrong with a Play release before anything is sent, and how the
+plan reads.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def complaints(workspace: Path, *files: Artifact, **given: str) -> dict[str, str
     return {problem.name: str(problem) for problem in caught.value.problems}
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
@@ -90,7 +92,10 @@ def test_an_unreadable_artifact_is_one_mistake(tmp_path: Path) -> None:
 
 def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
     """It need not be given; if it is, it has to be right."""
-    assert "open an edit for com.example.app" in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines
+    assert (
+        "open an edit for com.example.app"
+        in prepare(tmp_path, bundle(tmp_path), tracks="beta").lines
+    )
     found = complaints(tmp_path, bundle(tmp_path), tracks="beta", package_name="com.example.other")
     assert "com.example.app-7.aab is 'com.example.app'" in found["package-name"]
 
@@ -112,8 +117,12 @@ def test_the_package_name_is_the_artifact_s(tmp_path: Path) -> None:
         ("inProgress", "100%", True),
     ],
 )
-def test_a_fraction_belongs_to_a_staged_release(tmp_path: Path, status: str, fraction: str, wrong: bool) -> None:
-    """`inProgress` and `halted` have one, `completed` and `draft` have none; a fraction alone means `inProgress`."""
+def test_a_fraction_belongs_to_a_staged_release(
+    tmp_path: Path, status: str, fraction: str, wrong: bool
+) -> None:
+    """`inProgress` and `halted` have one, `completed` and `draft` have none; a fraction alone means
+    `inProgress`.
+    """
     given = {"status": status, "user_fraction": fraction, "tracks": "production"}
     if wrong:
         assert complaints(tmp_path, bundle(tmp_path), **given).keys() == {"user-fraction"}
@@ -123,12 +132,16 @@ def test_a_fraction_belongs_to_a_staged_release(tmp_path: Path, status: str, fra
 
 @pytest.mark.parametrize("given", [{}, {"promote_from": "beta", "package_name": PACKAGE}])
 def test_nothing_new_can_be_released_as_halted(tmp_path: Path, given: dict[str, str]) -> None:
-    """No fraction is missing; with one it is a warning, since the files may be the release that is there."""
+    """No fraction is missing; with one it is a warning, since the files may be the release that is
+    there.
+    """
     files = () if given else (bundle(tmp_path),)
     found = complaints(tmp_path, *files, tracks="production", status="halted", **given)
     assert found.keys() == {"status"}
     assert "only a release that is on the track can be halted" in found["status"]
-    (warning,) = prepare(tmp_path, *files, tracks="production", status="halted", user_fraction="0.1", **given).warnings
+    (warning,) = prepare(
+        tmp_path, *files, tracks="production", status="halted", user_fraction="0.1", **given
+    ).warnings
     assert warning.startswith("`status: halted`")
 
 
@@ -140,26 +153,52 @@ BETA, PRODUCTION = {"tracks": "beta"}, {"tracks": "production"}
     [
         ("bundle other", BETA, "files", "com.example.other ("),
         ("bundle other", BETA, "files", "com.example.app ("),
-        ("bundle apk", BETA, "files", "version code 7 occurs 2 times: com.example.app-7.aab, 7.apk"),
+        (
+            "bundle apk",
+            BETA,
+            "files",
+            "version code 7 occurs 2 times: com.example.app-7.aab, 7.apk",
+        ),
         ("", {}, "files", ""),
         ("", PRODUCTION, "files", ""),  # files that were forgotten must not complete a rollout
-        ("", {"tracks": "alpha", "testers": "us@example.com", "wait_for": "published"}, "wait-for", ""),
+        (
+            "",
+            {"tracks": "alpha", "testers": "us@example.com", "wait_for": "published"},
+            "wait-for",
+            "",
+        ),
         ("", {**PRODUCTION, "status": "draft"}, "status", ""),  # a draft is made of files
         ("", {**BETA, "promote_from": "beta"}, "promote-from", ""),
         ("", {"tracks": "production,beta", "promote_from": "beta"}, "promote-from", ""),
         ("bundle", {**PRODUCTION, "promote_from": "beta"}, "promote-from", ""),
         ("bundle", {**PRODUCTION, "countries": "DE"}, "countries", ""),
         ("bundle", {**BETA, "user_fraction": "0.5", "countries": "DE"}, "countries", ""),
-        ("bundle", {"tracks": "production,beta", "user_fraction": "0.5", "countries": "DE"}, "countries", ""),
-        ("bundle", {**PRODUCTION, "user_fraction": "0.5", "status": "halted", "countries": "DE"}, "countries", ""),
+        (
+            "bundle",
+            {"tracks": "production,beta", "user_fraction": "0.5", "countries": "DE"},
+            "countries",
+            "",
+        ),
+        (
+            "bundle",
+            {**PRODUCTION, "user_fraction": "0.5", "status": "halted", "countries": "DE"},
+            "countries",
+            "",
+        ),
         ("bundle", {**PRODUCTION, "status": "draft", "countries": "DE"}, "countries", ""),
     ],
 )
 def test_what_makes_no_release_is_refused(
     tmp_path: Path, files: str, given: dict[str, str], name: str, words: str
 ) -> None:
-    """Files that don't belong together, a job that asks for nothing, and what Google takes in a rollout alone."""
-    made = {"bundle": bundle(tmp_path), "other": bundle(tmp_path, 8, "com.example.other"), "apk": apk(tmp_path)}
+    """Files that don't belong together, a job that asks for nothing, and what Google takes in a
+    rollout alone.
+    """
+    made = {
+        "bundle": bundle(tmp_path),
+        "other": bundle(tmp_path, 8, "com.example.other"),
+        "apk": apk(tmp_path),
+    }
     package = {} if files else {"package_name": PACKAGE}
     found = complaints(tmp_path, *(made[file] for file in files.split()), **package, **given)
     assert list(found) == [name]
@@ -178,7 +217,12 @@ def test_one_release_is_not_split_over_jobs_that_each_commit(tmp_path: Path) -> 
 
 def test_gitlab_s_parallel_jobs_do_not_split_a_release_either(tmp_path: Path) -> None:
     """`parallel: 3` needs no input to be a split."""
-    environ = {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(tmp_path), "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "3"}
+    environ = {
+        "GITLAB_CI": "true",
+        "CI_PROJECT_DIR": str(tmp_path),
+        "CI_NODE_INDEX": "1",
+        "CI_NODE_TOTAL": "3",
+    }
     inputs, _ = read({**environ, "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}, [])
     with pytest.raises(InputError, match="each of the 3 jobs"):
         factory.prepare(inputs, bundle(tmp_path))
@@ -213,7 +257,9 @@ def test_an_edit_that_is_named_or_left_open_is_a_job(tmp_path: Path) -> None:
 
 def test_expansion_files_belong_to_apks(tmp_path: Path) -> None:
     """A bundle has asset packs instead."""
-    found = complaints(tmp_path, bundle(tmp_path), tracks="beta", expansion_file_main="references:5")
+    found = complaints(
+        tmp_path, bundle(tmp_path), tracks="beta", expansion_file_main="references:5"
+    )
     assert found.keys() == {"expansion-file-main"}
     assert "with version 5: main expansion file for version code 7" in " ".join(
         prepare(tmp_path, apk(tmp_path), tracks="beta", expansion_file_main="references:5").lines
@@ -228,7 +274,7 @@ def test_a_file_larger_than_play_takes_is_not_sent(tmp_path: Path) -> None:
     assert "10,737,418,240" in found["files"]
 
 
-# --- what is only odd -----------------------------------------------------------------------------------------------
+# --- what is only odd -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,8 +293,16 @@ def test_what_is_odd_is_a_warning(tmp_path: Path, given: dict[str, str], warning
 
 def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> None:
     """The default must not be what Google refuses; a name that was given is left as it is."""
-    environ = {"GITHUB_ACTIONS": "true", "GITHUB_REF_TYPE": "tag", "GITHUB_REF_NAME": "release/" + "x" * 60}
-    given = {"GITHUB_WORKSPACE": str(tmp_path), "UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "beta"}
+    environ = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REF_TYPE": "tag",
+        "GITHUB_REF_NAME": "release/" + "x" * 60,
+    }
+    given = {
+        "GITHUB_WORKSPACE": str(tmp_path),
+        "UPLOADER_TARGET": "play",
+        "UPLOADER_TRACKS": "beta",
+    }
     inputs, _ = read({**environ, **given}, [])
     prepared = factory.prepare(inputs, bundle(tmp_path))
     store = Play()
@@ -257,11 +311,13 @@ def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> 
     assert "cut to 50 characters" in prepared.warnings[0]
 
 
-# --- what the plan says, and what comes of it -----------------------------------------------------------------------
+# --- what the plan says, and what comes of it -----------------------------------------------------
 
 
 def full_workspace(workspace: Path) -> dict[str, str]:
-    """Everything that can go with an artifact, in the layouts that people have, and the inputs that name it."""
+    """Everything that can go with an artifact, in the layouts that people have, and the inputs that
+    name it.
+    """
     (workspace / "mapping.txt").write_text("a.b.C -> x.y:\n")
     with zipfile.ZipFile(workspace / "symbols.zip", "w") as archive:
         archive.writestr("arm64-v8a/libapp.so", b"\x7fELF symbols")
@@ -280,10 +336,18 @@ def full_workspace(workspace: Path) -> dict[str, str]:
 
 
 def test_inputs_become_the_release(tmp_path: Path) -> None:
-    """From environment to track: name, notes, priority, countries, status, and what goes with the artifact."""
+    """From environment to track: name, notes, priority, countries, status, and what goes with the
+    artifact.
+    """
     inputs = full_workspace(tmp_path)
-    given = {"release_name": "Spring", "in_app_update_priority": "3", "countries": "DE,rest-of-world"}
-    prepared = prepare(tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **given, **inputs)
+    given = {
+        "release_name": "Spring",
+        "in_app_update_priority": "3",
+        "countries": "DE,rest-of-world",
+    }
+    prepared = prepare(
+        tmp_path, bundle(tmp_path), tracks="production", user_fraction="0.1", **given, **inputs
+    )
     store = Play()
     Engine(store).drive(prepared.flow)
     assert store.live.tracks["production"] == [

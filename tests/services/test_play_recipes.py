@@ -1,4 +1,6 @@
-"""The steps of docs/RECIPES.md and docs/MIGRATION.md are run: their inputs are accepted, and Google Play takes them."""
+"""The steps of docs/RECIPES.md and docs/MIGRATION.md are run: their inputs are accepted, and Google
+Play takes them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def steps_of(document: object) -> list[dict[str, Any]]:
 
 def uses() -> list[dict[str, Any]]:
     """Every use of this action in the recipes, and in what replaces the steps of other tools."""
-    pages = "".join(page.read_text(encoding="utf-8") for page in (DOCUMENT, DOCUMENT.with_name("MIGRATION.md")))
+    pages = "".join(
+        page.read_text(encoding="utf-8") for page in (DOCUMENT, DOCUMENT.with_name("MIGRATION.md"))
+    )
     blocks = re.findall(r"^```yaml\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
     steps = [step for block in blocks for step in steps_of(yaml.safe_load(block))]
     return [step for step in steps if step.get("uses") == ACTION]
@@ -50,11 +54,20 @@ PLAY_USES = [step for step in uses() if step["with"]["target"] == "play"]
 def workspace(folder: Path) -> Path:
     """A checkout in which everything that the recipes name was built."""
     watch = Build(features={"android.hardware.type.watch": True})
-    for module, code, build in (("app", 6, Build()), ("mobile", 6, Build()), ("tv", 7, Build()), ("wear", 8, watch)):
+    for module, code, build in (
+        ("app", 6, Build()),
+        ("mobile", 6, Build()),
+        ("tv", 7, Build()),
+        ("wear", 8, watch),
+    ):
         path = folder / module / "build/outputs/bundle/release" / f"{module}.aab"
         path.parent.mkdir(parents=True)
         make_bundle(
-            path, "com.example.watch" if module == "wear" else "com.example.app", code, f"{code}.0", build=build
+            path,
+            "com.example.watch" if module == "wear" else "com.example.app",
+            code,
+            f"{code}.0",
+            build=build,
         )
         mapping = folder / module / "build/outputs/mapping/release/mapping.txt"
         mapping.parent.mkdir(parents=True)
@@ -64,9 +77,14 @@ def workspace(folder: Path) -> Path:
         path.parent.mkdir(parents=True)
         make_bundle(path, f"com.example.{flavour}", 6, "6.0")
         (folder / f"distribution/com.example.{flavour}").mkdir(parents=True)
-        (folder / f"distribution/com.example.{flavour}/whatsnew-en-US").write_text("Bugs fixed.", encoding="utf-8")
+        (folder / f"distribution/com.example.{flavour}/whatsnew-en-US").write_text(
+            "Bugs fixed.", encoding="utf-8"
+        )
     full_workspace(folder)
-    for notes in ("app/src/main/play/release-notes/en-US/beta.txt", "metadata/en-US/changelogs/default.txt"):
+    for notes in (
+        "app/src/main/play/release-notes/en-US/beta.txt",
+        "metadata/en-US/changelogs/default.txt",
+    ):
         (folder / notes).parent.mkdir(parents=True)
         (folder / notes).write_text("Bugs fixed.", encoding="utf-8")
     for old, new in (
@@ -85,7 +103,9 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     files = find(inputs.files, Workspace.of(inputs))
     names = inputs.package_name
     engine = Engine(
-        Console({name: copy.deepcopy(play) for name in names[1:]} | {names[0]: play}) if names[1:] else play
+        Console({name: copy.deepcopy(play) for name in names[1:]} | {names[0]: play})
+        if names[1:]
+        else play
     )
     engine.drive(prepare(inputs, *files).flow)
     return engine
@@ -103,7 +123,9 @@ def test_there_are_recipes() -> None:
 
 @pytest.mark.parametrize("number", range(len(PLAY_USES)))
 def test_every_use_is_accepted(number: int, tmp_path: Path) -> None:
-    """No input is unknown, no value is wrong, no combination refused; and but for a dry run it changes what is live."""
+    """No input is unknown, no value is wrong, no combination refused; and but for a dry run it
+    changes what is live.
+    """
     notes = [{"language": "en-US", "text": "Bugs fixed."}]
     play = Play(
         production=[ROLLOUT, release(2)],

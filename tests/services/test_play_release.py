@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_play import BY_HAND, PACKAGE, Play, artifact, plain, refused, release, sha256
+from tests.support.fake_play import (
+    BY_HAND,
+    PACKAGE,
+    Play,
+    artifact,
+    plain,
+    refused,
+    release,
+    sha256,
+)
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import (
     ApiError,
@@ -28,8 +37,14 @@ def test_a_release_reads_as_insert_upload_tracks_commit() -> None:
     engine = Engine(play)
     engine.run(release_job(artifact(2)))
     assert play.calls == [
-        "insert", "GET tracks", "GET bundles", "GET apks", "upload bundles", "PUT tracks", "commit",
-    ]  # fmt: skip
+        "insert",
+        "GET tracks",
+        "GET bundles",
+        "GET apks",
+        "upload bundles",
+        "PUT tracks",
+        "commit",
+    ]
     assert play.live.tracks["internal"] == [release(2)]
 
 
@@ -46,14 +61,21 @@ def test_calls_and_uploads_go_where_the_documents_say() -> None:
     assert bundle.endpoint.upload_path == f"/upload{edit}/bundles"
     assert (bundle.media_type, bundle.endpoint.max_size) == ("application/octet-stream", 50 * 2**30)
     assert apk.endpoint.upload_path == f"/upload{edit}/apks"
-    assert (apk.media_type, apk.endpoint.max_size) == ("application/vnd.android.package-archive", 10 * 2**30)
+    assert (apk.media_type, apk.endpoint.max_size) == (
+        "application/vnd.android.package-archive",
+        10 * 2**30,
+    )
     assert (bundle.endpoint.resumable, bundle.endpoint.session_lifetime.days) == (True, 7)
     assert bundle.endpoint.scopes == ("https://www.googleapis.com/auth/androidpublisher",)
 
 
 def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review() -> None:
-    """The summary gets what the log has as a diff, and a link that works with the package name alone."""
-    job = release_job(artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1))
+    """The summary gets what the log has as a diff, and a link that works with the package name
+    alone.
+    """
+    job = release_job(
+        artifact(2), tracks=("production",), options=ReleaseOptions("inProgress", 0.1)
+    )
     outcome = Engine(Play(production=[release(1, name="1 (1.0)")])).run(job)
     (changes,) = outcome.sections
     assert (changes.title, changes.header) == ("Changes", ())
@@ -64,7 +86,9 @@ def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review()
         "Review",
         "  sent for review",
     ]
-    assert outcome.links == (("Store page", "https://play.google.com/store/apps/details?id=com.example.app"),)
+    assert outcome.links == (
+        ("Store page", "https://play.google.com/store/apps/details?id=com.example.app"),
+    )
     assert outcome.headline == "com.example.app 2.0 (2) is now at 10 % on production."
 
 
@@ -73,13 +97,22 @@ def test_nothing_is_said_of_a_review_where_there_is_none(track: str) -> None:
     """What comes to internal testers alone goes to them at once."""
     engine = Engine(Play())
     outcome = engine.run(release_job(artifact(2), tracks=(track,)))
-    told = (*engine.texts, *engine.shown[0].lines, outcome.headline, *(line for (line,) in outcome.sections[0].rows))
+    told = (
+        *engine.texts,
+        *engine.shown[0].lines,
+        outcome.headline,
+        *(line for (line,) in outcome.sections[0].rows),
+    )
     assert "review" not in "\n".join(told).lower()
 
 
 @pytest.mark.parametrize(
     ("job", "title"),
-    [({"dry_run": True}, "Planned changes"), ({"commit": False}, "Changes in the edit"), ({}, "Changes")],
+    [
+        ({"dry_run": True}, "Planned changes"),
+        ({"commit": False}, "Changes in the edit"),
+        ({}, "Changes"),
+    ],
 )
 def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title: str) -> None:
     """A rehearsal shows what would be, an edit that is left open what is in it."""
@@ -96,7 +129,10 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title:
     ("job", "headline"),
     [
         ({"retained": ("6",)}, "6 is released on production."),
-        ({"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)}, "6 is now at 10 % on production."),
+        (
+            {"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)},
+            "6 is now at 10 % on production.",
+        ),
         ({"retained": ("6",), "options": ReleaseOptions("draft")}, "6 is a draft on production."),
         ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
         ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
@@ -107,9 +143,16 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title:
             {"promote_from": "beta", "options": ReleaseOptions("inProgress", 0.1)},
             "6 is promoted from beta, at 10 %, to production.",
         ),
-        ({"options": ReleaseOptions("halted"), "tracks": ("production", "alpha")}, "5 is halted on production, alpha."),
         (
-            {"options": ReleaseOptions(name="Spring"), "promote_from": "beta", "tracks": ("production", "internal")},
+            {"options": ReleaseOptions("halted"), "tracks": ("production", "alpha")},
+            "5 is halted on production, alpha.",
+        ),
+        (
+            {
+                "options": ReleaseOptions(name="Spring"),
+                "promote_from": "beta",
+                "tracks": ("production", "internal"),
+            },
             "Spring (6) is promoted from beta to production, internal.",
         ),
     ],
@@ -118,7 +161,9 @@ def test_the_headline_says_what_happened(job: dict[str, Any], headline: str) -> 
     """Halted, widened, completed, promoted: whoever reads one line knows it."""
     rollout = release(5, status="inProgress", userFraction=0.2)
     play = Play(production=[rollout, release(4)], alpha=[rollout], beta=[release(6)])
-    outcome = Engine(play).run(release_job(**{"tracks": ("production",), "replace_rollout": True, **job}))
+    outcome = Engine(play).run(
+        release_job(**{"tracks": ("production",), "replace_rollout": True, **job})
+    )
     assert outcome.headline == f"com.example.app {headline}"
 
 
@@ -134,26 +179,35 @@ def test_a_job_that_only_commits_tells_what_the_edit_holds() -> None:
         ("  + track production: 2 (all users, completed), new",),
         ("  = track beta: 1 (all users, completed)",),
     } <= set(outcome.sections[0].rows)
-    assert "The commit of edit 1 publishes: production 2 (all users, completed), new (not from this run)" in last.log
+    assert (
+        "The commit of edit 1 publishes: production 2 (all users, completed), new (not from this "
+        "run)"
+    ) in last.log
 
 
 def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
-    """The plan has what the edit held when it was made; the line before the commit has what it holds then."""
+    """The plan has what the edit held when it was made; the line before the commit has what it
+    holds then.
+    """
     play = Play(production=[release(1)])
     play.response(next(edit_requests.insert(PACKAGE)))
 
     def other_job() -> None:
         play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
 
-    play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
+    play.fail(
+        "upload bundles",
+        refused(409, "The object is being updated concurrently."),
+        effect=other_job,
+    )
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2), existing_edit="1"))
     (shown,) = engine.shown
     assert "beta" not in "".join(shown.lines)
     told = [text for text in engine.texts if "beta" in text]
     everything = (
-        "internal 2 (all users, completed), production 1 (all users, completed) (not from this run), "
-        "beta 1 (10 % of users, in progress), new (not from this run)"
+        "internal 2 (all users, completed), production 1 (all users, completed) (not from this "
+        "run), beta 1 (10 % of users, in progress), new (not from this run)"
     )
     assert told == [f"The commit of edit 1 publishes: {everything}."]
     assert ("  + track beta: 1 (10 % of users, in progress), new",) in outcome.sections[0].rows
@@ -173,9 +227,16 @@ def test_uploads_into_an_edit_that_others_closed_for_good_are_told_lost(how: str
 
 
 @pytest.mark.parametrize(
-    "unknown", [refused(403, "The caller does not have permission"), TemporaryError("Down."), ProtocolError("No JSON.")]
+    "unknown",
+    [
+        refused(403, "The caller does not have permission"),
+        TemporaryError("Down."),
+        ProtocolError("No JSON."),
+    ],
 )
-def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(unknown: UploaderError) -> None:
+def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(
+    unknown: UploaderError,
+) -> None:
     """Another job's track is shown with a question mark, and the commit names it all the same."""
     play = Play(production=[release(1)])
     play.response(next(edit_requests.insert(PACKAGE)))
@@ -230,7 +291,9 @@ def test_a_dry_run_is_refused_where_the_commit_would_be() -> None:
 
 
 def test_the_answered_version_code_must_be_the_manifest_s() -> None:
-    """An artifact that arrives as another version is an integrity error, and the edit is deleted."""
+    """An artifact that arrives as another version is an integrity error, and the edit is
+    deleted.
+    """
     play = Play()
     strange = artifact(2)
     response = play.response
@@ -250,15 +313,22 @@ def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
         SupplementaryFile("main", plain("o.obb", b"o"), 3),
         SupplementaryFile("patch", 1, 3),
     )
-    Engine(play).run(release_job(artifact(2), artifact(3, kind="apk", content=b"a"), supplementary=supplementary))
+    Engine(play).run(
+        release_job(artifact(2), artifact(3, kind="apk", content=b"a"), supplementary=supplementary)
+    )
     assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "n.txt", "o.obb"]
-    assert {key for key in play.live.supplementary if key[0] == 2} == {(2, "proguard"), (2, "nativeCode")}
+    assert {key for key in play.live.supplementary if key[0] == 2} == {
+        (2, "proguard"),
+        (2, "nativeCode"),
+    }
     assert play.live.supplementary[3, "proguard"] == sha256(plain("n.txt", b"n"))
     assert play.live.supplementary[3, "patch"] == 1
 
 
 def test_a_repeated_release_finds_nothing_to_do() -> None:
-    """When Google Play has all of it, nothing is sent and nothing committed, and the run is good."""
+    """When Google Play has all of it, nothing is sent and nothing committed, and the run is
+    good.
+    """
     play = Play()
     Engine(play).run(release_job(artifact(2)))
     again = Engine(play)
@@ -275,20 +345,29 @@ def test_a_repeated_release_finds_nothing_to_do() -> None:
 
 @pytest.mark.parametrize("lost", [False, True], ids=["answered", "answer-lost"])
 def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(lost: bool) -> None:
-    """Google Play does not list it: a folder that is kept does. Another mapping is sent, and so is the first anew."""
+    """Google Play does not list it: a folder that is kept does. Another mapping is sent, and so is
+    the first anew.
+    """
     play, journal = Play(), dict[str, str]()
     play.forgetful = True
     if lost:
         play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
 
     def job(mapping: bytes = b"m", *, lasting: bool = True) -> ReleaseJob:
-        files = (SupplementaryFile("mapping", plain("m.txt", mapping), 2), SupplementaryFile("patch", 1, 2))
+        files = (
+            SupplementaryFile("mapping", plain("m.txt", mapping), 2),
+            SupplementaryFile("patch", 1, 2),
+        )
         return release_job(artifact(2, kind="apk"), supplementary=files, lasting_state=lasting)
 
     Engine(play, journal).run(job())
     again = Engine(play, journal)
     outcome = again.run(job())
-    assert (play.uploads, play.count("commit"), play.count("PATCH apks")) == (["app-2.apk", "m.txt"], 1, 1)
+    assert (play.uploads, play.count("commit"), play.count("PATCH apks")) == (
+        ["app-2.apk", "m.txt"],
+        1,
+        1,
+    )
     assert outcome.headline.endswith("is on Google Play already.")
     assert "  = m.txt: mapping for version code 2, on Google Play already" in again.shown[0].lines
     assert [result.reused for result in again.results] == [True, True]
@@ -303,7 +382,9 @@ def test_a_mapping_is_not_taken_as_sent_with_another_build_of_its_version() -> N
     """The record is about a version that is live, not about one that is to come."""
     play, journal = Play(), dict[str, str]()
     job = release_job(
-        artifact(2), lasting_state=True, supplementary=(SupplementaryFile("mapping", plain("m.txt", b"m"), 2),)
+        artifact(2),
+        lasting_state=True,
+        supplementary=(SupplementaryFile("mapping", plain("m.txt", b"m"), 2),),
     )
     Engine(play, journal).run(job)
     other = Play()
@@ -312,7 +393,9 @@ def test_a_mapping_is_not_taken_as_sent_with_another_build_of_its_version() -> N
 
 
 def test_on_version_conflict_fail_takes_the_jobs_own_upload() -> None:
-    """The upload's answer was lost, or the run died before it wrote it down: its own file is no conflict."""
+    """The upload's answer was lost, or the run died before it wrote it down: its own file is no
+    conflict.
+    """
     play, journal = Play(), dict[str, str]()
     play.fail("upload bundles", OutcomeUnknown("The answer is lost."), after=True)
     play.fail("upload bundles", Interrupted(15), after=True)
@@ -332,7 +415,9 @@ def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
     def other_job() -> None:
         play.edits["1"].bundles[2] = sha256(ours)
 
-    play.fail("upload bundles", refused(403, "Version code 2 has already been used."), effect=other_job)
+    play.fail(
+        "upload bundles", refused(403, "Version code 2 has already been used."), effect=other_job
+    )
     engine = Engine(play)
     engine.run(release_job(ours))
     assert engine.results[0].reused
@@ -342,7 +427,10 @@ def test_an_upload_refused_as_used_is_looked_up_before_it_is_an_error() -> None:
 def test_a_used_version_that_play_does_not_list_is_refused() -> None:
     """A code that was burnt earlier can't be reused: the refusal says what to do."""
     play = Play()
-    play.fail("upload bundles", refused(403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"))
+    play.fail(
+        "upload bundles",
+        refused(403, "Version code 2 has already been used.", "apkUpgradeVersionConflict"),
+    )
     with pytest.raises(ApiError) as caught:
         Engine(play).run(release_job(artifact(2)))
     assert "Raise the version code" in caught.value.hint

@@ -1,4 +1,6 @@
-"""Waiting for the review: which states end it, what a look that fails is, and what is read of foreign answers."""
+"""Waiting for the review: which states end it, what a look that fails is, and what is read of
+foreign answers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from uploader.services.play.review import Listed, ReviewGoal, awaited, listed, s
 APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
 
 
-def wait(play: Console, goal: ReviewGoal, pauses: int = 0, codes: tuple[str, ...] = ("42",)) -> RolloutEngine:
+def wait(
+    play: Console, goal: ReviewGoal, pauses: int = 0, codes: tuple[str, ...] = ("42",)
+) -> RolloutEngine:
     """The wait for a release on production and beta."""
     engine = RolloutEngine(play, pauses=pauses)
     tracks, outcome = ("production", "beta"), Outcome("Released.")
@@ -47,8 +51,12 @@ def on_two_tracks(state: str = "PUBLISHED") -> Console:
         ("NOT_APPROVED", PUBLISHED, ReleaseTrouble),
     ],
 )
-def test_each_state_ends_the_waiting_or_goes_on(state: str, goal: ReviewGoal, ends: type[UploaderError] | None) -> None:
-    """What is approved may still wait for someone to publish it; a state that nobody knows is no success."""
+def test_each_state_ends_the_waiting_or_goes_on(
+    state: str, goal: ReviewGoal, ends: type[UploaderError] | None
+) -> None:
+    """What is approved may still wait for someone to publish it; a state that nobody knows is no
+    success.
+    """
     play = on_two_tracks(state)
     if ends is None:
         assert wait(play, goal).outputs["lifecycle"] == state
@@ -136,7 +144,10 @@ def test_an_answer_in_no_documented_form_is_refused(response: Any) -> None:
 
 def test_a_track_that_was_never_used_is_empty_and_an_unknown_app_is_not() -> None:
     """Both are answered with 404."""
-    for message, known in (("Track not found: production.", True), ("Package not found: com.example.app.", False)):
+    for message, known in (
+        ("Track not found: production.", True),
+        ("Package not found: com.example.app.", False),
+    ):
         steps = listed(PACKAGE, "production")
         next(steps)
         with pytest.raises(StopIteration if known else UploaderError):

@@ -1,4 +1,6 @@
-"""A staged rollout, look by look: one step at most, never down, never on after a halt, nothing else touched."""
+"""A staged rollout, look by look: one step at most, never down, never on after a halt, nothing else
+touched.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import pytest
 from tests.support.fake_play import refused, release
 from tests.support.play_driver import Killed
 from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine, rollout_job
-from uploader.errors import ApiError, InputError, OutcomeUnknown, ReleaseRefused, ReleaseTrouble, UploaderError
+from uploader.errors import (
+    ApiError,
+    InputError,
+    OutcomeUnknown,
+    ReleaseRefused,
+    ReleaseTrouble,
+    UploaderError,
+)
 from uploader.inputs import Inputs
 from uploader.services.base import Call
 from uploader.services.play.edit_requests import CONSOLE
@@ -23,7 +32,9 @@ COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
 
 def rolling(fraction: float = 0.01, **more: Any) -> Console:
     """41 for everybody, 42 for a share of them."""
-    return Console(production=[release(42, status="inProgress", userFraction=fraction, **more), OLD])
+    return Console(
+        production=[release(42, status="inProgress", userFraction=fraction, **more), OLD]
+    )
 
 
 def look(play: Console, journal: dict[str, str] | None = None, **job: Any) -> RolloutEngine:
@@ -58,7 +69,9 @@ def test_each_look_is_one_step_up_to_everybody() -> None:
 
 
 def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
-    """A completed release has no countries of its own: to give it to all of them is for people to decide."""
+    """A completed release has no countries of its own: to give it to all of them is for people to
+    decide.
+    """
     play = rolling(0.5, countryTargeting=COUNTRIES)
     engine = look(play)
     assert (engine.outputs["decision"], play.rollout, play.commits) == ("held", "42 0.5, 41", [])
@@ -76,7 +89,9 @@ def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
         (release(42), "nothing", "42"),
     ],
 )
-def test_what_people_did_in_the_console_counts(found: dict[str, Any], decision: str, after: str) -> None:
+def test_what_people_did_in_the_console_counts(
+    found: dict[str, Any], decision: str, after: str
+) -> None:
     """The next step is the smallest above what is there, whoever brought it there."""
     play = Console(production=[found])
     assert (look(play).outputs["decision"], play.rollout) == (decision, after)
@@ -104,13 +119,19 @@ def test_a_halt_that_a_later_release_made_past_is_over() -> None:
     assert look(play).outputs["decision"] == "nothing"
 
 
-@pytest.mark.parametrize("state", ["IN_REVIEW", "APPROVED_NOT_PUBLISHED", "NOT_SENT_FOR_REVIEW", "SOMETHING_NEW"])
+@pytest.mark.parametrize(
+    "state", ["IN_REVIEW", "APPROVED_NOT_PUBLISHED", "NOT_SENT_FOR_REVIEW", "SOMETHING_NEW"]
+)
 def test_what_is_not_published_is_held(state: str) -> None:
     """A share of users that nobody has yet is not raised."""
     play = rolling()
     play.reviews["42"] = state
     engine = look(play)
-    assert (engine.outputs["decision"], engine.outputs["lifecycle"], play.rollout) == ("held", state, "42 0.01, 41")
+    assert (engine.outputs["decision"], engine.outputs["lifecycle"], play.rollout) == (
+        "held",
+        state,
+        "42 0.01, 41",
+    )
 
 
 def test_a_rejected_rollout_is_trouble() -> None:
@@ -122,11 +143,13 @@ def test_a_rejected_rollout_is_trouble() -> None:
     assert "Policy status in the Play Console" in str(error)
 
 
-# --- the gate ---------------------------------------------------------------------------------------------------------
+# --- the gate -------------------------------------------------------------------------------------
 
 
 def test_a_halt_comes_before_the_review_and_a_missing_list() -> None:
-    """Users who crash do not wait for a review of something else, nor for a list that can't be had."""
+    """Users who crash do not wait for a review of something else, nor for a list that can't be
+    had.
+    """
     play = rolling(0.05)
     play.rates, play.reviews = {"42": 0.03}, {"42": "IN_REVIEW"}
     trouble(play, above=CRASHES)
@@ -143,7 +166,9 @@ def test_a_gate_that_only_reports_lets_everything_through() -> None:
 
 
 def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:
-    """Twice as many crashes as 41 has are too many at 1.5 times, and 41 alone counts as its like."""
+    """Twice as many crashes as 41 has are too many at 1.5 times, and 41 alone counts as its
+    like.
+    """
     play = rolling()
     play.rates, play.users = {"42": 0.01, "41": 0.004, "7": 0.9}, 100_000
     trouble(play, above="crash-rate 1.5x")
@@ -151,36 +176,61 @@ def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:
 
 
 def test_a_query_is_what_the_documents_say() -> None:
-    """Whole days of Los Angeles up to the freshest, by version, rate and users; pages until there is no more."""
+    """Whole days of Los Angeles up to the freshest, by version, rate and users; pages until there
+    is no more.
+    """
     engine = RolloutEngine(play := rolling())
     play.rates = {"42": 0.0}
     engine.drive(partial(flow, rollout_job(above="anr-rate 0.47%")))
-    freshness, query = [step for step in engine.steps if isinstance(step, Call) and "v1beta1" in step.path]
-    assert (freshness.method, freshness.path) == ("GET", "/v1beta1/apps/com.example.app/anrRateMetricSet")
-    assert (query.method, query.path) == ("POST", "/v1beta1/apps/com.example.app/anrRateMetricSet:query")
+    freshness, query = [
+        step for step in engine.steps if isinstance(step, Call) and "v1beta1" in step.path
+    ]
+    assert (freshness.method, freshness.path) == (
+        "GET",
+        "/v1beta1/apps/com.example.app/anrRateMetricSet",
+    )
+    assert (query.method, query.path) == (
+        "POST",
+        "/v1beta1/apps/com.example.app/anrRateMetricSet:query",
+    )
     day = {"year": 2026, "month": 6, "timeZone": {"id": "America/Los_Angeles"}}
     assert query.json == {
-        "timelineSpec": {"aggregationPeriod": "DAILY", "startTime": {**day, "day": 22}, "endTime": {**day, "day": 24}},
+        "timelineSpec": {
+            "aggregationPeriod": "DAILY",
+            "startTime": {**day, "day": 22},
+            "endTime": {**day, "day": 24},
+        },
         "dimensions": ["versionCode"],
         "metrics": ["userPerceivedAnrRate", "distinctUsers"],
         "pageSize": 1000,
     }
 
 
-# --- races, losses, rehearsals ----------------------------------------------------------------------------------------
+# --- races, losses, rehearsals --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("call", "decision"), [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "held")])
+@pytest.mark.parametrize(
+    ("call", "decision"), [("PUT tracks", "held"), ("GET tracks", "stepped"), ("commit", "held")]
+)
 def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
-    """Another run's step closes our edit: what this run saw before tells that there is nothing left to do.
+    """Another run's step closes our edit: what this run saw before tells that there is nothing left
+    to do.
 
-    A commit that finds its edit closed has not happened, so the step is not this run's. What was not looked at yet is
-    no race.
+    A commit that finds its edit closed has not happened, so the step is not this run's. What was
+    not looked at yet is no race.
     """
     play = rolling()
-    play.fail(call, refused(404, "Edit not found."), effect=lambda: None if call == "GET tracks" else other_run(play))
+    play.fail(
+        call,
+        refused(404, "Edit not found."),
+        effect=lambda: None if call == "GET tracks" else other_run(play),
+    )
     engine = look(play)
-    assert (engine.outputs["decision"], play.rollout, len(play.commits)) == (decision, "42 0.05, 41", 1)
+    assert (engine.outputs["decision"], play.rollout, len(play.commits)) == (
+        decision,
+        "42 0.05, 41",
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,7 +241,9 @@ def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
 def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_was_sent(
     after: bool, share: float, decision: str
 ) -> None:
-    """The commit was not answered, and its edit is gone: the share that is live tells whose step it was."""
+    """The commit was not answered, and its edit is gone: the share that is live tells whose step it
+    was.
+    """
     play = rolling()
     play.forgetful = True
     raised = release(42, status="inProgress", userFraction=share)
@@ -203,10 +255,16 @@ def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_w
 
 @pytest.mark.parametrize("after", [True, False], ids=["the-step-happened", "it-did-not"])
 @pytest.mark.parametrize(
-    "now", [release(42, status="inProgress", userFraction=0.5), release(42)], ids=["widened", "completed"]
+    "now",
+    [release(42, status="inProgress", userFraction=0.5), release(42)],
+    ids=["widened", "completed"],
 )
-def test_what_a_person_made_of_a_killed_step_is_not_told_as_the_step(after: bool, now: dict[str, Any]) -> None:
-    """Nobody can tell by then whether the commit happened: `committed` is empty, and no step is claimed."""
+def test_what_a_person_made_of_a_killed_step_is_not_told_as_the_step(
+    after: bool, now: dict[str, Any]
+) -> None:
+    """Nobody can tell by then whether the commit happened: `committed` is empty, and no step is
+    claimed.
+    """
     play, journal = rolling(), dict[str, str]()
     play.forgetful = True
     play.fail("commit", Killed(), after=after)
@@ -223,7 +281,11 @@ def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:
     play = rolling(0.05)
     play.rates = {"42": 0.03}
     raised = release(42, status="inProgress", userFraction=0.2)
-    play.fail("PUT tracks", refused(404, "Edit not found."), effect=lambda: play.change("production", raised, OLD))
+    play.fail(
+        "PUT tracks",
+        refused(404, "Edit not found."),
+        effect=lambda: play.change("production", raised, OLD),
+    )
     engine, _ = trouble(play, above=CRASHES)
     assert (engine.outputs["decision"], play.rollout) == ("halted", "42 halted 0.2, 41")
 
@@ -231,20 +293,28 @@ def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
-        ("PUT tracks", refused(400, "Country targeting is only allowed for in progress releases."), "is NOT halted"),
+        (
+            "PUT tracks",
+            refused(400, "Country targeting is only allowed for in progress releases."),
+            "is NOT halted",
+        ),
         ("PUT tracks", TIRED, "is NOT halted"),
         ("commit", refused(400, "Precondition check failed."), "is NOT halted"),
         ("commit", TIRED, "may not be halted"),
     ],
 )
-def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderError, told: str) -> None:
+def test_a_halt_that_fails_is_told_with_its_numbers(
+    call: str, error: UploaderError, told: str
+) -> None:
     """What matters most comes first: users still get the release, and somebody has to halt it."""
     play = rolling(0.05)
     play.rates = {"42": 0.03}
     play.fail(call, error)
     with pytest.raises(type(error)) as caught:
         look(play, above=CRASHES)
-    assert caught.value.what.startswith(f"The rollout of com.example.app on production {told}, though it must be: ")
+    assert caught.value.what.startswith(
+        f"The rollout of com.example.app on production {told}, though it must be: "
+    )
     assert "3 %" in caught.value.what
     assert error.what in str(caught.value)
     assert "halt it in the Play Console" in caught.value.hint
@@ -252,7 +322,9 @@ def test_a_halt_that_fails_is_told_with_its_numbers(call: str, error: UploaderEr
 
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_halt_whose_answer_was_lost_is_told_with_its_numbers(killed: bool) -> None:
-    """It is done, by this job, and the reason is the gate's, in the same run or in the one after a kill."""
+    """It is done, by this job, and the reason is the gate's, in the same run or in the one after a
+    kill.
+    """
     play, journal = rolling(0.05), dict[str, str]()
     play.rates, play.forgetful = {"42": 0.03}, True
     if killed:
@@ -265,7 +337,11 @@ def test_a_halt_whose_answer_was_lost_is_told_with_its_numbers(killed: bool) -> 
     with pytest.raises(ReleaseTrouble) as caught:
         engine.look(rollout_job(above=CRASHES))
     assert (engine.outputs["decision"], engine.outputs["committed"]) == ("halted", "true")
-    assert (play.rollout, len(play.commits), engine.outputs["version-code"]) == ("42 halted 0.05, 41", 1, "42")
+    assert (play.rollout, len(play.commits), engine.outputs["version-code"]) == (
+        "42 halted 0.05, 41",
+        1,
+        "42",
+    )
     assert "3 %" in caught.value.what
     assert "the answer to this job's commit was lost, and it is committed" in caught.value.what
     assert caught.value.cause == "Its rates are above what `halt-above` allows."
@@ -309,17 +385,34 @@ def other_run(play: Console) -> None:
 
 def test_two_rollouts_on_one_track_are_left_to_people() -> None:
     """Neither is changed, and the advice is one that this target can follow."""
-    play = Console(production=[release(number, status="inProgress", userFraction=0.1) for number in (43, 42)])
+    play = Console(
+        production=[release(number, status="inProgress", userFraction=0.1) for number in (43, 42)]
+    )
     before = play.rollout
-    with pytest.raises(ReleaseRefused, match=r"2 releases are in progress on track production: 43 .*, 42 ") as caught:
+    with pytest.raises(
+        ReleaseRefused, match=r"2 releases are in progress on track production: 43 .*, 42 "
+    ) as caught:
         look(play)
-    assert (play.rollout, "replace-rollout" in caught.value.hint, CONSOLE in caught.value.hint) == (before, False, True)
+    assert (play.rollout, "replace-rollout" in caught.value.hint, CONSOLE in caught.value.hint) == (
+        before,
+        False,
+        True,
+    )
 
 
 def test_what_only_a_release_takes_is_a_mistake() -> None:
     """`rollout-steps` decide: a status, a share or a wait beside them would be read by nobody."""
-    given = Inputs(target="play-rollout", package_name=("a.b",), tracks=("production",), rollout_steps=(0.5, 1.0))
+    given = Inputs(
+        target="play-rollout",
+        package_name=("a.b",),
+        tracks=("production",),
+        rollout_steps=(0.5, 1.0),
+    )
     with pytest.raises(InputError) as caught:
         prepare(replace(given, status="halted", user_fraction=0.1, wait_for="published"), ())
-    assert [problem.name for problem in caught.value.problems] == ["status", "user-fraction", "wait-for"]
+    assert [problem.name for problem in caught.value.problems] == [
+        "status",
+        "user-fraction",
+        "wait-for",
+    ]
     prepare(given, ())

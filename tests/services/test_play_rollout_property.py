@@ -1,7 +1,8 @@
-"""Any rollout between any people: shares never fall, a halt is never undone, nothing else on the app changes.
+"""Any rollout between any people: shares never fall, a halt is never undone, nothing else on the
+app changes.
 
-Hypothesis plays the people, the crash rates, the reviews, the faults of the network and the kills; the rules are
-checked at every commit that the program made.
+Hypothesis plays the people, the crash rates, the reviews, the faults of the network and the kills;
+the rules are checked at every commit that the program made.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ def stopped(play: Console, share: float) -> None:
     """Somebody halts it."""
     rollout = staged(play.track())
     if rollout:
-        changed = {**rollout, "status": "halted", "userFraction": rollout.get("userFraction", share)}
+        changed = {
+            **rollout,
+            "status": "halted",
+            "userFraction": rollout.get("userFraction", share),
+        }
         play.change(TRACK, *(changed if one is rollout else one for one in play.track()))
 
 
@@ -88,8 +93,14 @@ def reviewed(play: Console, share: float) -> None:
 
 
 PEOPLE: list[Callable[[Console, float], None]] = [
-    raised, stopped, released, completed, drafted, measured, reviewed,
-]  # fmt: skip
+    raised,
+    stopped,
+    released,
+    completed,
+    drafted,
+    measured,
+    reviewed,
+]
 DEEDS = st.tuples(st.sampled_from(PEOPLE), st.sampled_from(SHARES))
 FAULTS = st.none() | st.tuples(st.integers(0, 12), st.sampled_from(OTHERS))
 RUNS = st.tuples(FAULTS, st.booleans(), st.booleans())
@@ -100,7 +111,9 @@ COURSES = st.lists(st.tuples(st.lists(DEEDS, max_size=2), RUNS), min_size=1, max
 def test_no_course_of_events_makes_a_rollout_do_what_it_must_not(
     course: list[tuple[list[Any], tuple[tuple[int, Fault] | None, bool, bool]]],
 ) -> None:
-    """Every commit of every run is one step up, a completion, or a halt, of the release in progress and of it alone."""
+    """Every commit of every run is one step up, a completion, or a halt, of the release in progress
+    and of it alone.
+    """
     play = Console(production=[release(42, status="inProgress", userFraction=0.01), release(41)])
     journal: dict[str, str] = {}
     for deeds, (fault, gated, dry_run) in course:
@@ -109,8 +122,17 @@ def test_no_course_of_events_makes_a_rollout_do_what_it_must_not(
         run(play, journal, fault, gated=gated, dry_run=dry_run)
 
 
-def run(play: Console, journal: dict[str, str], fault: tuple[int, Fault] | None, *, gated: bool, dry_run: bool) -> None:
-    """One run with at most one fault, and a plain re-run after one that was killed or spent its retries."""
+def run(
+    play: Console,
+    journal: dict[str, str],
+    fault: tuple[int, Fault] | None,
+    *,
+    gated: bool,
+    dry_run: bool,
+) -> None:
+    """One run with at most one fault, and a plain re-run after one that was killed or spent its
+    retries.
+    """
     play.begin()
     play.plan = dict([fault] if fault else [])
     commits, job = len(play.commits), rollout_job(CRASHES if gated else "", dry_run=dry_run)
@@ -137,7 +159,9 @@ def check(commit: Commit, *, gated: bool) -> None:
     was = next(one for one in before.tracks[TRACK] if one["status"] == "inProgress")
     now = next(one for one in after.tracks[TRACK] if one["versionCodes"] == was["versionCodes"])
     shown = {key: value for key, value in was.items() if key not in ("status", "userFraction")}
-    assert shown == {key: value for key, value in now.items() if key not in ("status", "userFraction")}
+    assert shown == {
+        key: value for key, value in now.items() if key not in ("status", "userFraction")
+    }
     if now["status"] == "halted":
         assert gated
         assert now["userFraction"] == was["userFraction"]

@@ -9,7 +9,13 @@ import pytest
 
 from tests.support.fake_play import PACKAGE, Play, artifact, refused, release, sha256
 from tests.support.play_driver import Engine, release_job
-from uploader.errors import ProtocolError, ReleaseRefused, ServiceError, TemporaryError, UploaderError
+from uploader.errors import (
+    ProtocolError,
+    ReleaseRefused,
+    ServiceError,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.android.listing import StoreFiles
 from uploader.services.play import edit_requests, track_merge, tracks
 from uploader.services.play.release_job import ReleaseOptions
@@ -30,9 +36,17 @@ HALTED = release(5, status="halted", userFraction=0.2)
         ([release(4), ROLLOUT], DRAFT, [DRAFT, release(4), ROLLOUT]),
         ([ROLLOUT], release(5, status="draft"), [release(5, status="draft"), ROLLOUT]),
         ([release(4), release(5, status="draft")], DRAFT, [DRAFT, release(4)]),
-        ([release(4), release(5, status="draft")], release(6), [release(6), release(5, status="draft")]),
+        (
+            [release(4), release(5, status="draft")],
+            release(6),
+            [release(6), release(5, status="draft")],
+        ),
         ([release(4), DRAFT], release(6), [release(6)]),
-        ([release(4), release(5, status="draft")], STAGED, [STAGED, release(4), release(5, status="draft")]),
+        (
+            [release(4), release(5, status="draft")],
+            STAGED,
+            [STAGED, release(4), release(5, status="draft")],
+        ),
         ([release(4), HALTED], STAGED, [STAGED, release(4)]),
         ([release(4), HALTED], release(6), [release(6)]),
         ([release(4), ROLLOUT], release(5), [release(5)]),
@@ -52,7 +66,9 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
 def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     """The refusal names the track, both releases, and the input that allows it."""
     live = [release(4), ROLLOUT]
-    with pytest.raises(ServiceError, match="The release 5 is in progress on track production; 6 would end") as caught:
+    with pytest.raises(
+        ServiceError, match="The release 5 is in progress on track production; 6 would end"
+    ) as caught:
         track_merge.merged("production", live, new, replace_rollout=False)
     assert caught.value.exit_code == 4
     assert "replace-rollout: true" in caught.value.hint
@@ -68,12 +84,15 @@ def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     ],
 )
 def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> None:
-    """A name that was not given, numbers instead of texts, a default: the track holds the release all the same."""
+    """A name that was not given, numbers instead of texts, a default: the track holds the release
+    all the same.
+    """
     assert track_merge.settled([reported], [{**release(6), "inAppUpdatePriority": 0}])
 
 
 @pytest.mark.parametrize(
-    "reported", [release(7), release(6, status="draft"), release(6, 5), {**release(6), "releaseNotes": []}]
+    "reported",
+    [release(7), release(6, status="draft"), release(6, 5), {**release(6), "releaseNotes": []}],
 )
 def test_what_was_asked_and_is_not_there_is_a_difference(reported: dict[str, Any]) -> None:
     """Other versions, another status, missing notes."""
@@ -82,19 +101,30 @@ def test_what_was_asked_and_is_not_there_is_a_difference(reported: dict[str, Any
     assert not track_merge.settled([wanted, release(4)], [wanted])
 
 
-# --- in the flow ----------------------------------------------------------------------------------------------------
+# --- in the flow ----------------------------------------------------------------------------------
 
 
 def test_internal_to_beta_to_production_without_a_file() -> None:
-    """`promote-from` takes the versions, name, notes and priority of the release; nothing is uploaded."""
+    """`promote-from` takes the versions, name, notes and priority of the release; nothing is
+    uploaded.
+    """
     notes = [{"language": "en-US", "text": "New."}]
     play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
     Engine(play).run(release_job(promote_from="internal", tracks=("beta",)))
     engine = Engine(play)
-    engine.run(release_job(promote_from="beta", tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
+    engine.run(
+        release_job(
+            promote_from="beta", tracks=("production",), options=ReleaseOptions("inProgress", 0.1)
+        )
+    )
     (promoted,) = play.live.tracks["production"]
     assert promoted == release(
-        7, status="inProgress", userFraction=0.1, name="Spring", releaseNotes=notes, inAppUpdatePriority=2
+        7,
+        status="inProgress",
+        userFraction=0.1,
+        name="Spring",
+        releaseNotes=notes,
+        inAppUpdatePriority=2,
     )
     assert play.uploads == []
     assert engine.outputs["version-codes"] == "7"
@@ -105,9 +135,15 @@ def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
     notes = [{"language": "en-US", "text": "New."}]
     play = Play(internal=[release(7, name="Spring", releaseNotes=notes, inAppUpdatePriority=2)])
     wish = ReleaseOptions(name="Summer", priority=5)
-    Engine(play).run(release_job(promote_from="internal", tracks=("beta",), options=wish, default_name="v1"))
+    Engine(play).run(
+        release_job(promote_from="internal", tracks=("beta",), options=wish, default_name="v1")
+    )
     (promoted,) = play.live.tracks["beta"]
-    assert (promoted["name"], promoted["inAppUpdatePriority"], promoted["releaseNotes"]) == ("Summer", 5, notes)
+    assert (promoted["name"], promoted["inAppUpdatePriority"], promoted["releaseNotes"]) == (
+        "Summer",
+        5,
+        notes,
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +154,9 @@ def test_what_is_given_goes_before_what_a_promotion_takes_along() -> None:
         ([release(4), DRAFT], "4"),
     ],
 )
-def test_a_promotion_takes_the_newest_that_is_served(source: list[dict[str, Any]], code: str) -> None:
+def test_a_promotion_takes_the_newest_that_is_served(
+    source: list[dict[str, Any]], code: str
+) -> None:
     """Never what was halted, nor a draft beside it."""
     play = Play(beta=source)
     Engine(play).run(release_job(promote_from="beta", tracks=("production",)))
@@ -141,14 +179,21 @@ def test_a_promotion_takes_a_draft_where_there_is_nothing_else_and_a_status_is_w
     ],
 )
 def test_nothing_to_promote_is_said(source: list[dict[str, Any]], cause: str) -> None:
-    """An empty track, a halted release, or a draft beside one is exit code 4 with the track's name and the cause."""
+    """An empty track, a halted release, or a draft beside one is exit code 4 with the track's name
+    and the cause.
+    """
     with pytest.raises(ServiceError, match="Track beta has no release to promote") as caught:
         Engine(Play(beta=source)).run(release_job(promote_from="beta", tracks=("production",)))
-    assert (caught.value.code, caught.value.cause.startswith(cause)) == ("no-release-on-track", True)
+    assert (caught.value.code, caught.value.cause.startswith(cause)) == (
+        "no-release-on-track",
+        True,
+    )
 
 
 def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> None:
-    """The release in progress keeps its name and versions through all of it; what it updates stays until the end."""
+    """The release in progress keeps its name and versions through all of it; what it updates stays
+    until the end.
+    """
     live = release(5, status="inProgress", userFraction=0.2, name="Spring")
     play = Play(production=[live, release(4)])
     for wish, after in [
@@ -188,27 +233,44 @@ def test_a_halted_release_stays_halted_unless_a_status_is_written(options: Relea
     play = Play(production=[HALTED, release(4)])
     with pytest.raises(ServiceError, match="is halted, and stays so") as caught:
         Engine(play).run(release_job(tracks=("production",), options=options))
-    assert (caught.value.code, "`status: inProgress`" in caught.value.hint) == ("release-halted", True)
+    assert (caught.value.code, "`status: inProgress`" in caught.value.hint) == (
+        "release-halted",
+        True,
+    )
     assert play.live.tracks["production"] == [HALTED, release(4)]
     for status in ("inProgress", "completed"):
         fraction = options.fraction if status == "inProgress" else None
         Engine(play).run(
-            release_job(tracks=("production",), options=replace(options, status=status, fraction=fraction))
+            release_job(
+                tracks=("production",), options=replace(options, status=status, fraction=fraction)
+            )
         )
         assert play.live.tracks["production"][0]["status"] == status
 
 
 @pytest.mark.parametrize(
     ("live", "reached"),
-    [([ROLLOUT, release(4)], "20 % of users"), ([HALTED, release(4)], "20 % of users"), ([release(5)], "all users")],
+    [
+        ([ROLLOUT, release(4)], "20 % of users"),
+        ([HALTED, release(4)], "20 % of users"),
+        ([release(5)], "all users"),
+    ],
 )
 def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str) -> None:
-    """Users have the release: only a halt takes it from anybody; the same or a larger fraction is accepted."""
+    """Users have the release: only a halt takes it from anybody; the same or a larger fraction is
+    accepted.
+    """
     play = Play(production=live)
     with pytest.raises(ServiceError, match=reached) as caught:
-        Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1)))
+        Engine(play).run(
+            release_job(tracks=("production",), options=ReleaseOptions("inProgress", 0.1))
+        )
     assert caught.value.code == "user-fraction-lower"
-    assert "Give 0.2 or more" in caught.value.hint if live[0] == HALTED else "`status: halted`" in caught.value.hint
+    assert (
+        "Give 0.2 or more" in caught.value.hint
+        if live[0] == HALTED
+        else "`status: halted`" in caught.value.hint
+    )
     assert play.commits == []
     if "userFraction" in live[0]:
         for fraction in (0.2, 0.3):
@@ -233,14 +295,19 @@ def test_a_change_on_an_empty_track_is_refused() -> None:
 @pytest.mark.parametrize("track", ["wear:beta", "friends"])
 @pytest.mark.parametrize("message", ["Track not found: wear:beta.", "Track is empty."])
 def test_a_track_that_is_answered_with_404_is_empty(message: str, track: str) -> None:
-    """Play says so of tracks that were never used; whether it exists at all is told when it is written to."""
+    """Play says so of tracks that were never used; whether it exists at all is told when it is
+    written to.
+    """
     play = Play()
-    play.fail("GET tracks", refused(404, message, "trackEmpty"), skip=1)  # after the list, which does not have it
+    # after the list, which does not have it
+    play.fail("GET tracks", refused(404, message, "trackEmpty"), skip=1)
     Engine(play).run(release_job(artifact(2), tracks=(track,)))
     assert play.live.tracks[track] == [release(2)]
 
 
-@pytest.mark.parametrize("error", [refused(404, "Not found."), refused(403, "No."), TemporaryError("Play is down.")])
+@pytest.mark.parametrize(
+    "error", [refused(404, "Not found."), refused(403, "No."), TemporaryError("Play is down.")]
+)
 def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(error: UploaderError) -> None:
     """The list is a look beside the work, and ends no release."""
     play = Play(internal=[release(1)])
@@ -249,7 +316,7 @@ def test_each_track_is_asked_alone_where_the_list_is_not_to_be_had(error: Upload
     assert play.live.tracks["internal"] == [release(2)]
 
 
-# --- a job that comes again ------------------------------------------------------------------------------------------
+# --- a job that comes again -----------------------------------------------------------------------
 
 ASKED = {
     "all users": ReleaseOptions(),
@@ -281,7 +348,12 @@ BRINGS = {
     "draft": (WRITTEN, STAYS, STAYS, STAYS, STAYS, STAYS, STAYS),
     "halted at 10 %": (WRITTEN, WRITTEN, WRITTEN, WRITTEN, WRITTEN, STAYS, STAYS),
 }
-LOWER, HELD, WAITS, NO_FRACTION = "user-fraction-lower", "release-halted", "release-is-draft", "user-fraction-missing"
+LOWER, HELD, WAITS, NO_FRACTION = (
+    "user-fraction-lower",
+    "release-halted",
+    "release-is-draft",
+    "user-fraction-missing",
+)
 # The same of a job without files, which changes what is there; version 4 is none of its business.
 CHANGES = {
     "completed": (STAYS, WRITTEN, WRITTEN, WRITTEN, STAYS, WRITTEN, WRITTEN),
@@ -302,7 +374,9 @@ CASES = [
 def test_what_is_on_the_track_and_what_is_asked_decide_what_is_written(
     how: str, asked: str, now: str, expected: str
 ) -> None:
-    """A release that has gone on is left alone by whoever brings it again; only a run without files changes it."""
+    """A release that has gone on is left alone by whoever brings it again; only a run without files
+    changes it.
+    """
     play = Play(production=NOW[now], internal=[release(5)])
     play.live.bundles[5] = sha256(artifact(5))
     brought: dict[str, Any] = {"promote_from": "internal"} if how == "promotion" else {}
@@ -333,8 +407,8 @@ def test_a_release_that_was_halted_stays_so_and_the_run_says_how_it_goes_on(how:
     outcome = engine.run(job)
     left_out = "`files` out (`files: none`)" if files else "`promote-from` out"
     told = (
-        f"5 is halted at 20 % on production, and stays so: to go on with it, leave {left_out} and set "
-        "`status: inProgress` or `status: completed`"
+        f"5 is halted at 20 % on production, and stays so: to go on with it, leave {left_out} and "
+        "set `status: inProgress` or `status: completed`"
     )
     assert outcome.headline.endswith(f" is on Google Play already. {told}.")
     assert engine.warnings == [f"{told}."]
@@ -349,18 +423,25 @@ def test_what_was_halted_after_everybody_had_it_goes_on_with_a_fraction() -> Non
     play = Play(production=[release(5, status="halted"), release(4)])
     play.live.bundles[5] = sha256(artifact(5))
     outcome = Engine(play).run(release_job(artifact(5), tracks=("production",)))
-    assert "set `status: inProgress` with `user-fraction` or `status: completed`." in outcome.headline
+    assert (
+        "set `status: inProgress` with `user-fraction` or `status: completed`." in outcome.headline
+    )
 
 
 def test_a_release_that_reached_more_users_since_is_done() -> None:
-    """The other tracks of the job get what they are due, and the last line says what the release is now."""
+    """The other tracks of the job get what they are due, and the last line says what the release is
+    now.
+    """
     play = Play(production=[release(5, status="inProgress", userFraction=0.5), release(4)])
     play.live.bundles[5] = sha256(artifact(5))
     engine = Engine(play)
-    job = release_job(artifact(5), tracks=("production", "beta"), options=ReleaseOptions(fraction=0.1))
+    job = release_job(
+        artifact(5), tracks=("production", "beta"), options=ReleaseOptions(fraction=0.1)
+    )
     outcome = engine.run(job)
     assert outcome.headline == (
-        f"{PACKAGE} 5.0 (5) is now at 10 % on beta. 5 on production has gone on since: 50 % of users, in progress."
+        f"{PACKAGE} 5.0 (5) is now at 10 % on beta. 5 on production has gone on since: 50 % of "
+        "users, in progress."
     )
     assert play.live.tracks["production"][0]["userFraction"] == 0.5
     assert play.count("PUT tracks") == 1
@@ -369,14 +450,18 @@ def test_a_release_that_reached_more_users_since_is_done() -> None:
 def test_what_a_release_that_has_gone_on_does_not_get_is_said() -> None:
     """It is wider than asked for, so it stays; its notes are others than those of this run."""
     german = {"language": "de-DE", "text": "Alt"}
-    play = Play(production=[release(5, status="inProgress", userFraction=0.5, releaseNotes=[german])])
+    play = Play(
+        production=[release(5, status="inProgress", userFraction=0.5, releaseNotes=[german])]
+    )
     play.live.bundles[5] = sha256(artifact(5))
     options = ReleaseOptions(fraction=0.1, priority=3, notes=())
-    job = release_job(artifact(5), tracks=("production",), options=options, notes={None: (("de-DE", "Neu"),)})
+    job = release_job(
+        artifact(5), tracks=("production",), options=options, notes={None: (("de-DE", "Neu"),)}
+    )
     outcome = Engine(play).run(job)
     assert outcome.headline.endswith(
-        "5 on production has gone on since: 50 % of users, in progress. "
-        "What it has there stays as well, other than this run asks for: release notes, in-app update priority."
+        "5 on production has gone on since: 50 % of users, in progress. What it has there stays as "
+        "well, other than this run asks for: release notes, in-app update priority."
     )
     assert play.live.tracks["production"][0]["releaseNotes"] == [german]
 
@@ -402,10 +487,17 @@ def test_a_newer_release_that_keeps_our_version_is_not_replaced_by_ours() -> Non
 
 
 @pytest.mark.parametrize("retained", [(), ("5",)])
-def test_a_new_version_takes_the_place_of_a_halted_one_but_never_resumes_it(retained: tuple[str, ...]) -> None:
+def test_a_new_version_takes_the_place_of_a_halted_one_but_never_resumes_it(
+    retained: tuple[str, ...],
+) -> None:
     """To keep a halted version beside the new one would hand it out again."""
     play = Play(production=[HALTED, release(4)])
-    job = release_job(artifact(6), tracks=("production",), options=ReleaseOptions("inProgress", 0.1), retained=retained)
+    job = release_job(
+        artifact(6),
+        tracks=("production",),
+        options=ReleaseOptions("inProgress", 0.1),
+        retained=retained,
+    )
     if retained:
         with pytest.raises(ReleaseRefused, match="is halted, and stays so") as caught:
             Engine(play).run(job)
@@ -417,7 +509,9 @@ def test_a_new_version_takes_the_place_of_a_halted_one_but_never_resumes_it(reta
 
 
 def test_an_edit_that_was_left_half_done_does_not_take_back_a_halt() -> None:
-    """What counts is what was live before the edit was touched; an earlier run had resumed the release in it."""
+    """What counts is what was live before the edit was touched; an earlier run had resumed the
+    release in it.
+    """
     play, journal = Play(production=[HALTED, release(4)]), dict[str, str]()
     play.live.bundles[5] = sha256(artifact(5))
     play.fail("commit", TemporaryError("Play is down."))
@@ -447,7 +541,10 @@ def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
     before = release_job(retained=() if live else ("5",), tracks=("production",), commit=False)
     Engine(play).run(replace(before, options=ReleaseOptions("inProgress", 0.5)))
     again = release_job(
-        artifact(5), tracks=("production",), existing_edit="1", options=ReleaseOptions("inProgress", 0.1)
+        artifact(5),
+        tracks=("production",),
+        existing_edit="1",
+        options=ReleaseOptions("inProgress", 0.1),
     )
     if live:
         assert "has gone on since" in Engine(play).run(again).headline
@@ -457,7 +554,7 @@ def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
         assert caught.value.code == "user-fraction-lower"
 
 
-# --- foreseen before the upload -------------------------------------------------------------------------------------
+# --- foreseen before the upload -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -467,7 +564,11 @@ def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
         {"tracks": ("beta", "prodution")},
         {"tracks": ("Production",)},
         {"tracks": ("wear:prodution",)},
-        {"tracks": ("production",), "promote_from": "betta", "listing": StoreFiles({"en-US": {"title": "App"}})},
+        {
+            "tracks": ("production",),
+            "promote_from": "betta",
+            "listing": StoreFiles({"en-US": {"title": "App"}}),
+        },
         {
             "tracks": ("alpha",),
             "options": ReleaseOptions("inProgress"),
@@ -487,7 +588,9 @@ def test_what_ends_the_run_ends_it_before_the_upload(job: dict[str, Any]) -> Non
 
 
 def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
-    """It is empty, it is not listed, and it is called almost like one that is: a track with releases is none."""
+    """It is empty, it is not listed, and it is called almost like one that is: a track with
+    releases is none.
+    """
     with pytest.raises(ServiceError, match="has no track prodution"):
         Engine(Play()).run(release_job(artifact(2), tracks=("prodution",)))
     Engine(Play(prodution=[release(1)])).run(release_job(artifact(2), tracks=("prodution",)))
@@ -517,7 +620,9 @@ def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> N
 
 @pytest.mark.parametrize("track", ["friends", "testers 3", "beta2"])
 def test_a_track_that_play_answers_with_404_is_refused(track: str) -> None:
-    """Nothing is uploaded for a track that is not there, the edit is deleted; the tracks that are there are told."""
+    """Nothing is uploaded for a track that is not there, the edit is deleted; the tracks that are
+    there are told.
+    """
     play = Play()
     play.fail("GET tracks", refused(404, f"Track not found: {track}."), skip=1)
     with pytest.raises(ReleaseRefused, match=f"has no track {track}") as caught:
@@ -532,7 +637,9 @@ def test_countries_need_a_release_in_progress() -> None:
     options = ReleaseOptions(countries=("DE",))
     with pytest.raises(ReleaseRefused, match="is not a staged rollout"):
         Engine(play).run(release_job(tracks=("production",), options=options))
-    Engine(rolling := Play(production=[ROLLOUT])).run(release_job(tracks=("production",), options=options))
+    Engine(rolling := Play(production=[ROLLOUT])).run(
+        release_job(tracks=("production",), options=options)
+    )
     assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == ["DE"]
 
 
@@ -557,7 +664,11 @@ def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
         play.edits["1"].bundles[7] = "digest of 7"
         play.edits["1"].tracks["internal"] = [draft]
 
-    play.fail("upload bundles", refused(409, "The object is being updated concurrently."), effect=other_job)
+    play.fail(
+        "upload bundles",
+        refused(409, "The object is being updated concurrently."),
+        effect=other_job,
+    )
     Engine(play).run(release_job(artifact(2), existing_edit="1"))
     assert play.live.tracks["internal"] == [release(2), draft]
 
@@ -571,14 +682,16 @@ def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
         ([], False),
     ],
 )
-def test_a_version_that_goes_backwards_is_warned_about(live: list[dict[str, Any]], warned: bool) -> None:
+def test_a_version_that_goes_backwards_is_warned_about(
+    live: list[dict[str, Any]], warned: bool
+) -> None:
     """Google takes it, and who has the higher version gets no update."""
     engine = Engine(Play(internal=live))
     engine.run(release_job(artifact(42)))
     assert [("44" in text and "42 is lower" in text) for text in engine.warnings] == [True] * warned
 
 
-# --- what goes along ------------------------------------------------------------------------------------------------
+# --- what goes along ------------------------------------------------------------------------------
 
 
 def test_a_track_has_its_own_notes_or_the_common_ones() -> None:
@@ -603,14 +716,18 @@ def test_notes_that_are_not_there_can_t_be_copied(live: list[dict[str, Any]]) ->
     """`last-release` on an empty track, or after a release without notes, is a warning."""
     engine = Engine(Play(internal=live))
     engine.run(release_job(artifact(2), copy_notes=True))
-    assert engine.warnings == ["Track internal: there are no release notes to copy from the last release."]
+    assert engine.warnings == [
+        "Track internal: there are no release notes to copy from the last release."
+    ]
 
 
 def test_a_new_release_is_named_after_the_tag() -> None:
     """A release without a name of its own gets the tag's; a change leaves the name alone."""
     play = Play(production=[ROLLOUT])
     Engine(play).run(release_job(artifact(6), default_name="v6"))
-    Engine(play).run(release_job(tracks=("production",), options=ReleaseOptions("completed"), default_name="v6"))
+    Engine(play).run(
+        release_job(tracks=("production",), options=ReleaseOptions("completed"), default_name="v6")
+    )
     assert play.live.tracks["internal"][0]["name"] == "v6"
     assert "name" not in play.live.tracks["production"][0]
 
@@ -633,7 +750,9 @@ def test_a_new_release_is_named_after_the_tag() -> None:
     ids=str,
 )
 def test_an_odd_release_is_an_error_of_the_protocol(release: object) -> None:
-    """Nothing is decided by a version code, a fraction or a name that Google's documents do not know."""
+    """Nothing is decided by a version code, a fraction or a name that Google's documents do not
+    know.
+    """
     for response in ({"releases": [release]}, {"releases": release}, [release], None):
         with pytest.raises(ProtocolError):
             edit_requests.releases(response)

@@ -26,8 +26,12 @@ def bench(emulator: Emulator) -> Bench:
 
 def fetch(bench: Bench, folder: Path, seconds: float = 3600.0) -> Outcome:
     """Fetches the APK of version 42 into the folder."""
-    goal = UniversalApkGoal(Destination(Workspace(folder), "universal-apk", "{version-code}.apk"), seconds)
-    return bench.engine.run(lambda context: fetched(APP, ("42",), goal, Outcome("Released."), context))
+    goal = UniversalApkGoal(
+        Destination(Workspace(folder), "universal-apk", "{version-code}.apk"), seconds
+    )
+    return bench.engine.run(
+        lambda context: fetched(APP, ("42",), goal, Outcome("Released."), context)
+    )
 
 
 def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
@@ -47,8 +51,8 @@ def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
         '{"generatedApks": {}}',
         '{"generatedApks": [7]}',
         '{"generatedApks": [{"generatedUniversalApk": {"downloadId": 7}}]}',
-        '{"generatedApks": [{"generatedUniversalApk": {"downloadId": ".."}, "certificateSha256Hash": "%s"}]}'
-        % ("0" * 64),
+        '{"generatedApks": [{"generatedUniversalApk": {"downloadId": ".."}, '
+        '"certificateSha256Hash": "%s"}]}' % ("0" * 64),
         '{"generatedApks": [{"generatedUniversalApk": {"downloadId": "x"}}]}',
     ],
 )

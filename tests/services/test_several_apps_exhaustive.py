@@ -1,4 +1,6 @@
-"""Every order of two faults at every call of a release of three apps: all or none, nothing twice, no untrue word."""
+"""Every order of two faults at every call of a release of three apps: all or none, nothing twice,
+no untrue word.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,25 @@ from uploader.services.play.release_job import ReleaseJob
 
 NAMES = tuple(f"com.example.{name}" for name in "abc")
 JOBS = [
-    ReleaseJob(name, (artifact(2, package=name, name=f"{name}.aab"),), ("internal",), among=len(NAMES))
+    ReleaseJob(
+        name, (artifact(2, package=name, name=f"{name}.aab"),), ("internal",), among=len(NAMES)
+    )
     for name in NAMES
 ]
 FAULTS = [
     one
     for one in OTHERS
-    if one.again and ("no JSON" not in one.name) and not ("signal" in one.name and "after" in one.name)
+    if one.again
+    and ("no JSON" not in one.name)
+    and not ("signal" in one.name and "after" in one.name)
 ]
 RELEASED = [release(2)]
 
 
 class Apps(Console):
-    """The apps, what went wrong at which call of all of them, and the rules: it raises where one is broken."""
+    """The apps, what went wrong at which call of all of them, and the rules: it raises where one is
+    broken.
+    """
 
     def __init__(self, apps: Mapping[str, FaultyPlay]) -> None:
         super().__init__(apps)
@@ -51,7 +59,11 @@ class Apps(Console):
     @property
     def live(self) -> list[str]:
         """The apps whose release is on Google Play."""
-        return [name for name, play in self.plays.items() if play.live.tracks.get("internal") == RELEASED]
+        return [
+            name
+            for name, play in self.plays.items()
+            if play.live.tracks.get("internal") == RELEASED
+        ]
 
     def response(self, step: Call | Upload) -> Any:
         """The answer of an app, or what was planned for the call."""
@@ -63,11 +75,17 @@ class Apps(Console):
         self.calls.append(call)
         if call == "commit":
             self.commit_sent = True
-            assert all(one in self.validated or one in self.live for one in NAMES), "committed before all are validated"
-            assert set(NAMES[: NAMES.index(name)]) <= set(self.live), "committed out of order, or after a failure"
+            assert all(one in self.validated or one in self.live for one in NAMES), (
+                "committed before all are validated"
+            )
+            assert set(NAMES[: NAMES.index(name)]) <= set(self.live), (
+                "committed out of order, or after a failure"
+            )
         if call == "DELETE" and self.commit_sent:
             held = play.edits.get(edit_of(step)[0])
-            assert held is None or held.content == play.live.content, "an edit that was to be kept is deleted"
+            assert held is None or held.content == play.live.content, (
+                "an edit that was to be kept is deleted"
+            )
         if call == "upload bundles":
             held = play.edits.get(edit_of(step)[0])
             assert held is None or 2 not in held.bundles, "a file is sent twice"
@@ -85,7 +103,9 @@ class Position:
     journal: dict[str, str]
 
 
-def run(start: Position, plan: Mapping[int, Fault]) -> tuple[Position, Engine, BaseException | None]:
+def run(
+    start: Position, plan: Mapping[int, Fault]
+) -> tuple[Position, Engine, BaseException | None]:
     """One run from a position, with the rules of its end."""
     apps, journal = start.apps.copy(), dict(start.journal)
     apps.plan = dict(plan)
@@ -98,7 +118,9 @@ def run(start: Position, plan: Mapping[int, Fault]) -> tuple[Position, Engine, B
         failure = caught
     for play in apps.plays.values():
         mine = [one for one in play.commits if one.before.tracks.get("internal") != RELEASED]
-        assert len([one for one in mine if one.after.tracks.get("internal") == RELEASED]) <= 1, "committed twice"
+        assert len([one for one in mine if one.after.tracks.get("internal") == RELEASED]) <= 1, (
+            "committed twice"
+        )
     if not isinstance(failure, Killed):
         check_words(apps, engine, failure, before)
         if failure is not None:
@@ -106,14 +128,18 @@ def run(start: Position, plan: Mapping[int, Fault]) -> tuple[Position, Engine, B
     return Position(apps, journal), engine, failure
 
 
-def check_words(apps: Apps, engine: Engine, failure: BaseException | None, before: Mapping[str, int]) -> None:
+def check_words(
+    apps: Apps, engine: Engine, failure: BaseException | None, before: Mapping[str, int]
+) -> None:
     """What the outputs and the error say of each app is what became of it."""
     told = json.loads(engine.outputs["apps"])
     for name, play in apps.plays.items():
         if told[name]["committed"]:
             assert name in apps.live, "what is said to be committed is not"
         elif told[name]["committed"] is False:
-            assert not any(one.after.tracks.get("internal") == RELEASED for one in play.commits[before[name] :])
+            assert not any(
+                one.after.tracks.get("internal") == RELEASED for one in play.commits[before[name] :]
+            )
     committed = [name for name in NAMES if told[name]["committed"]]
     assert (engine.outputs["committed"] == "true") == (len(committed) == len(NAMES))
     if failure is None:
@@ -124,14 +150,19 @@ def check_words(apps: Apps, engine: Engine, failure: BaseException | None, befor
         assert (said[1].split(", ") if said else []) == committed
 
 
-def check_edits(apps: Apps, engine: Engine, failure: BaseException, plan: Mapping[int, Fault]) -> None:
+def check_edits(
+    apps: Apps, engine: Engine, failure: BaseException, plan: Mapping[int, Fault]
+) -> None:
     """A refusal before the first commit leaves no edit, and one that is left open is told."""
     told = json.loads(engine.outputs["apps"])
     temporary = isinstance(failure, (TemporaryError, Interrupted))
     for name, play in apps.plays.items():
         ours = play.opened & play.edits.keys()
         if not apps.commit_sent and not temporary:
-            excused = any("signal" in fault.name or apps.calls[number] == "DELETE" for number, fault in plan.items())
+            excused = any(
+                "signal" in fault.name or apps.calls[number] == "DELETE"
+                for number, fault in plan.items()
+            )
             assert not ours or excused, "a refusal leaves an edit behind"
         for edit in ours:
             assert told[name]["edit-id"] == edit or re.search(
@@ -151,16 +182,23 @@ def ends_well(position: Position) -> None:
 
 
 def test_no_two_faults_lead_to_anything_that_must_not_be() -> None:
-    """The rules stand beside the model, which raises when one is broken; here it is seen that the walk was long."""
+    """The rules stand beside the model, which raises when one is broken; here it is seen that the
+    walk was long.
+    """
     start, runs, seen = Position(Apps({name: FaultyPlay() for name in NAMES}), {}), 0, set[str]()
 
     def follow(position: Position, plan: dict[int, Fault]) -> tuple[list[str], Position | None]:
-        """The calls of a run, and where it leaves the job if it does not end well; from there it can be ended well."""
+        """The calls of a run, and where it leaves the job if it does not end well; from there it
+        can be ended well.
+        """
         nonlocal runs
         runs += 1
         try:
             after, _, failure = run(position, plan)
-            key = f"{[play.position for play in after.apps.plays.values()]} {sorted(after.journal.items())}"
+            key = (
+                f"{[play.position for play in after.apps.plays.values()]} "
+                f"{sorted(after.journal.items())}"
+            )
             if failure is not None and key not in seen:
                 seen.add(key)
                 ends_well(after)
@@ -171,7 +209,9 @@ def test_no_two_faults_lead_to_anything_that_must_not_be() -> None:
         return after.apps.calls, None
 
     def each(calls: list[str], begin: int = 0) -> Iterator[tuple[int, Fault]]:
-        yield from ((n, fault) for n in range(begin, len(calls)) for fault in FAULTS if fault.fits(calls[n]))
+        yield from (
+            (n, fault) for n in range(begin, len(calls)) for fault in FAULTS if fault.fits(calls[n])
+        )
 
     calls, _ = follow(start, {})
     for number, fault in each(calls):

@@ -1,4 +1,6 @@
-"""Path expansion against an independent RFC 6570 implementation, and against values that try to get out."""
+"""Path expansion against an independent RFC 6570 implementation, and against values that try to get
+out.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,15 @@ texts = st.text(alphabet=st.sampled_from("aZ9._-~ /%:?#[]@!$&'()*+,;=\\üé%2F%2
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])
 @given(value=texts)
 def test_accepted_values_expand_as_rfc_6570_says(template: str, value: str) -> None:
-    """Every accepted value expands as in an independent implementation, which errs only where escapes are mixed in."""
-    mixed = template == RESERVED and unquote(value) != value  # there it leaves even blanks as they are
+    """Every accepted value expands as in an independent implementation, which errs only where
+    escapes are mixed in.
+    """
+    # there it leaves even blanks as they are
+    mixed = template == RESERVED and unquote(value) != value
     if not mixed and not catalogue.objection(template, "name", value):
-        assert catalogue.expand(template, {"name": value}) == uritemplate.expand(template, name=value)
+        assert catalogue.expand(template, {"name": value}) == uritemplate.expand(
+            template, name=value
+        )
 
 
 @pytest.mark.parametrize("template", [SIMPLE, RESERVED])
@@ -73,5 +80,7 @@ def test_accepted_values_stay_in_their_place(template: str, value: str) -> None:
     ],
 )
 def test_values_that_lead_elsewhere_are_refused(template: str, value: str, why: str) -> None:
-    """A value that is empty, holds dots as a segment, ? or #, or a control character is refused with the reason."""
+    """A value that is empty, holds dots as a segment, ? or #, or a control character is refused
+    with the reason.
+    """
     assert why in catalogue.objection(template, "name", value)

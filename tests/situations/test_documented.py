@@ -1,4 +1,6 @@
-"""The documented protocols, sentence by sentence: what goes over the wire in each of them, as the server saw it."""
+"""The documented protocols, sentence by sentence: what goes over the wire in each of them, as the
+server saw it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_the_token_goes_with_every_request_of_a_session(dialect: Dialect) -> Non
     """Start, bytes, question: each bears the token, as from Google's own clients."""
     with scripted(started(dialect), says(503), stored(dialect, 5), finished(dialect)) as server:
         assert Bench(server.url).send(job(DATA, dialect)).error == ""
-    assert [request.headers["authorization"] for request in server.requests] == ["Bearer token-0"] * 4
+    assert [request.headers["authorization"] for request in server.requests] == [
+        "Bearer token-0"
+    ] * 4
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -1,4 +1,6 @@
-"""Situations of the X-Goog-Upload dialect in which the status header says more than HTTP's status, or is missing."""
+"""Situations of the X-Goog-Upload dialect in which the status header says more than HTTP's status,
+or is missing.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,27 @@ AT_ONCE_AND_FOUR_WAITS = [2.0, 4.0, 8.0, 16.0]
 @pytest.mark.parametrize("status", [400, 404, 409, 412, 416])
 @pytest.mark.parametrize("on", ["goog.upload", "goog.finalize"])
 @pytest.mark.parametrize("after", [0, "end"])
-def test_a_refused_request_of_a_live_session_is_followed_by_the_question(status: int, on: str, after: object) -> None:
+def test_a_refused_request_of_a_live_session_is_followed_by_the_question(
+    status: int, on: str, after: object
+) -> None:
     """The offset is asked at once, without a wait, and the upload goes on in the same session."""
-    with emulated(fault(on, "status", status=status, headers=LIVES, after=after), chunk=GRANULE) as bench:
+    with emulated(
+        fault(on, "status", status=status, headers=LIVES, after=after), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, B))
-        assert (result.error, bench.stored(), bench.naps, bench.fired()) == ("", [DATA], [], ["status"])
+        assert (result.error, bench.stored(), bench.naps, bench.fired()) == (
+            "",
+            [DATA],
+            [],
+            ["status"],
+        )
         assert (bench.count("goog.start"), bench.count("goog.query"), result.retries) == (1, 1, 1)
 
 
 def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
-    """The connection breaks, the question is answered 409: waits of the schedule, and the rest of the file."""
+    """The connection breaks, the question is answered 409: waits of the schedule, and the rest of
+    the file.
+    """
     refused = fault("goog.query", "status", status=409, headers=LIVES, times=2)
     with emulated(fault("goog.upload", "reset", after=GRANULE), refused) as bench:
         result = bench.send(job(DATA, B))
@@ -42,9 +55,21 @@ def test_a_refused_question_of_a_live_session_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 412, 416])
-def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(status: int, tmp_path: Path) -> None:
-    """Asked and sent to again and again without progress: exit 4 after `max-retries`, and the session is ended."""
-    broken = fault("goog.upload", "status", status=status, headers=LIVES, nth=2, times=99, message="Not like this.")
+def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(
+    status: int, tmp_path: Path
+) -> None:
+    """Asked and sent to again and again without progress: exit 4 after `max-retries`, and the
+    session is ended.
+    """
+    broken = fault(
+        "goog.upload",
+        "status",
+        status=status,
+        headers=LIVES,
+        nth=2,
+        times=99,
+        message="Not like this.",
+    )
     with emulated(broken, chunk=GRANULE, journal=journal(tmp_path)) as bench:
         result = bench.send(job(on_disk(tmp_path, DATA), B))
         assert isinstance(result.failure, ApiError)
@@ -56,7 +81,9 @@ def test_a_live_session_that_takes_nothing_ends_with_the_services_own_words(stat
 
 
 def test_a_server_that_answers_everything_so_is_left() -> None:
-    """Chunks and questions alike, for ever: as many requests as retries; what may be finished is not cancelled."""
+    """Chunks and questions alike, for ever: as many requests as retries; what may be finished is
+    not cancelled.
+    """
     with scripted(started(B), *[CONFLICT] * 99) as server:
         bench = Bench(server.url)
         result = bench.send(job(DATA, B))
@@ -66,7 +93,9 @@ def test_a_server_that_answers_everything_so_is_left() -> None:
 
 
 def test_trouble_that_comes_last_is_temporary() -> None:
-    """A 409 of a live session and then nothing but 503: the service is having problems, and the session is kept."""
+    """A 409 of a live session and then nothing but 503: the service is having problems, and the
+    session is kept.
+    """
     with scripted(started(B), CONFLICT, *[says(503)] * 99) as server:
         result = Bench(server.url).send(job(DATA, B))
     assert isinstance(result.failure, TemporaryError)
@@ -83,29 +112,50 @@ def test_a_live_session_may_not_go_back_twice() -> None:
         result = bench.send(job(bytes(size), B))
     assert isinstance(result.failure, ProtocolError)
     assert [one.headers.get("x-goog-upload-offset") for one in server.requests if one.body] == [
-        *("0", str(GRANULE), str(2 * GRANULE), str(GRANULE))
+        "0",
+        str(GRANULE),
+        str(2 * GRANULE),
+        str(GRANULE),
     ]
     assert len(bench.reporter.warnings) == 1
 
 
 def test_active_alone_means_that_the_chunk_arrived() -> None:
     """No chunk is followed by a question; the last one is answered `final`."""
-    with emulated(fault("goog.upload", "drop-header", name=RECEIVED, times=99), chunk=GRANULE) as bench:
+    with emulated(
+        fault("goog.upload", "drop-header", name=RECEIVED, times=99), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [])
-        assert (result.attempts, bench.count("goog.query"), bench.fired()) == (5, 0, ["drop-header"] * 4)
+        assert (result.attempts, bench.count("goog.query"), bench.fired()) == (
+            5,
+            0,
+            ["drop-header"] * 4,
+        )
 
 
 def test_active_alone_that_was_not_true_is_found_by_the_next_chunk() -> None:
-    """A part of a chunk was stored: the next one is refused, the question tells, and every byte gets its place."""
+    """A part of a chunk was stored: the next one is refused, the question tells, and every byte
+    gets its place.
+    """
     data = data_of(2 * GRANULE)
-    script = [started(B), says(200, b"", ACTIVE), CONFLICT, stored(B, 1000), stored(B, 1000 + GRANULE), finished(B)]
+    script = [
+        started(B),
+        says(200, b"", ACTIVE),
+        CONFLICT,
+        stored(B, 1000),
+        stored(B, 1000 + GRANULE),
+        finished(B),
+    ]
     with scripted(*script) as server:
         bench = Bench(server.url, chunk=GRANULE)
         result = bench.send(job(data, B))
     assert (result.error, len(bench.reporter.warnings), bench.naps) == ("", 1, [])
     sent = [(one.headers["x-goog-upload-offset"], one.body) for one in server.requests if one.body]
-    assert sent[2:] == [("1000", data[1000 : 1000 + GRANULE]), (str(1000 + GRANULE), data[1000 + GRANULE :])]
+    assert sent[2:] == [
+        ("1000", data[1000 : 1000 + GRANULE]),
+        (str(1000 + GRANULE), data[1000 + GRANULE :]),
+    ]
 
 
 def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
@@ -117,15 +167,21 @@ def test_active_alone_to_the_last_bytes_is_followed_by_the_question() -> None:
 
 
 def test_a_start_without_a_status_is_tried_again() -> None:
-    """400 from something that is not the upload service: two waits of the schedule, then the upload."""
+    """400 from something that is not the upload service: two waits of the schedule, then the
+    upload.
+    """
     with emulated(fault("goog.start", "status", status=400, times=2)) as bench:
         result = bench.send(job(DATA, B))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0])
 
 
 def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
-    """The schedule is the bound; then exit code 4 and what the server said, not a temporary failure."""
-    with emulated(fault("goog.start", "status", status=400, times=99, message="No deployment.")) as bench:
+    """The schedule is the bound; then exit code 4 and what the server said, not a temporary
+    failure.
+    """
+    with emulated(
+        fault("goog.start", "status", status=400, times=99, message="No deployment.")
+    ) as bench:
         result = bench.send(job(DATA, B))
         assert isinstance(result.failure, ApiError)
         assert (result.failure.exit_code, bench.naps) == (4, [1.0, 2.0, 4.0, 8.0, 16.0])
@@ -135,7 +191,9 @@ def test_a_start_that_stays_without_a_status_ends_with_its_words() -> None:
 @pytest.mark.parametrize("status", ["final", "active", "cancelled"])
 def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None:
     """With a status header it is the service's word, and nothing is tried again."""
-    refused = fault("goog.start", "status", status=400, headers={STATUS: status}, message="No deployment.")
+    refused = fault(
+        "goog.start", "status", status=400, headers={STATUS: status}, message="No deployment."
+    )
     with emulated(refused) as bench:
         result = bench.send(job(DATA, B))
         assert isinstance(result.failure, ApiError)
@@ -143,7 +201,9 @@ def test_a_start_that_the_upload_service_refuses_is_refused(status: str) -> None
 
 
 def test_a_question_whose_answer_has_the_size_alone_goes_on_from_there() -> None:
-    """A query's status is missing: nothing has ended, and all that remains goes out in one request."""
+    """A query's status is missing: nothing has ended, and all that remains goes out in one
+    request.
+    """
     lost = fault("goog.query", "drop-header", name=STATUS)
     with emulated(fault("goog.upload", "reset", after=GRANULE), lost) as bench:
         result = bench.send(job(DATA, B))
@@ -152,7 +212,9 @@ def test_a_question_whose_answer_has_the_size_alone_goes_on_from_there() -> None
 
 
 def test_a_server_that_has_everything_and_never_says_so_leaves_a_doubt() -> None:
-    """It tells the size and no status, whatever is finished: exit code 4 after the usual waits, and no cancel."""
+    """It tells the size and no status, whatever is finished: exit code 4 after the usual waits, and
+    no cancel.
+    """
     bare, told = says(200), says(200, b"", f"{RECEIVED}: {len(DATA)}")
     with scripted(started(B), *[bare, told] * 99) as server:
         result = Bench(server.url).send(job(DATA, B, at_most_once=True))

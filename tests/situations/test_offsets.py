@@ -1,4 +1,6 @@
-"""Situations in which only the server knows how far an upload came: it is asked, and its word alone counts."""
+"""Situations in which only the server knows how far an upload came: it is asked, and its word alone
+counts.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ import pytest
 
 from google_emulator import Emulator
 from tests.support.scripted_transport import finished, says, scripted, started
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
+from tests.support.transfer_harness import (
+    DIALECTS,
+    GRANULE,
+    STEPS,
+    Bench,
+    data_of,
+    emulated,
+    fault,
+    job,
+)
 from uploader.errors import ProtocolError, TemporaryError
 from uploader.protocol.session import AUTO_CHUNK
 from uploader.services.base import Dialect
@@ -34,19 +45,29 @@ def test_a_connection_that_breaks_is_followed_by_the_question(dialect: Dialect, 
 @BOTH
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -> None:
-    """The chunk was stored and its answer lost: the next request is the question, not the chunk again."""
+    """The chunk was stored and its answer lost: the next request is the question, not the chunk
+    again.
+    """
     with emulated(fault(STEPS[dialect]["put"], "answer-lost", nth=nth), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["answer-lost"])
-        assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (5, 0, 1)
+        assert (result.attempts, result.bytes_resent, bench.count(STEPS[dialect]["query"])) == (
+            5,
+            0,
+            1,
+        )
 
 
 @BOTH
 @pytest.mark.parametrize("status", [500, 503])
 def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int) -> None:
-    """The answer is read at once, the rest of 24 MiB stays unsent, and the upload goes on where the server stands."""
+    """The answer is read at once, the rest of 24 MiB stays unsent, and the upload goes on where the
+    server stands.
+    """
     data = os.urandom(24 << 20)
-    with emulated(fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)
+    ) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["status"])
         assert bench.naps == ([7.0] if status == 503 else [1.0])
@@ -55,8 +76,12 @@ def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int)
 
 @BOTH
 def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
-    """A 403 that comes while the body is being sent is reported in the server's words, not as a broken pipe."""
-    with emulated(fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")) as bench:
+    """A 403 that comes while the body is being sent is reported in the server's words, not as a
+    broken pipe.
+    """
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")
+    ) as bench:
         result = bench.send(job(os.urandom(24 << 20), dialect))
         assert "Quota." in result.error
         assert (bench.naps, bench.stored(), result.attempts) == ([], [], 1)
@@ -64,7 +89,9 @@ def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
 
 @BOTH
 def test_a_lost_error_is_revealed_by_the_question(dialect: Dialect) -> None:
-    """The connection broke under the answer: the question hears the cause, and the run ends with it."""
+    """The connection broke under the answer: the question hears the cause, and the run ends with
+    it.
+    """
     refused = fault(STEPS[dialect]["query"], "status", status=403, message="Suspended.")
     with emulated(fault(STEPS[dialect]["put"], "reset", after=GRANULE), refused) as bench:
         result = bench.send(job(DATA, dialect))
@@ -99,28 +126,43 @@ def test_a_server_that_never_tells_the_range_is_given_up() -> None:
 
 @BOTH
 @pytest.mark.parametrize("kept", [43, GRANULE - 1])
-def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(dialect: Dialect, kept: int) -> None:
-    """The server's offset is no multiple of anything; lengths stay multiples of 256 KiB, and there is no hole."""
-    with emulated(fault(STEPS[dialect]["put"], "short-store", stored=kept, nth=2), chunk=GRANULE) as bench:
+def test_a_chunk_stored_in_part_is_continued_at_the_servers_offset(
+    dialect: Dialect, kept: int
+) -> None:
+    """The server's offset is no multiple of anything; lengths stay multiples of 256 KiB, and there
+    is no hole.
+    """
+    with emulated(
+        fault(STEPS[dialect]["put"], "short-store", stored=kept, nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["short-store"])
         assert result.bytes_resent == GRANULE - kept
 
 
 @BOTH
-def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(dialect: Dialect) -> None:
+def test_a_server_that_takes_little_each_time_is_not_sent_everything_each_time(
+    dialect: Dialect,
+) -> None:
     """After a partial store `auto` goes on in chunks: what is sent again stays in proportion."""
     data = os.urandom(20 << 20)
     with emulated(fault(STEPS[dialect]["put"], "short-store", stored=GRANULE, times=4)) as bench:
         result = bench.send(job(data, dialect))
-        assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["short-store"] * 4)
-        whole = 2 if dialect == "goog-upload" else 1  # whose documents send all that remains, once more
+        assert (result.error, bench.stored() == [data], bench.fired()) == (
+            "",
+            True,
+            ["short-store"] * 4,
+        )
+        # whose documents send all that remains, once more
+        whole = 2 if dialect == "goog-upload" else 1
         assert result.bytes_resent <= whole * len(data) + 4 * AUTO_CHUNK
 
 
 @BOTH
 @pytest.mark.parametrize("kind", ["short-store", "reset"])
-def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(dialect: Dialect, kind: str) -> None:
+def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(
+    dialect: Dialect, kind: str
+) -> None:
     """Such progress would end only after as many requests as the file has bytes."""
     with emulated(fault(STEPS[dialect]["put"], kind, stored=1, times=1000), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
@@ -131,7 +173,9 @@ def test_a_server_that_keeps_one_byte_of_each_request_is_given_up(dialect: Diale
 @BOTH
 def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Dialect) -> None:
     """The server really lost bytes: they are sent again, and people hear of it."""
-    with emulated(fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "range-backward", to=GRANULE, nth=3), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["range-backward"])
         assert len(bench.reporter.warnings) == 1
@@ -141,13 +185,22 @@ def test_an_offset_that_goes_back_is_accepted_once_with_a_warning(dialect: Diale
 
 @BOTH
 def test_an_offset_that_goes_back_again_is_a_protocol_error(dialect: Dialect) -> None:
-    """A server that loses bytes time after time is not trusted with a release; the session is cancelled."""
+    """A server that loses bytes time after time is not trusted with a release; the session is
+    cancelled.
+    """
     step = STEPS[dialect]
-    back = [fault(step["put"], "range-backward", to=GRANULE, nth=3), fault(step["put"], "range-backward", to=0, nth=5)]
+    back = [
+        fault(step["put"], "range-backward", to=GRANULE, nth=3),
+        fault(step["put"], "range-backward", to=0, nth=5),
+    ]
     with emulated(*back, chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ProtocolError)
-        assert (bench.fired(), bench.stored(), bench.count(step["cancel"])) == (["range-backward"] * 2, [], 1)
+        assert (bench.fired(), bench.stored(), bench.count(step["cancel"])) == (
+            ["range-backward"] * 2,
+            [],
+            1,
+        )
 
 
 @BOTH
@@ -166,7 +219,11 @@ def test_a_range_that_does_not_begin_at_0_is_a_protocol_error(start: int) -> Non
     with emulated(fault("resumable.put", "range-from", start=start), chunk=GRANULE) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, ProtocolError)
-        assert (bench.fired(), bench.stored(), bench.count("resumable.cancel")) == (["range-from"], [], 1)
+        assert (bench.fired(), bench.stored(), bench.count("resumable.cancel")) == (
+            ["range-from"],
+            [],
+            1,
+        )
 
 
 @BOTH
@@ -188,8 +245,13 @@ def test_308_with_a_location_is_no_redirect() -> None:
 
 @BOTH
 def test_a_query_that_a_proxy_answered_is_repeated(dialect: Dialect) -> None:
-    """200 with a page is not the service's answer: nothing is concluded from it, and it is asked again."""
-    broken, lost = fault(STEPS[dialect]["put"], "reset", after=GRANULE), fault(STEPS[dialect]["query"], "html")
+    """200 with a page is not the service's answer: nothing is concluded from it, and it is asked
+    again.
+    """
+    broken, lost = (
+        fault(STEPS[dialect]["put"], "reset", after=GRANULE),
+        fault(STEPS[dialect]["query"], "html"),
+    )
     with emulated(broken, lost) as bench:
         assert (bench.send(job(DATA, dialect)).error, bench.stored()) == ("", [DATA])
         assert (bench.fired(), bench.naps) == (["reset", "html"], [1.0, 2.0])
@@ -210,17 +272,26 @@ def test_a_query_without_a_size_is_a_protocol_error() -> None:
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
 def test_a_proxys_page_is_a_broken_connection(dialect: Dialect, status: int) -> None:
     """An HTML page with a 5xx says nothing of the session: wait, ask, go on."""
-    with emulated(fault(STEPS[dialect]["put"], "html", status=status, nth=2), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "html", status=status, nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert (bench.fired(), result.bytes_resent) == (["html"], 0)
 
 
 def test_a_chunk_answered_without_a_status_is_followed_by_the_question() -> None:
-    """A page with 200 in place of the service's answer does not move the upload; the question does."""
+    """A page with 200 in place of the service's answer does not move the upload; the question
+    does.
+    """
     with emulated(fault("goog.upload", "html", status=200, nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, "goog-upload"))
-        assert (result.error, bench.stored(), bench.fired(), result.bytes_resent) == ("", [DATA], ["html"], 0)
+        assert (result.error, bench.stored(), bench.fired(), result.bytes_resent) == (
+            "",
+            [DATA],
+            ["html"],
+            0,
+        )
 
 
 @pytest.mark.parametrize("granularity", [1000, 3 * GRANULE, 1 << 20])
@@ -235,8 +306,12 @@ def test_the_servers_granularity_is_kept(granularity: int) -> None:
 
 @BOTH
 def test_after_a_retreat_every_chunk_is_progress(dialect: Dialect) -> None:
-    """Eleven chunks are sent a second time without a fault: that is no trouble, and costs no wait of the budget."""
+    """Eleven chunks are sent a second time without a fault: that is no trouble, and costs no wait
+    of the budget.
+    """
     data = data_of(14 * GRANULE)
-    with emulated(fault(STEPS[dialect]["put"], "range-backward", to=0, nth=11), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "range-backward", to=0, nth=11), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [data], [])

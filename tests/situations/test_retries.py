@@ -1,4 +1,6 @@
-"""Situations that call for waiting, and those that end it: limits of rate and time, tokens, slow and silent servers."""
+"""Situations that call for waiting, and those that end it: limits of rate and time, tokens, slow
+and silent servers.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from email.utils import formatdate
 
 import pytest
 
-from tests.support.transfer_harness import DIALECTS, EPOCH, GRANULE, STEPS, data_of, emulated, fault, job
+from tests.support.transfer_harness import (
+    DIALECTS,
+    EPOCH,
+    GRANULE,
+    STEPS,
+    data_of,
+    emulated,
+    fault,
+    job,
+)
 from uploader.errors import ApiError, CredentialsError, Interrupted, TemporaryError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response
@@ -22,11 +33,17 @@ def test_an_expired_token_is_renewed_and_the_offset_asked(dialect: Dialect) -> N
     with emulated(fault(STEPS[dialect]["put"], "token-expired", nth=2), chunk=GRANULE) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["token-expired"])
-        assert (bench.login.renewals, bench.count(STEPS[dialect]["query"]), bench.naps) == (1, 1, [])
+        assert (bench.login.renewals, bench.count(STEPS[dialect]["query"]), bench.naps) == (
+            1,
+            1,
+            [],
+        )
 
 
 def test_a_token_that_expires_in_mid_body_costs_no_second_body(dialect: Dialect) -> None:
-    """The 401 is read while the body is on its way; the body is not sent again before the offset is known."""
+    """The 401 is read while the body is on its way; the body is not sent again before the offset is
+    known.
+    """
     with emulated(fault(STEPS[dialect]["put"], "token-expired", after=2 * GRANULE)) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["token-expired"])
@@ -36,7 +53,8 @@ def test_a_token_that_expires_in_mid_body_costs_no_second_body(dialect: Dialect)
 def test_the_token_is_renewed_once_for_each_stretch_of_progress(dialect: Dialect) -> None:
     """Every chunk may find the token expired, as long as the one before it was stored."""
     with emulated(
-        *([fault(STEPS[dialect]["put"], "token-expired", nth=nth) for nth in (1, 3, 5)]), chunk=GRANULE
+        *([fault(STEPS[dialect]["put"], "token-expired", nth=nth) for nth in (1, 3, 5)]),
+        chunk=GRANULE,
     ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.login.renewals) == ("", [DATA], 3)
@@ -45,7 +63,9 @@ def test_the_token_is_renewed_once_for_each_stretch_of_progress(dialect: Dialect
 def test_a_second_401_without_progress_is_about_the_credentials(dialect: Dialect) -> None:
     """The fresh token is not accepted either: exit code 3, and no loop."""
     step = STEPS[dialect]
-    with emulated(fault(step["put"], "token-expired"), fault(step["query"], "token-expired")) as bench:
+    with emulated(
+        fault(step["put"], "token-expired"), fault(step["query"], "token-expired")
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, CredentialsError)
         assert (result.failure.exit_code, bench.login.renewals, bench.stored()) == (3, 1, [])
@@ -54,16 +74,22 @@ def test_a_second_401_without_progress_is_about_the_credentials(dialect: Dialect
 @pytest.mark.parametrize("reason", ["rateLimitExceeded", "userRateLimitExceeded"])
 def test_a_rate_limit_is_waited_out(dialect: Dialect, reason: str) -> None:
     """403 with one of two reasons: wait, ask, go on."""
-    with emulated(fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert bench.count(STEPS[dialect]["query"]) == 1
 
 
-@pytest.mark.parametrize("reason", ["forbidden", "insufficientPermissions", "dailyLimitExceeded", "quotaExceeded"])
+@pytest.mark.parametrize(
+    "reason", ["forbidden", "insufficientPermissions", "dailyLimitExceeded", "quotaExceeded"]
+)
 def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
     """What is not permitted now is not permitted a second later."""
-    with emulated(fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", status=403, reason=reason, nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, ApiError)
         assert (result.failure.reason, bench.naps, bench.stored()) == (reason, [], [])
@@ -72,7 +98,9 @@ def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) -> None:
     """408, 429 and 503 without Retry-After: the first wait of the schedule, then the question."""
-    with emulated(fault(STEPS[dialect]["put"], "status", status=status, after="end", nth=2), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", status=status, after="end", nth=2), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
         assert bench.count(STEPS[dialect]["query"]) == 1
@@ -92,16 +120,22 @@ def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) ->
         ("1.5", 1.0),
     ],
 )
-def test_the_servers_wish_is_waited(dialect: Dialect, status: int, wish: str, waited: float) -> None:
+def test_the_servers_wish_is_waited(
+    dialect: Dialect, status: int, wish: str, waited: float
+) -> None:
     """Seconds or a date, five minutes at most; nonsense leaves the schedule as it is."""
-    with emulated(fault(STEPS[dialect]["put"], "status", status=status, retry_after=wish), chunk=GRANULE) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", status=status, retry_after=wish), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [waited])
 
 
 def test_the_servers_wish_counts_as_a_retry(dialect: Dialect) -> None:
     """A server that says `Retry-After: 0` for ever is given up as soon as any other."""
-    with emulated(fault(STEPS[dialect]["start"], "status", status=503, retry_after=0, times=99)) as bench:
+    with emulated(
+        fault(STEPS[dialect]["start"], "status", status=503, retry_after=0, times=99)
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert (bench.naps, bench.count("upload")) == ([0.0] * 5, 6)
@@ -109,7 +143,9 @@ def test_the_servers_wish_counts_as_a_retry(dialect: Dialect) -> None:
 
 def test_a_wait_that_would_pass_the_deadline_is_not_begun(dialect: Dialect) -> None:
     """The run ends at once with exit code 75 instead of sleeping into its deadline."""
-    with emulated(fault(STEPS[dialect]["put"], "status", status=503, retry_after=200), retry_deadline=150) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", status=503, retry_after=200), retry_deadline=150
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (75, [], [])
@@ -117,8 +153,13 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(dialect: Dialect) -> N
 
 
 def test_the_budget_is_full_again_after_progress(dialect: Dialect) -> None:
-    """Eight interruptions with one retry allowed: each comes after progress, so none is the last."""
-    faults = [fault(STEPS[dialect]["put"], "reset", after="end", stored=GRANULE, nth=nth) for nth in range(1, 9)]
+    """Eight interruptions with one retry allowed: each comes after progress, so none is the
+    last.
+    """
+    faults = [
+        fault(STEPS[dialect]["put"], "reset", after="end", stored=GRANULE, nth=nth)
+        for nth in range(1, 9)
+    ]
     with emulated(*faults, chunk=2 * GRANULE, max_retries=1) as bench:
         result = bench.send(job(data_of(12 * GRANULE), dialect))
         assert (result.error, bench.naps, result.retries) == ("", [1.0] * 8, 8)
@@ -126,8 +167,12 @@ def test_the_budget_is_full_again_after_progress(dialect: Dialect) -> None:
 
 
 def test_without_progress_the_budget_is_spent(dialect: Dialect) -> None:
-    """Chunk after chunk fails and nothing is stored: the schedule once, then exit code 75; the session stays."""
-    with emulated(fault(STEPS[dialect]["put"], "status", status=500, times=99, nth=3), chunk=GRANULE) as bench:
+    """Chunk after chunk fails and nothing is stored: the schedule once, then exit code 75; the
+    session stays.
+    """
+    with emulated(
+        fault(STEPS[dialect]["put"], "status", status=500, times=99, nth=3), chunk=GRANULE
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
         assert (bench.naps, bench.stored()) == ([1.0, 2.0, 4.0, 8.0, 16.0], [])
@@ -136,7 +181,10 @@ def test_without_progress_the_budget_is_spent(dialect: Dialect) -> None:
 
 def test_progress_does_not_move_the_deadline(dialect: Dialect) -> None:
     """However often the offset advances, no attempt follows a failure after the deadline."""
-    faults = [fault(STEPS[dialect]["put"], "reset", after="end", stored=GRANULE, nth=nth) for nth in range(1, 9)]
+    faults = [
+        fault(STEPS[dialect]["put"], "reset", after="end", stored=GRANULE, nth=nth)
+        for nth in range(1, 9)
+    ]
     with emulated(*faults, chunk=2 * GRANULE, retry_deadline=5) as bench:
         result = bench.send(job(data_of(12 * GRANULE), dialect))
         assert isinstance(result.failure, TemporaryError)
@@ -144,9 +192,13 @@ def test_progress_does_not_move_the_deadline(dialect: Dialect) -> None:
 
 
 def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None:
-    """A write that blocks for the stall limit breaks the connection; the offset is asked over a new one."""
+    """A write that blocks for the stall limit breaks the connection; the offset is asked over a new
+    one.
+    """
     data = os.urandom(24 << 20)
-    with emulated(fault(STEPS[dialect]["put"], "stall", after=GRANULE, seconds=30), stall=0.3) as bench:
+    with emulated(
+        fault(STEPS[dialect]["put"], "stall", after=GRANULE, seconds=30), stall=0.3
+    ) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["stall"])
         assert bench.naps == [1.0]
@@ -154,15 +206,21 @@ def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None
 
 
 def test_a_slow_finalise_is_waited_for(dialect: Dialect) -> None:
-    """The answer to the last byte may take longer than the stall limit: it is not sent again, nor asked for."""
-    with emulated(fault(STEPS[dialect]["final"], "slow-answer", seconds=0.6), stall=0.3, finalize=10) as bench:
+    """The answer to the last byte may take longer than the stall limit: it is not sent again, nor
+    asked for.
+    """
+    with emulated(
+        fault(STEPS[dialect]["final"], "slow-answer", seconds=0.6), stall=0.3, finalize=10
+    ) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["slow-answer"])
         assert (bench.naps, result.attempts, bench.count(STEPS[dialect]["query"])) == ([], 1, 0)
 
 
 def test_after_the_finalise_timeout_the_offset_is_asked(dialect: Dialect) -> None:
-    """The answer takes too long: the question hears that the upload is complete, and no byte goes twice."""
+    """The answer takes too long: the question hears that the upload is complete, and no byte goes
+    twice.
+    """
     with emulated(fault(STEPS[dialect]["final"], "slow-answer", seconds=30), finalize=0.3) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.fired()) == ("", [DATA], ["slow-answer"])
@@ -170,16 +228,24 @@ def test_after_the_finalise_timeout_the_offset_is_asked(dialect: Dialect) -> Non
 
 
 def test_only_the_last_byte_gets_the_long_wait(dialect: Dialect) -> None:
-    """`finalize-timeout` holds for the answer to the last byte; every other answer has the stall limit."""
+    """`finalize-timeout` holds for the answer to the last byte; every other answer has the stall
+    limit.
+    """
     seen: list[float] = []
 
     class Watching(HttpClient):
-        def send(self, request: Request, blocks: object, token: str, timeouts: Timeouts) -> Response:
+        def send(
+            self, request: Request, blocks: object, token: str, timeouts: Timeouts
+        ) -> Response:
             seen.append(timeouts.response)
             return super().send(request, blocks, token, timeouts)  # type: ignore[arg-type]  # passed on as it came
 
     with emulated(
-        fault(STEPS[dialect]["put"], "reset"), chunk=3 * GRANULE, stall=30, finalize=600, transport=Watching()
+        fault(STEPS[dialect]["put"], "reset"),
+        chunk=3 * GRANULE,
+        stall=30,
+        finalize=600,
+        transport=Watching(),
     ) as bench:
         assert bench.send(job(DATA, dialect)).error == ""
     assert seen == [30, 30, 30, 30, 600]
@@ -188,7 +254,9 @@ def test_only_the_last_byte_gets_the_long_wait(dialect: Dialect) -> None:
 def test_a_stop_ends_the_upload_and_keeps_the_session(dialect: Dialect) -> None:
     """SIGTERM in mid-upload: exit code 143, no cancel, the session lives on for the next run."""
     with emulated(chunk=GRANULE) as bench:
-        bench.reporter.hook = lambda offset: bench.cancellation.cancel(15) if offset >= 2 * GRANULE else None
+        bench.reporter.hook = lambda offset: (
+            bench.cancellation.cancel(15) if offset >= 2 * GRANULE else None
+        )
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, Interrupted)
         assert (result.failure.exit_code, bench.naps, bench.stored()) == (143, [], [])

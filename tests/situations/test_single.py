@@ -18,11 +18,17 @@ ONE_REQUEST = pytest.mark.parametrize("protocol", ["simple", "multipart"])
 @ONE_REQUEST
 @pytest.mark.parametrize(
     "trouble",
-    [{"do": "answer-lost"}, {"do": "status-after-effect", "status": 500}, {"do": "reset", "after": "end"}],
+    [
+        {"do": "answer-lost"},
+        {"do": "status-after-effect", "status": 500},
+        {"do": "reset", "after": "end"},
+    ],
     ids=str,
 )
 def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[str, Any]) -> None:
-    """The method has an effect and the answer is lost: exit code 4, one request, and words that say so."""
+    """The method has an effect and the answer is lost: exit code 4, one request, and words that say
+    so.
+    """
     with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, OutcomeUnknown)
@@ -36,12 +42,19 @@ def test_what_may_have_arrived_is_not_sent_twice(protocol: str, trouble: dict[st
 
 
 @ONE_REQUEST
-@pytest.mark.parametrize("trouble", [{"do": "answer-lost"}, {"do": "status", "status": 503}], ids=str)
+@pytest.mark.parametrize(
+    "trouble", [{"do": "answer-lost"}, {"do": "status", "status": 503}], ids=str
+)
 def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, Any]) -> None:
     """Where the same request twice leaves one effect, it is tried again after a wait."""
     with emulated({"on": protocol, **trouble}, protocol=protocol) as bench:
         result = bench.send(job(DATA, idempotent=True))
-        assert (result.error, bench.naps, result.attempts, bench.fired()) == ("", [1.0], 2, [trouble["do"]])
+        assert (result.error, bench.naps, result.attempts, bench.fired()) == (
+            "",
+            [1.0],
+            2,
+            [trouble["do"]],
+        )
         assert bench.stored()[-1] == DATA
 
 
@@ -49,18 +62,27 @@ def test_a_request_that_replaces_is_repeated(protocol: str, trouble: dict[str, A
 @pytest.mark.parametrize("status", [408, 429])
 def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) -> None:
     """408 and 429 come before anything is carried out, so nothing happens twice."""
-    with emulated(fault(protocol, "status", status=status, after="end"), protocol=protocol) as bench:
+    with emulated(
+        fault(protocol, "status", status=status, after="end"), protocol=protocol
+    ) as bench:
         result = bench.send(job(DATA))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0])
 
 
 @ONE_REQUEST
 def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> None:
-    """An error that comes while 24 MiB are on their way is about a request that the server does not have."""
+    """An error that comes while 24 MiB are on their way is about a request that the server does not
+    have.
+    """
     data = os.urandom(24 << 20)
     with emulated(fault(protocol, "status", status=503, after=GRANULE), protocol=protocol) as bench:
         result = bench.send(job(data))
-        assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == ("", True, ["status"], [1.0])
+        assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == (
+            "",
+            True,
+            ["status"],
+            [1.0],
+        )
 
 
 @ONE_REQUEST
@@ -68,14 +90,21 @@ def test_an_expired_token_is_renewed_once(protocol: str) -> None:
     """A 401 was turned away, so the request may be sent again with a fresh token."""
     with emulated(fault(protocol, "token-expired", after="end"), protocol=protocol) as bench:
         result = bench.send(job(DATA))
-        assert (result.error, bench.stored(), bench.login.renewals, bench.naps) == ("", [DATA], 1, [])
+        assert (result.error, bench.stored(), bench.login.renewals, bench.naps) == (
+            "",
+            [DATA],
+            1,
+            [],
+        )
 
 
 @ONE_REQUEST
 @pytest.mark.parametrize("status", [400, 403, 404, 413])
 def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
     """No repeat, and the service's own message."""
-    with emulated(fault(protocol, "status", status=status, message="Too much."), protocol=protocol) as bench:
+    with emulated(
+        fault(protocol, "status", status=status, message="Too much."), protocol=protocol
+    ) as bench:
         result = bench.send(job(DATA))
         assert isinstance(result.failure, ApiError)
         assert "Too much." in result.error
@@ -83,9 +112,13 @@ def test_a_refusal_is_the_servers_word(protocol: str, status: int) -> None:
 
 
 @ONE_REQUEST
-@pytest.mark.parametrize("spoilt", [{"do": "html"}, {"do": "empty-body"}, {"do": "replace-body", "body": "{}"}])
+@pytest.mark.parametrize(
+    "spoilt", [{"do": "html"}, {"do": "empty-body"}, {"do": "replace-body", "body": "{}"}]
+)
 def test_success_without_a_resource_is_a_lost_answer(protocol: str, spoilt: dict[str, str]) -> None:
-    """A page or nothing in place of the resource: sent again where that replaces, else nobody knows."""
+    """A page or nothing in place of the resource: sent again where that replaces, else nobody
+    knows.
+    """
     with emulated({"on": protocol, **spoilt}, protocol=protocol) as bench:
         assert isinstance(bench.send(job(DATA)).failure, OutcomeUnknown)
         assert bench.count("upload") == 1
@@ -100,13 +133,21 @@ def test_success_while_the_body_is_on_its_way_is_not_believed() -> None:
     assert isinstance(result.failure, ProtocolError)
 
 
-WITHOUT_ID = [b"{}", b'{"id": ""}', b'{"id": null}', b'{"id": {"id": 1}}', b'{"kind": "drive#file"}']
+WITHOUT_ID = [
+    b"{}",
+    b'{"id": ""}',
+    b'{"id": null}',
+    b'{"id": {"id": 1}}',
+    b'{"kind": "drive#file"}',
+]
 
 
 @ONE_REQUEST
 @pytest.mark.parametrize("body", WITHOUT_ID)
 def test_a_success_without_the_promised_id_is_a_lost_answer(protocol: str, body: bytes) -> None:
-    """A single request leaves nothing to ask: exit 4 and no id, instead of success with an empty one."""
+    """A single request leaves nothing to ask: exit 4 and no id, instead of success with an empty
+    one.
+    """
     with scripted(says(200, body)) as script:
         result = Bench(script.url, protocol=protocol).send(job(DATA, id_promised=True))
         assert isinstance(result.failure, OutcomeUnknown)

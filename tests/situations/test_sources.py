@@ -1,4 +1,6 @@
-"""Situations of the bytes themselves: streams whose end nobody knows, and files that change while they are sent."""
+"""Situations of the bytes themselves: streams whose end nobody knows, and files that change while
+they are sent.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.scripted_transport import finished, scripted, silent, started, stored
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
+from tests.support.transfer_harness import (
+    DIALECTS,
+    GRANULE,
+    STEPS,
+    Bench,
+    data_of,
+    emulated,
+    fault,
+    job,
+)
 from uploader.errors import TemporaryError
 from uploader.files.artifacts import Artifact, identity
 from uploader.services.base import Dialect
@@ -43,8 +54,12 @@ def _fill(path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, GRANULE, 2 * GRANULE, 4 * GRANULE + 5])
 @pytest.mark.parametrize("chunk", [None, GRANULE])
-def test_a_stream_of_unknown_size_arrives_whole(dialect: Dialect, size: int, chunk: int | None, tmp_path: Path) -> None:
-    """Whatever its length, also nothing at all and exactly one chunk, it is stored once and identical."""
+def test_a_stream_of_unknown_size_arrives_whole(
+    dialect: Dialect, size: int, chunk: int | None, tmp_path: Path
+) -> None:
+    """Whatever its length, also nothing at all and exactly one chunk, it is stored once and
+    identical.
+    """
     data = data_of(size)
     with emulated(chunk=chunk) as bench, pipe(tmp_path, data) as stream:
         result = bench.send(job(stream, dialect))
@@ -57,7 +72,10 @@ def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: 
     responses = [started(dialect), stored(dialect, GRANULE), finished(dialect)]
     with scripted(*responses) as server, pipe(tmp_path, data_of(GRANULE + 5)) as stream:
         assert Bench(server.url, chunk=GRANULE).send(job(stream, dialect)).error == ""
-    assert not {"x-upload-content-length", "x-goog-upload-header-content-length"} & server.requests[0].headers.keys()
+    assert (
+        not {"x-upload-content-length", "x-goog-upload-header-content-length"}
+        & server.requests[0].headers.keys()
+    )
     assert server.lines()[1:] == (
         [f"PUT bytes 0-{GRANULE - 1}/*", f"PUT bytes {GRANULE}-{GRANULE + 4}/{GRANULE + 5}"]
         if dialect == "content-range"
@@ -67,7 +85,9 @@ def test_a_stream_says_its_size_with_its_last_bytes(dialect: Dialect, tmp_path: 
 
 @pytest.mark.parametrize("nth", [1, 3, 5])
 def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path: Path) -> None:
-    """What the server has not confirmed is still held: it is sent again from the server's offset."""
+    """What the server has not confirmed is still held: it is sent again from the server's
+    offset.
+    """
     broken = fault(STEPS[dialect]["put"], "reset", after="end", stored=43, nth=nth)
     with emulated(broken, chunk=GRANULE) as bench, pipe(tmp_path, DATA) as stream:
         result = bench.send(job(stream, dialect))
@@ -76,7 +96,9 @@ def test_a_stream_survives_an_interruption(dialect: Dialect, nth: int, tmp_path:
 
 
 def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Path) -> None:
-    """`*/*`: a question with the total could finish an upload, and so is asked even when the end was seen."""
+    """`*/*`: a question with the total could finish an upload, and so is asked even when the end
+    was seen.
+    """
     responses = (started(dialect), silent, stored(dialect, 5), finished(dialect))
     with scripted(*responses) as server, pipe(tmp_path, b"0123456789") as stream:
         assert Bench(server.url).send(job(stream, dialect)).error == ""
@@ -84,8 +106,12 @@ def test_a_stream_is_asked_about_without_a_total(dialect: Dialect, tmp_path: Pat
     assert server.requests[3].body == b"56789"
 
 
-def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(dialect: Dialect, tmp_path: Path) -> None:
-    """The session was lost after bytes had left the pipe: nobody has them any more, and people are told."""
+def test_a_stream_that_would_have_to_be_read_again_is_a_temporary_failure(
+    dialect: Dialect, tmp_path: Path
+) -> None:
+    """The session was lost after bytes had left the pipe: nobody has them any more, and people are
+    told.
+    """
     with (
         emulated(fault(STEPS[dialect]["put"], "session-lost", nth=3), chunk=GRANULE) as bench,
         pipe(tmp_path, DATA) as stream,

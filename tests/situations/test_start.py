@@ -1,11 +1,22 @@
-"""Situations at the start of a session: errors, refusals, and addresses to which the token must not travel."""
+"""Situations at the start of a session: errors, refusals, and addresses to which the token must not
+travel.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.scripted_transport import finished, says, scripted, started
-from tests.support.transfer_harness import DIALECTS, GRANULE, STEPS, Bench, data_of, emulated, fault, job
+from tests.support.transfer_harness import (
+    DIALECTS,
+    GRANULE,
+    STEPS,
+    Bench,
+    data_of,
+    emulated,
+    fault,
+    job,
+)
 from uploader.errors import ApiError, CredentialsError, ProtocolError, TemporaryError, UntrustedHost
 from uploader.services.base import Dialect
 
@@ -25,8 +36,12 @@ TRANSIENT = [
 
 
 @pytest.mark.parametrize("trouble", TRANSIENT, ids=str)
-def test_a_start_that_fails_for_now_is_tried_again(dialect: Dialect, trouble: dict[str, object]) -> None:
-    """5xx, 408, 429, a rate limit or a broken connection: two waits of the schedule, then the upload."""
+def test_a_start_that_fails_for_now_is_tried_again(
+    dialect: Dialect, trouble: dict[str, object]
+) -> None:
+    """5xx, 408, 429, a rate limit or a broken connection: two waits of the schedule, then the
+    upload.
+    """
     with emulated({"on": STEPS[dialect]["start"], "times": 2, **trouble}) as bench:
         result = bench.send(job(DATA, dialect))
         assert (result.error, bench.stored(), bench.naps) == ("", [DATA], [1.0, 2.0])
@@ -39,11 +54,17 @@ def test_a_start_that_keeps_failing_is_temporary(dialect: Dialect) -> None:
     with emulated(fault(STEPS[dialect]["start"], "status", status=503, times=6)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, TemporaryError)
-        assert (result.failure.exit_code, bench.naps, bench.stored()) == (75, [1.0, 2.0, 4.0, 8.0, 16.0], [])
+        assert (result.failure.exit_code, bench.naps, bench.stored()) == (
+            75,
+            [1.0, 2.0, 4.0, 8.0, 16.0],
+            [],
+        )
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 412, 413])
-def test_a_start_that_is_refused_fails_with_the_servers_words(dialect: Dialect, status: int) -> None:
+def test_a_start_that_is_refused_fails_with_the_servers_words(
+    dialect: Dialect, status: int
+) -> None:
     """No second try, and the service's message reaches people."""
     said = {"message": "Not today.", "headers": {"X-Goog-Upload-Status": "final"}}
     with emulated(fault(STEPS[dialect]["start"], "status", status=status, **said)) as bench:
@@ -80,7 +101,11 @@ def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -
     with emulated(fault(STEPS[dialect]["start"], "foreign-session", origin=origin)) as bench:
         result = bench.send(job(DATA, dialect))
         assert isinstance(result.failure, UntrustedHost)
-        assert (bench.fired(), bench.count("upload"), result.attempts) == (["foreign-session"], 1, 0)
+        assert (bench.fired(), bench.count("upload"), result.attempts) == (
+            ["foreign-session"],
+            1,
+            0,
+        )
         assert origin not in result.error
 
 
@@ -88,7 +113,9 @@ def test_a_session_on_a_foreign_host_is_refused(dialect: Dialect, origin: str) -
     "path", ["/drive/v3/files/1", "/upload/../drive/v3/files/1", "/upload/%2e%2e/drive/v3/files/1"]
 )
 def test_a_session_that_is_no_upload_is_refused(dialect: Dialect, path: str) -> None:
-    """At Google's own hosts a PUT or a DELETE elsewhere would change or delete what the token may reach."""
+    """At Google's own hosts a PUT or a DELETE elsewhere would change or delete what the token may
+    reach.
+    """
     name = "Location" if dialect == "content-range" else "X-Goog-Upload-URL"
     session = f"{name}: https://nowhere.googleapis.com{path}?upload_id=1"
     with scripted(says(200, b"", "X-Goog-Upload-Status: active", session)) as server:
@@ -122,7 +149,9 @@ def test_a_start_without_a_session_is_tried_again(dialect: Dialect, body: bytes)
 def test_a_session_at_a_long_address_is_refused(dialect: Dialect) -> None:
     """Beyond 8 KiB it is no session of Google's: not kept, not masked, never asked."""
     uri = "{url}/session?upload_id=" + "1" * 8200
-    answer = says(200, b"", "X-Goog-Upload-Status: active", f"Location: {uri}", f"X-Goog-Upload-URL: {uri}")
+    answer = says(
+        200, b"", "X-Goog-Upload-Status: active", f"Location: {uri}", f"X-Goog-Upload-URL: {uri}"
+    )
     with scripted(answer) as server:
         bench = Bench(server.url)
         result = bench.send(job(b"data", dialect))
@@ -132,9 +161,13 @@ def test_a_session_at_a_long_address_is_refused(dialect: Dialect) -> None:
 
 def test_a_relative_session_address_belongs_to_the_endpoint(dialect: Dialect) -> None:
     """`/session` and the address without a scheme lead back to the server that named them."""
-    name = "Location: /session" if dialect == "content-range" else "X-Goog-Upload-URL: {host}/session"
+    name = (
+        "Location: /session" if dialect == "content-range" else "X-Goog-Upload-URL: {host}/session"
+    )
     with scripted(b"", finished(dialect)) as server:
         host = server.url.removeprefix("http://")
-        server.responses[0] = says(200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host))
+        server.responses[0] = says(
+            200, b"", "X-Goog-Upload-Status: active", name.replace("{host}", host)
+        )
         result = Bench(server.url).send(job(b"data", dialect))
     assert (result.error, [one.target for one in server.requests][1]) == ("", "/session")

@@ -18,8 +18,12 @@ def main() -> int:
     """Runs the soak and writes its page; 1 when anything was wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--releases", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, default=60.0, help="end after so long, however many there were")
-    parser.add_argument("--children", type=int, default=20, help="every so many a release with real processes")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="end after so long, however many there were"
+    )
+    parser.add_argument(
+        "--children", type=int, default=20, help="every so many a release with real processes"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", type=Path, help="the page to write")
     asked = parser.parse_args()
@@ -40,7 +44,9 @@ def page(ledger: Ledger, seed: int) -> str:
 
 
 def soak(folder: Path, seed: int, releases: int, minutes: float, children: int) -> Chaos:
-    """So many releases, or as many as the minutes allow; every `children`-th with real processes."""
+    """So many releases, or as many as the minutes allow; every `children`-th with real
+    processes.
+    """
     chaos = Chaos(folder, seed)
     ledger = chaos.ledger
     while ledger.releases < releases and ledger.seconds < minutes * 60:
@@ -48,7 +54,9 @@ def soak(folder: Path, seed: int, releases: int, minutes: float, children: int) 
         shutil.rmtree(folder / f"{ledger.releases - 1}", ignore_errors=True)
         if ledger.releases in (SETTLED, releases) or ledger.releases % 100 == 0:
             ledger.measure()
-            sys.stdout.write(f"{ledger.releases} releases, {ledger.runs} runs, {len(ledger.wrong)} wrong\n")
+            sys.stdout.write(
+                f"{ledger.releases} releases, {ledger.runs} runs, {len(ledger.wrong)} wrong\n"
+            )
             sys.stdout.flush()
     ledger.measure()
     return chaos

@@ -1,4 +1,6 @@
-"""Carries releases through their troubles until each is whole, and writes down what that took and what went wrong."""
+"""Carries releases through their troubles until each is whole, and writes down what that took and
+what went wrong.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ class Ledger:
 
     def measure(self) -> None:
         """Writes down this process's memory and open files, after so many releases."""
-        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        status = dict(
+            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
+        )
         self.memory.append((self.releases, int(status["VmRSS"].split()[0]) * 1024))
         self.descriptors.append((self.releases, len(list(Path("/proc/self/fd").iterdir()))))
 
@@ -76,7 +80,9 @@ class Chaos:
         self.ledger = Ledger()
 
     def release(self, *, children: bool = False) -> None:
-        """The next release, with runs inside this process, or as child processes that are really killed."""
+        """The next release, with runs inside this process, or as child processes that are really
+        killed.
+        """
         number = self.ledger.releases
         self._chance = random.Random(f"{self._seed}:{number}")  # each can be repeated by itself
         workspace = self._folder / f"{number}" / "workspace"
@@ -105,13 +111,13 @@ class Chaos:
         ledger.size += one.size
         ledger.received += sum(session["bytes_received"] for session in state["sessions"])
 
-    # --- inside this process --------------------------------------------------------------------------------------
+    # --- inside this process ----------------------------------------------------------------------
 
     def _runs(self, job: Job, one: Release) -> int:
         """Runs until one ends well; how often each content may be there.
 
-        Once more for each that arrived damaged, and for each run that said that it may have arrived already: nobody
-        looks here before the next run.
+        Once more for each that arrived damaged, and for each run that said that it may have arrived
+        already: nobody looks here before the next run.
         """
         clock = troubles.Time(1000.0, time.time() - 1000.0, self._chance)
         most = 1
@@ -177,10 +183,14 @@ class Chaos:
             ledger.signals += code == "130"
             ledger.resumed += any(result.resumed_from is not None for result in results)
             ledger.doubts += any(isinstance(result.failure, OutcomeUnknown) for result in results)
-            ledger.wrong += [f"{result.path}: {result.error}" for result in damaged if "changed during" in result.error]
+            ledger.wrong += [
+                f"{result.path}: {result.error}"
+                for result in damaged
+                if "changed during" in result.error
+            ]
             ledger.wrong += secret_watch.leaks(job.emulator, {"the log": log.encode()})
 
-    # --- child processes ------------------------------------------------------------------------------------------
+    # --- child processes --------------------------------------------------------------------------
 
     def _children(self, job: Job, one: Release) -> int:
         """Real processes: killed or signalled at real moments, until one of them ends well."""

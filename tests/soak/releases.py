@@ -1,4 +1,6 @@
-"""One release: what is asked for, which bytes have to be on the server afterwards, and whether they are, once each."""
+"""One release: what is asked for, which bytes have to be on the server afterwards, and whether they
+are, once each.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,34 @@ class Release:
         return Counter(hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files)
 
     def wrong(self, state: dict[str, Any], *, most: int) -> list[str]:
-        """What is lost, doubled or finalised wrongly; `most` is how often a content may be in one place at most."""
+        """What is lost, doubled or finalised wrongly; `most` is how often a content may be in one
+        place at most.
+        """
         stored = Counter(one["sha256"] for one in state["objects"])
         expected = self.expected()
-        found = [f"stored what nobody sent: {digest}" for digest in stored if digest not in expected]
+        found = [
+            f"stored what nobody sent: {digest}" for digest in stored if digest not in expected
+        ]
         found += [f"lost {digest}" for digest in expected if not stored[digest]]
-        sessions = [session["bytes_repeated"] for session in state["sessions"] if session["bytes_repeated"]]
+        sessions = [
+            session["bytes_repeated"] for session in state["sessions"] if session["bytes_repeated"]
+        ]
         found += [f"sent {count} bytes blindly again" for count in sessions]
-        if self.inputs["target"] == "storage.objects.insert":  # where the same object twice is the same object
-            return found if len(state["files"]) == len(self.files) else [*found, f"{len(state['files'])} objects"]
-        # In Play the path names the edit: an edit that was lost or thrown away takes what it holds with it.
+        # where the same object twice is the same object
+        if self.inputs["target"] == "storage.objects.insert":
+            return (
+                found
+                if len(state["files"]) == len(self.files)
+                else [*found, f"{len(state['files'])} objects"]
+            )
+        # In Play the path names the edit: an edit that was lost or thrown away takes what it holds
+        # with it.
         places = Counter((one["path"], one["sha256"]) for one in state["objects"])
-        found += [f"doubled {digest}, {count} times" for (_, digest), count in places.items() if count > most]
+        found += [
+            f"doubled {digest}, {count} times"
+            for (_, digest), count in places.items()
+            if count > most
+        ]
         return found + (self._wrong_release(state) if self.inputs["target"] == "play" else [])
 
     def commits(self, state: dict[str, Any]) -> int:
@@ -65,19 +83,32 @@ class Release:
 def make(number: int, workspace: Path, chance: random.Random) -> Release:
     """A release drawn by lot, its files in the workspace."""
     workspace.mkdir(parents=True)
-    target = chance.choice(("play", "play", "drive.files.create", "storage.objects.insert", "gmail", "ota"))
-    size = chance.choice((1, 100, 256 * KIB, 300 * KIB, 1024 * KIB, chance.randrange(1, 1500 * KIB)))
+    target = chance.choice(
+        ("play", "play", "drive.files.create", "storage.objects.insert", "gmail", "ota")
+    )
+    size = chance.choice(
+        (1, 100, 256 * KIB, 300 * KIB, 1024 * KIB, chance.randrange(1, 1500 * KIB))
+    )
     common = {"target": target, "chunk-size": chance.choice(("256KiB", "512KiB", "auto", "auto"))}
     if target == "play":
-        release = Release(number, {**common, "files": "*.aab", "tracks": "internal"}, (workspace / "app.aab",))
+        release = Release(
+            number, {**common, "files": "*.aab", "tracks": "internal"}, (workspace / "app.aab",)
+        )
         specimens.make_bundle(workspace / "app.aab", release.package, 7, "1.0", size_bytes=size)
         return release
     if target == "gmail":
         path = workspace / "letter.eml"
         body = chance.randbytes(min(size, 300 * KIB)).hex()
         lines = "\r\n".join(body[start : start + 70] for start in range(0, len(body), 70))
-        path.write_bytes(f"From: a@example.com\r\nTo: b@example.com\r\nSubject: {number}\r\n\r\n{lines}\r\n".encode())
-        return Release(number, {**common, "message-file": path.name, "impersonate-user": "a@example.com"}, (path,))
+        path.write_bytes(
+            "From: a@example.com\r\nTo: b@example.com\r\nSubject: "
+            f"{number}\r\n\r\n{lines}\r\n".encode()
+        )
+        return Release(
+            number,
+            {**common, "message-file": path.name, "impersonate-user": "a@example.com"},
+            (path,),
+        )
     count = 1 if target == "ota" else chance.choice((1, 1, 2, 4))
     files = tuple(workspace / f"{place}.zip" for place in range(count))
     for path in files:

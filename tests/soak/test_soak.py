@@ -11,7 +11,9 @@ from tests.soak.__main__ import page, soak
 
 @pytest.mark.parametrize("seed", [11, 12])
 def test_nothing_is_lost_doubled_or_finalised_wrongly(tmp_path: Path, seed: int) -> None:
-    """Releases with faults, kills, signals, clock jumps and rivals by lot: each ends whole, each byte is there once."""
+    """Releases with faults, kills, signals, clock jumps and rivals by lot: each ends whole, each
+    byte is there once.
+    """
     ledger = soak(tmp_path, seed, releases=30, minutes=5, children=15).ledger
     assert not ledger.wrong
     assert ledger.releases == 30

@@ -1,4 +1,6 @@
-"""What can go wrong, drawn by lot: faults of the server, deaths of the process at any byte, clocks that jump."""
+"""What can go wrong, drawn by lot: faults of the server, deaths of the process at any byte, clocks
+that jump.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,24 @@ from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response
 
 DAY = 86_400.0  # seconds
-EVERYWHERE = ("any", "upload", "api", "oauth.token", "resumable.start", "resumable.query", "goog.start", "goog.query")
+EVERYWHERE = (
+    "any",
+    "upload",
+    "api",
+    "oauth.token",
+    "resumable.start",
+    "resumable.query",
+    "goog.start",
+    "goog.query",
+)
 BODIES = ("resumable.put", "resumable.final", "goog.upload", "goog.finalize")
-CALLS = ("play.edits.insert", "play.bundles.list", "play.tracks.get", "play.tracks.update", "play.edits.commit")
+CALLS = (
+    "play.edits.insert",
+    "play.bundles.list",
+    "play.tracks.get",
+    "play.tracks.update",
+    "play.edits.commit",
+)
 
 
 class Killed(BaseException):
@@ -23,14 +40,18 @@ class Killed(BaseException):
 
 
 class Mortal(HttpClient):
-    """A transport whose process dies at request number `dies` (None: never): before, inside, or after it."""
+    """A transport whose process dies at request number `dies` (None: never): before, inside, or
+    after it.
+    """
 
     def __init__(self, dies: int | None, where: float) -> None:
         super().__init__()
         self._left = dies
         self._where = where
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
+    def send(
+        self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts
+    ) -> Response:
         """As the real one, until the end has come; then every thread finds itself dead."""
         if self._left is not None:
             self._left -= 1
@@ -43,7 +64,9 @@ class Mortal(HttpClient):
         raise Killed
 
     def _until(self, blocks: Iterable[Block], size: int) -> Iterator[Block]:
-        """The blocks of a body, up to the byte at which the process dies; all of them where that lies beyond."""
+        """The blocks of a body, up to the byte at which the process dies; all of them where that
+        lies beyond.
+        """
         left = size * self._where * 1.5
         for block in blocks:
             left -= len(block)
@@ -54,7 +77,9 @@ class Mortal(HttpClient):
 
 @dataclass
 class Time:
-    """A clock that moves by sleeping alone, and a wall clock, `wall` seconds before it, that may jump `ahead`."""
+    """A clock that moves by sleeping alone, and a wall clock, `wall` seconds before it, that may
+    jump `ahead`.
+    """
 
     now: float
     wall: float
@@ -65,7 +90,12 @@ class Time:
 
     def clock(self) -> Clock:
         """What a run sees of it."""
-        return Clock(self._sleep, lambda: self.now, lambda: self.wall + self.ahead + self.now, self.chance.random)
+        return Clock(
+            self._sleep,
+            lambda: self.now,
+            lambda: self.wall + self.ahead + self.now,
+            self.chance.random,
+        )
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -81,7 +111,9 @@ class Time:
 
 
 def faults(chance: random.Random, size: int) -> list[dict[str, Json]]:
-    """From none to eight faults that a patient client survives, for a file of about `size` bytes."""
+    """From none to eight faults that a patient client survives, for a file of about `size`
+    bytes.
+    """
     return [_fault(chance, size) for _ in range(chance.choice((0, 1, 2, 3, 5, 8)))]
 
 
@@ -91,9 +123,19 @@ def _fault(chance: random.Random, size: int) -> dict[str, Any]:
     after = chance.randrange(max(size, 1))
     call = chance.choice(EVERYWHERE + CALLS)
     kinds: tuple[dict[str, Any], ...] = (
-        {**body, "do": "status", "status": chance.choice((500, 502, 503, 504, 408)), "after": after},
+        {
+            **body,
+            "do": "status",
+            "status": chance.choice((500, 502, 503, 504, 408)),
+            "after": after,
+        },
         {**body, "do": "status", "status": 503, "after": "end"},
-        {**body, "do": "status", "status": 429, "retry_after": chance.choice((1, 30, 400, "soon", -1))},
+        {
+            **body,
+            "do": "status",
+            "status": 429,
+            "retry_after": chance.choice((1, 30, 400, "soon", -1)),
+        },
         {**body, "do": "status", "status": 403, "reason": "rateLimitExceeded"},
         {**body, "do": "status", "status": 503, "body": "<html>busy</html>"},
         {**body, "do": "status-after-effect", "status": 503},
@@ -114,7 +156,9 @@ def _fault(chance: random.Random, size: int) -> dict[str, Any]:
         {"on": call, "do": "status", "status": chance.choice((500, 503, 429))},
         {"on": call, "do": "reset"},
         {"on": call, "do": "answer-lost"},
-        {"on": call, "do": "token-expired"} if call != "oauth.token" else {"on": call, "do": "status", "status": 500},
+        {"on": call, "do": "token-expired"}
+        if call != "oauth.token"
+        else {"on": call, "do": "status", "status": 500},
     )
     return chance.choice(kinds)
 

@@ -1,4 +1,6 @@
-"""Sessions that outlive a process: what the next run goes on with, what it begins anew and says so, and who can't."""
+"""Sessions that outlive a process: what the next run goes on with, what it begins anew and says so,
+and who can't.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from typing import Any
 import pytest
 
 from tests.support.job import Job
-from tests.support.transfer_harness import ITEMS, KIB, RecordingReporter, data_of, in_memory, on_disk
+from tests.support.transfer_harness import (
+    ITEMS,
+    KIB,
+    RecordingReporter,
+    data_of,
+    in_memory,
+    on_disk,
+)
 from uploader.clock import Clock
 from uploader.files.artifacts import identity
 from uploader.inputs import JobRun
@@ -26,7 +35,9 @@ from uploader.state.sealed_store import SealedStore
 MIB = 1024 * KIB
 SIZE = 3 * MIB + 777  # bytes
 DRIVE = {"target": "drive.files.create", "files": "*.bin", "chunk-size": "256KiB"}
-RECORD = SessionRecord("https://things.googleapis.com/upload?upload_id=very-secret", 256 * KIB, "sample")
+RECORD = SessionRecord(
+    "https://things.googleapis.com/upload?upload_id=very-secret", 256 * KIB, "sample"
+)
 NOW = time.time()  # seconds since the epoch; files bear the real time
 KEY = b"k" * 32
 RUN = JobRun("GitHub run 1, job release", 1)
@@ -43,7 +54,9 @@ class Books:
         self._last: Journal | None = None
 
     def open(self, key: bytes = KEY, account: str = "me", *, beside: bool = False) -> Journal:
-        """A journal as a new process would open it, once the one before has ended, or `beside` it."""
+        """A journal as a new process would open it, once the one before has ended, or `beside`
+        it.
+        """
         if self._last and not beside:
             self._last.close()
         clock = Clock(time.sleep, wall=lambda: self.now)
@@ -53,7 +66,11 @@ class Books:
 
     def files(self, suffix: str = "") -> list[Path]:
         """What is in the folder, but for its mark and its lock."""
-        return sorted(path for path in self.folder.glob(f"*{suffix}") if path.name not in (".uploader", ".lock"))
+        return sorted(
+            path
+            for path in self.folder.glob(f"*{suffix}")
+            if path.name not in (".uploader", ".lock")
+        )
 
 
 @pytest.fixture
@@ -75,11 +92,13 @@ def kept(books: Books, upload: Upload) -> None:
     journal.close()
 
 
-# --- what is found again --------------------------------------------------------------------------------------------
+# --- what is found again --------------------------------------------------------------------------
 
 
 def test_the_next_process_finds_the_session(books: Books, upload: Upload) -> None:
-    """What was saved is found by a journal with the same credential and account, and nothing is said about it."""
+    """What was saved is found by a journal with the same credential and account, and nothing is
+    said about it.
+    """
     kept(books, upload)
     assert books.open().find(upload) == BEGUN
     assert not books.reporter.warnings + books.reporter.infos
@@ -105,13 +124,19 @@ OTHERS: dict[str, Callable[[Upload], Upload]] = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_another_upload_is_not_found(books: Books, upload: Upload, what: str) -> None:
-    """Method, parameters, metadata and the file's name, size or content make an upload what it is."""
+    """Method, parameters, metadata and the file's name, size or content make an upload what it
+    is.
+    """
     kept(books, upload)
     assert books.open().find(OTHERS[what](upload)) is None
 
 
-def test_a_file_that_was_touched_is_another_one_until_its_bytes_are_compared(books: Books, upload: Upload) -> None:
-    """After a fresh checkout the session is found, with the word that the file has to be compared."""
+def test_a_file_that_was_touched_is_another_one_until_its_bytes_are_compared(
+    books: Books, upload: Upload
+) -> None:
+    """After a fresh checkout the session is found, with the word that the file has to be
+    compared.
+    """
     kept(books, upload)
     assert books.open().find(touched(upload)) == replace(BEGUN, same_file=False)
     assert not books.reporter.infos
@@ -119,15 +144,21 @@ def test_a_file_that_was_touched_is_another_one_until_its_bytes_are_compared(boo
 
 @pytest.mark.parametrize("days", [1, 3, 7])
 def test_a_session_expires_as_its_service_says(books: Books, upload: Upload, days: int) -> None:
-    """After the documented end of its life a session is asked about all the same, and the log says how old it is."""
-    upload = replace(upload, endpoint=replace(upload.endpoint, session_lifetime=timedelta(days=days)))
+    """After the documented end of its life a session is asked about all the same, and the log says
+    how old it is.
+    """
+    upload = replace(
+        upload, endpoint=replace(upload.endpoint, session_lifetime=timedelta(days=days))
+    )
     kept(books, upload)
     books.now = NOW + days * 86400 - 60
     assert books.open().find(upload) == BEGUN
     assert not books.reporter.infos
     books.now += 120
     assert books.open().find(upload) == BEGUN
-    assert books.reporter.infos == ["app.bin: the session of an earlier run should have expired by now."]
+    assert books.reporter.infos == [
+        "app.bin: the session of an earlier run should have expired by now."
+    ]
 
 
 @pytest.mark.parametrize("jump", [-3600.0, -10 * 365 * 86400.0])
@@ -145,11 +176,15 @@ def test_a_clock_that_jumps_ahead_begins_anew(books: Books, upload: Upload) -> N
     journal = books.open()
     assert journal.find(upload) is None
     journal.save(upload, RECORD)
-    assert journal.find(upload) == replace(RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, books.now))
+    assert journal.find(upload) == replace(
+        RECORD, origin=SessionOrigin(RUN.id, RUN.attempt, books.now)
+    )
 
 
 def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
-    """What one run remembers under a name the next one recalls; forgetting leaves no file behind."""
+    """What one run remembers under a name the next one recalls; forgetting leaves no file
+    behind.
+    """
     first = books.open()
     first.remember("edit", "one")
     first.remember("edit", "two")
@@ -164,18 +199,24 @@ def test_a_note_is_found_until_it_is_forgotten(books: Books) -> None:
 
 
 def test_the_notes_of_a_release_in_every_language_are_recalled(books: Books) -> None:
-    """Two tracks before and after a change, each with five releases' notes of 500 characters in 86 languages."""
+    """Two tracks before and after a change, each with five releases' notes of 500 characters in 86
+    languages.
+    """
     text = "\u4e2d" * (500 * 86 * 5)
     books.open().remember("edit", text)
     assert books.open().recall("edit") == text
 
 
-# --- whom it tells nothing ------------------------------------------------------------------------------------------
+# --- whom it tells nothing ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("key", "account"), [(b"o" * 32, "me"), (KEY, "somebody else")])
-def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key: bytes, account: str) -> None:
-    """Another credential or account finds nothing, is told so in one warning, and leaves the entry to its owner."""
+def test_it_is_useless_without_the_credential(
+    books: Books, upload: Upload, key: bytes, account: str
+) -> None:
+    """Another credential or account finds nothing, is told so in one warning, and leaves the entry
+    to its owner.
+    """
     kept(books, upload)
     stranger = books.open(key, account)
     assert stranger.find(upload) is None
@@ -187,12 +228,23 @@ def test_it_is_useless_without_the_credential(books: Books, upload: Upload, key:
 
 
 def test_nothing_is_in_clear(books: Books, upload: Upload) -> None:
-    """Neither the content nor the name of any file tells the session, the file, the method or the account."""
+    """Neither the content nor the name of any file tells the session, the file, the method or the
+    account.
+    """
     journal = books.open(account="me@example.com")
     journal.save(upload, RECORD)
     journal.remember("edit:com.example.app", "42")
     seen = b"".join(path.name.encode() + b"\n" + path.read_bytes() for path in books.files())
-    for word in (b"secret", b"googleapis", b"app.bin", b"example", b"things", b"uri", b"created", b"edit"):
+    for word in (
+        b"secret",
+        b"googleapis",
+        b"app.bin",
+        b"example",
+        b"things",
+        b"uri",
+        b"created",
+        b"edit",
+    ):
         assert word not in seen
 
 
@@ -208,13 +260,17 @@ def test_files_and_folder_are_for_the_owner_alone(books: Books, upload: Upload) 
 
 
 def bits(content: bytes) -> Iterator[bytes]:
-    """The content with one bit turned, at the places where something else stands: nonce, text, seal."""
+    """The content with one bit turned, at the places where something else stands: nonce, text,
+    seal.
+    """
     for place in (0, 11, 12, len(content) // 2, len(content) - 1):
         yield content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
 def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
-    """One wrong bit, a cut, an empty file, text, or another upload's entry under this name: a warning, no entry."""
+    """One wrong bit, a cut, an empty file, text, or another upload's entry under this name: a
+    warning, no entry.
+    """
     kept(books, upload)
     (path,) = books.files(".sealed")
     whole = path.read_bytes()
@@ -237,7 +293,9 @@ def test_what_was_changed_is_left_aside(books: Books, upload: Upload) -> None:
 def test_what_somebody_planted_leads_nowhere(
     books: Books, upload: Upload, tmp_path: Path, suffix: str, plant: str
 ) -> None:
-    """A link, a pipe or a folder under the name of an entry or its lock neither hangs a run nor is written through."""
+    """A link, a pipe or a folder under the name of an entry or its lock neither hangs a run nor is
+    written through.
+    """
     kept(books, upload)
     (entry,) = books.files(".sealed")
     victim = tmp_path / "victim"
@@ -259,11 +317,13 @@ def test_what_somebody_planted_leads_nowhere(
     assert victim.read_text() == "untouched"
 
 
-# --- two at once, and disks that refuse -----------------------------------------------------------------------------
+# --- two at once, and disks that refuse -----------------------------------------------------------
 
 
 def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -> None:
-    """While one process uses the folder another keeps nothing, says so, and disturbs nothing; after it it may."""
+    """While one process uses the folder another keeps nothing, says so, and disturbs nothing; after
+    it it may.
+    """
     kept(books, upload)
     first = books.open()
     assert first.find(upload) == BEGUN
@@ -278,7 +338,7 @@ def test_two_runs_at_once_do_not_share_a_session(books: Books, upload: Upload) -
     assert books.open().find(upload) == BEGUN
 
 
-# --- through the entrypoint -----------------------------------------------------------------------------------------
+# --- through the entrypoint -----------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -310,7 +370,10 @@ def expire(job: Job) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
-    "rebuilt": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)), "content is not"),
+    "rebuilt": (
+        lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE, 8)),
+        "content is not",
+    ),
     "longer": (lambda job: (job.workspace / "a.bin").write_bytes(data_of(SIZE + 1)), "not the one"),
     "same mtime": (lambda job: rewrite(job, 8), "content is not"),
     "expired at the server": (expire, "the session is gone; starting over at 0."),
@@ -319,7 +382,9 @@ CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
-    """Another file, or a session that is gone: a whole new upload of what is there now, and one line that says why."""
+    """Another file, or a session that is gone: a whole new upload of what is there now, and one
+    line that says why.
+    """
     broken_off(job)
     change, words = CHANGES[what]
     change(job)
@@ -331,11 +396,17 @@ def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
 
 @pytest.mark.parametrize("second", ["stopped while it asked", "killed after it had sent more"])
 def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, second: str) -> None:
-    """What a second run did to the entry of the first one never lets a third mix two builds, its file being another."""
+    """What a second run did to the entry of the first one never lets a third mix two builds, its
+    file being another.
+    """
     job.emulator.add_fault("resumable.put", "stall", nth=4, after=100_000, seconds=30)
     begun = job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 1)
     assert begun.send(signal.SIGTERM).end().code == 143
-    on, number = ("resumable.query", signal.SIGTERM) if "asked" in second else ("resumable.put", signal.SIGKILL)
+    on, number = (
+        ("resumable.query", signal.SIGTERM)
+        if "asked" in second
+        else ("resumable.put", signal.SIGKILL)
+    )
     job.emulator.add_fault(on, "stall", nth=1 if "asked" in second else 7, seconds=30)
     job.start(DRIVE).when(lambda state: len(state["faults"]["fired"]) == 2).send(number).end()
     path = job.workspace / "a.bin"
@@ -351,13 +422,17 @@ def test_a_fresh_checkout_goes_on_only_with_bytes_that_were_compared(job: Job, s
 def test_a_session_that_the_server_refuses_begins_anew(job: Job) -> None:
     """An old session that is answered 400 (terminated, of another account) is no reason to fail."""
     broken_off(job)
-    job.emulator.add_fault("resumable.query", "status", status=400, message="Upload has already been terminated.")
+    job.emulator.add_fault(
+        "resumable.query", "status", status=400, message="Upload has already been terminated."
+    )
     job.succeed(DRIVE)
     assert job.stored() == [data_of(SIZE)]
 
 
 def test_what_is_done_is_not_done_again_when_a_run_is_repeated(job: Job) -> None:
-    """Of three independent files one fails: running again sends that one alone, though each send would add another."""
+    """Of three independent files one fails: running again sends that one alone, though each send
+    would add another.
+    """
     for name in ("b.bin", "c.bin"):
         (job.workspace / name).write_bytes(data_of(600_000, ord(name[0])))
     job.emulator.add_fault("resumable.start", "status", status=400, message="Not today.", nth=2)

@@ -1,4 +1,6 @@
-"""What a run leaves in the state folder: nothing of a release that is over; of what others left, one warning."""
+"""What a run leaves in the state folder: nothing of a release that is over; of what others left,
+one warning.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,15 @@ from tests.support.job import Job
 from uploader.redaction import SHORTEST
 
 PACKAGE = "com.example.shop"
-PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "chunk-size": "256KiB", "max-retries": "1"}
-MASKS = re.compile(r"^::add-mask::.*\n?", re.MULTILINE)  # the one place where GitHub wants to be told
+PLAY = {
+    "target": "play",
+    "files": "*.aab",
+    "tracks": "internal",
+    "chunk-size": "256KiB",
+    "max-retries": "1",
+}
+# the one place where GitHub wants to be told
+MASKS = re.compile(r"^::add-mask::.*\n?", re.MULTILINE)
 IGNORED = "can't be opened and will be ignored"
 
 
@@ -27,7 +36,9 @@ def job(job: Job) -> Job:
 
 
 def break_off(job: Job, given: dict[str, str]) -> None:
-    """A run that ends with 75 after its first chunk, and leaves the edit's record and the session's."""
+    """A run that ends with 75 after its first chunk, and leaves the edit's record and the
+    session's.
+    """
     job.emulator.add_fault("resumable.put", "status", status=503, nth=2)
     job.emulator.add_fault("resumable.query", "status", status=503)
     job.fail(75, given)
@@ -54,7 +65,9 @@ def refuse_release(job: Job) -> None:
 
 @dataclass(frozen=True)
 class Second:
-    """What lies between a run that breaks off and the next, what that one is given, and its exit code."""
+    """What lies between a run that breaks off and the next, what that one is given, and its exit
+    code.
+    """
 
     between: Sequence[Callable[[Job], None]] = ()
     given: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +87,9 @@ SECONDS = {
 
 @pytest.mark.parametrize("what", SECONDS)
 def test_nothing_stays_of_a_release_that_is_over(job: Job, what: str) -> None:
-    """After a run that broke off, the next one that releases, or deletes the edit, leaves no record of either."""
+    """After a run that broke off, the next one that releases, or deletes the edit, leaves no record
+    of either.
+    """
     break_off(job, PLAY)
     assert len(list(job.state_folder.glob("*.sealed"))) == 2
     second = SECONDS[what]
@@ -93,8 +108,16 @@ def test_nothing_stays_of_one_run_that_ends_well(job: Job, given: dict[str, str]
 
 
 def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> None:
-    """One job breaks off in the edit; a second one that leaves it open spares the session, the commit clears it."""
-    listing = {**PLAY, "files": "none", "tracks": "none", "package-name": PACKAGE, "images-directory": texts(job)}
+    """One job breaks off in the edit; a second one that leaves it open spares the session, the
+    commit clears it.
+    """
+    listing = {
+        **PLAY,
+        "files": "none",
+        "tracks": "none",
+        "package-name": PACKAGE,
+        "images-directory": texts(job),
+    }
     assert job.run({**PLAY, "tracks": "alpha"}).code == 0  # there is an app now
     specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 8, "1.0", size_bytes=1_000_000)
     opened = job.run({**listing, "commit": "false"})
@@ -108,11 +131,13 @@ def test_a_shared_edit_keeps_its_sessions_until_it_is_committed(job: Job) -> Non
     assert not list(job.state_folder.iterdir())
 
 
-# --- what others left ---------------------------------------------------------------------------------------------
+# --- what others left -----------------------------------------------------------------------------
 
 
 def test_a_record_of_another_credential_warns_once_and_stays_good(job: Job) -> None:
-    """Of three runs with another key the first alone tells of it; the run that has its key goes on in it afterwards."""
+    """Of three runs with another key the first alone tells of it; the run that has its key goes on
+    in it afterwards.
+    """
     given = {**PLAY, "target": "drive.files.create", "tracks": "none"}
     break_off(job, given)
     with Emulator() as other:
@@ -125,15 +150,22 @@ def test_a_record_of_another_credential_warns_once_and_stays_good(job: Job) -> N
     assert not list(job.state_folder.iterdir())
 
 
-# --- the secret that seals --------------------------------------------------------------------------------------------
+# --- the secret that seals ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [1, 5, 6, 8, 15, 16, 40])
 def test_a_state_key_is_never_shown_whatever_its_length(job: Job, length: int) -> None:
-    """Refused or not, nothing that is written holds it outside GitHub's own masks; a word is masked elsewhere, too."""
+    """Refused or not, nothing that is written holds it outside GitHub's own masks; a word is masked
+    elsewhere, too.
+    """
     key = "~Zq7-xK9!"[:length].ljust(length, "~")
     place = key if length >= SHORTEST else "nowhere"
     ended = job.fail(2, {**PLAY, "state-key": key, "whats-new-directory": f"no/{place}/there"})
     assert "no/" in ended.log
-    seen = [MASKS.sub("", ended.log), ended.summary, json.dumps(ended.results), json.dumps(ended.outputs)]
+    seen = [
+        MASKS.sub("", ended.log),
+        ended.summary,
+        json.dumps(ended.results),
+        json.dumps(ended.outputs),
+    ]
     assert not [text for text in seen if key in text]

@@ -1,4 +1,6 @@
-"""A cache may bring back any older state at any time: nothing is doubled or lost, and nobody else's success is told."""
+"""A cache may bring back any older state at any time: nothing is doubled or lost, and nobody else's
+success is told.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,13 @@ GRANULE = 256 * 1024  # bytes
 BEGAN = time.time()  # seconds since the epoch
 SEQUENCES = 30  # of each target and seed, of up to eight attempts each
 TARGETS: dict[str, dict[str, str]] = {
-    "gmail": {"files": "a.bin", "mail-from": "a@x.org", "mail-to": "b@x.org", "mail-subject": "s", "mail-body": "b"},
+    "gmail": {
+        "files": "a.bin",
+        "mail-from": "a@x.org",
+        "mail-to": "b@x.org",
+        "mail-subject": "s",
+        "mail-body": "b",
+    },
     "drive.files.create": {"files": "a.bin"},
     "storage.objects.insert": {"files": "a.bin", "params": "bucket: b"},
     "play": {"files": "app.aab", "tracks": "internal"},
@@ -45,14 +53,18 @@ TARGETS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Fate:
-    """What happens at the request of this number: the process dies before or after it, or the network does."""
+    """What happens at the request of this number: the process dies before or after it, or the
+    network does.
+    """
 
     kind: str = "none"
     at: int = 0
 
 
 class FatedClient(HttpClient):
-    """A client with a fate; it notes the sessions whose URI reached the program, which alone can know of them."""
+    """A client with a fate; it notes the sessions whose URI reached the program, which alone can
+    know of them.
+    """
 
     def __init__(self, fate: Fate) -> None:
         super().__init__()
@@ -60,7 +72,9 @@ class FatedClient(HttpClient):
         self._count = 0
         self.known: list[str] = []
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
+    def send(
+        self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts
+    ) -> Response:
         """As the real one, until the fate strikes; then it is down for good."""
         self._count += 1
         struck = self._fate.kind != "none" and self._count >= self._fate.at
@@ -108,7 +122,9 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Attempt:
-    """How an attempt ended: exit code (None: killed), and the id of the last session that it got to know."""
+    """How an attempt ended: exit code (None: killed), and the id of the last session that it got to
+    know.
+    """
 
     code: int | None
     session: str
@@ -116,9 +132,13 @@ class Attempt:
 
 
 class World:
-    """One job of a CI system, repeated as people and runners repeat it, on a state that comes and goes."""
+    """One job of a CI system, repeated as people and runners repeat it, on a state that comes and
+    goes.
+    """
 
-    def __init__(self, target: str, emulator: Emulator, folder: Path, chance: random.Random) -> None:
+    def __init__(
+        self, target: str, emulator: Emulator, folder: Path, chance: random.Random
+    ) -> None:
         self.target = target
         self.emulator = emulator
         self.chance = chance
@@ -130,9 +150,13 @@ class World:
         self._workspace.mkdir(parents=True)
         if target == "play":
             self.package = f"com.example.a{chance.getrandbits(60):x}"
-            specimens.make_bundle(self._workspace / "app.aab", self.package, 7, "1.0", size_bytes=GRANULE + 999)
+            specimens.make_bundle(
+                self._workspace / "app.aab", self.package, 7, "1.0", size_bytes=GRANULE + 999
+            )
         else:
-            (self._workspace / "a.bin").write_bytes(chance.randbytes(chance.choice((900, GRANULE + 999))))
+            (self._workspace / "a.bin").write_bytes(
+                chance.randbytes(chance.choice((900, GRANULE + 999)))
+            )
         self._token = emulator.token("https://mail.google.com/", *SCOPES, user="a@x.org")
         empty = folder / "0"
         empty.mkdir()
@@ -161,7 +185,11 @@ class World:
     def attempt(self, run: JobRun, fate: Fate) -> Attempt:
         """One process of the job."""
         self.time.now += self.chance.choice((10.0, 3600.0))
-        common = {"target": self.target, "credentials": json.dumps(self.emulator.key), "state-dir": str(self._state)}
+        common = {
+            "target": self.target,
+            "credentials": json.dumps(self.emulator.key),
+            "state-dir": str(self._state),
+        }
         given = {**common, "api-endpoint": self.emulator.url, **TARGETS[self.target]}
         environ = {f"INPUT_{name.upper()}": value for name, value in given.items()}
         environ |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self._workspace)}
@@ -171,7 +199,9 @@ class World:
         reporter, client = RecordingReporter(), FatedClient(fate)
         journal = Journal(SealedStore(self._state, b"k" * 32, "me", clock, reporter), run)
         settings = TransferInputs(api_endpoint=self.emulator.url, chunk_size=GRANULE)
-        api = ApiClient(client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings)
+        api = ApiClient(
+            client, Tokens(self._token), RetryPolicy(clock, Cancellation(), 1, 1800.0), settings
+        )
         engine = Engine(api, settings, journal, reporter)
         code: int | None = None
         error = ""
@@ -215,9 +245,20 @@ SCOPES = (
 
 
 def fate(chance: random.Random, target: str) -> Fate:
-    """Half of all attempts live; the others meet their fate at any request of the few that they have."""
+    """Half of all attempts live; the others meet their fate at any request of the few that they
+    have.
+    """
     kind = chance.choice(
-        ("none", "none", "none", "dies before", "dies after", "dies after", "answer lost", "network down")
+        (
+            "none",
+            "none",
+            "none",
+            "dies before",
+            "dies after",
+            "dies after",
+            "answer lost",
+            "network down",
+        )
     )
     return Fate(kind, chance.randrange(1, 13 if target == "play" else 5))
 
@@ -232,7 +273,9 @@ def next_run(run: JobRun, last: Attempt | None, chance: random.Random) -> JobRun
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("seed", range(2))
 def test_any_older_state_may_come_back(tmp_path: Path, target: str, seed: int) -> None:
-    """Whatever dies, whatever is restored: what a session was and who began it decides what every attempt must do."""
+    """Whatever dies, whatever is restored: what a session was and who began it decides what every
+    attempt must do.
+    """
     with Emulator() as emulator:
         for number in range(SEQUENCES):
             chance = random.Random(f"{seed}:{number}")
@@ -270,19 +313,23 @@ def follow(world: World, *, replaces: bool) -> None:
 
 
 def check_sent(last: Attempt, made: int, *, done: bool) -> None:
-    """Nothing that adds is on the server yet (`done`: what replaces is, by this run): a success made its effect now."""
+    """Nothing that adds is on the server yet (`done`: what replaces is, by this run): a success
+    made its effect now.
+    """
     assert last.code in (0, 75, None), last.error
     assert made or done or last.code != 0, "told a success and made nothing"
 
 
 def check_not_sent(last: Attempt, made: int, *, known: bool) -> None:
-    """The session that was given is complete: it is this run's success only if known to be, and nothing is added."""
+    """The session that was given is complete: it is this run's success only if known to be, and
+    nothing is added.
+    """
     assert not made, "doubled"
     assert last.code in (0 if known else 4, 75, None), last.error
     assert last.code != 4 or "an upload of it that run" in last.error
 
 
-# --- through the entrypoint ---------------------------------------------------------------------------------------
+# --- through the entrypoint -----------------------------------------------------------------------
 
 
 JOBS: dict[str, tuple[dict[str, str], str]] = {
@@ -294,10 +341,18 @@ JOBS: dict[str, tuple[dict[str, str], str]] = {
 def ci_run(platform: str, run: int, attempt: int = 1) -> dict[str, str]:
     """How the CI system names a run and its attempts; a shell names nothing."""
     if platform == "github":
-        return {"GITHUB_RUN_ID": f"{run}", "GITHUB_RUN_ATTEMPT": f"{attempt}", "GITHUB_JOB": "release"}
+        return {
+            "GITHUB_RUN_ID": f"{run}",
+            "GITHUB_RUN_ATTEMPT": f"{attempt}",
+            "GITHUB_JOB": "release",
+        }
     if platform == "console":
         return {}
-    return {"CI_PIPELINE_ID": f"{run}", "CI_JOB_NAME": "release", "CI_JOB_ID": f"{run * 100 + attempt}"}
+    return {
+        "CI_PIPELINE_ID": f"{run}",
+        "CI_JOB_NAME": "release",
+        "CI_JOB_ID": f"{run * 100 + attempt}",
+    }
 
 
 def killed_after_the_last_byte(job: Job, what: str, **run: str) -> dict[str, str]:
@@ -305,15 +360,23 @@ def killed_after_the_last_byte(job: Job, what: str, **run: str) -> dict[str, str
     (job.workspace / "a.bin").write_bytes(b"x" * 1000)
     given = {**JOBS[what][0], "state-dir": str(job.workspace.parent / "state")}
     job.emulator.add_fault("resumable.final", "slow-answer", seconds=30)
-    running = job.start(given, **run).when(lambda state: any(one["state"] == "done" for one in state["sessions"]))
+    running = job.start(given, **run).when(
+        lambda state: any(one["state"] == "done" for one in state["sessions"])
+    )
     running.send(signal.SIGKILL).end()
     return given
 
 
 @pytest.mark.parametrize("protocol", ["simple", "multipart"])
-def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(job: Job, protocol: str) -> None:
+def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(
+    job: Job, protocol: str
+) -> None:
     """No session can be asked, so the next run says its doubt once; the one after it sends."""
-    mail = {**JOBS["mail"][0], "upload-protocol": protocol, "state-dir": str(job.workspace.parent / "state")}
+    mail = {
+        **JOBS["mail"][0],
+        "upload-protocol": protocol,
+        "state-dir": str(job.workspace.parent / "state"),
+    }
     (job.workspace / "a.bin").write_bytes(b"x" * 1000)
     job.emulator.add_fault(protocol, "slow-answer", seconds=30)
     job.start(mail).when(lambda state: bool(state["messages"])).send(signal.SIGKILL).end()
@@ -326,8 +389,12 @@ def test_a_mail_in_one_request_whose_run_was_killed_is_not_sent_again_unasked(jo
 
 @pytest.mark.parametrize("platform", ["github", "gitlab"])
 @pytest.mark.parametrize("what", JOBS)
-def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform: str, what: str) -> None:
-    """A restored state ends a new run with 4 and both readings; once that is told, the next attempt sends."""
+def test_what_another_run_finished_is_no_success_of_this_one(
+    job: Job, platform: str, what: str
+) -> None:
+    """A restored state ends a new run with 4 and both readings; once that is told, the next attempt
+    sends.
+    """
     job = replace(job, kind=platform)
     effect, given = JOBS[what][1], killed_after_the_last_byte(job, what, **ci_run(platform, 1))
     ended = job.fail(4, given, **ci_run(platform, 2))
@@ -342,7 +409,9 @@ def test_what_another_run_finished_is_no_success_of_this_one(job: Job, platform:
 @pytest.mark.parametrize("platform", ["github", "gitlab", "console"])
 @pytest.mark.parametrize("what", JOBS)
 def test_a_re_run_finds_what_its_first_attempt_finished(job: Job, platform: str, what: str) -> None:
-    """A killed run that is repeated, by GitHub's re-run, GitLab's retry or by hand, ends well and adds nothing."""
+    """A killed run that is repeated, by GitHub's re-run, GitLab's retry or by hand, ends well and
+    adds nothing.
+    """
     job = replace(job, kind=platform)
     effect, given = JOBS[what][1], killed_after_the_last_byte(job, what, **ci_run(platform, 1))
     job.succeed(given, **ci_run(platform, 1, 2))

@@ -17,13 +17,23 @@ from uploader.state.sealed_store import SealedStore
 
 NOW = 1_800_000_000.0  # seconds since the epoch
 MONTH = 31 * 86400.0  # seconds
-FOREIGN = ("poetry.lock", "Cargo.lock", "a.new", "draft.sealed", f"{'0' * 40}.txt", f"{'g' * 40}.sealed", "0.sealed")
+FOREIGN = (
+    "poetry.lock",
+    "Cargo.lock",
+    "a.new",
+    "draft.sealed",
+    f"{'0' * 40}.txt",
+    f"{'g' * 40}.sealed",
+    "0.sealed",
+)
 OURS = (f"{'0' * 40}.sealed", f"{'1' * 40}.lock", f"{'2' * 40}.0123abcd.new")
 
 
 def store(folder: Path, reporter: RecordingReporter, owners: tuple[int, ...] = ()) -> SealedStore:
     """The store as a run opens it."""
-    return SealedStore(folder, b"k" * 32, "me", Clock(time.sleep, wall=lambda: NOW), reporter, *owners)
+    return SealedStore(
+        folder, b"k" * 32, "me", Clock(time.sleep, wall=lambda: NOW), reporter, *owners
+    )
 
 
 def old_files(folder: Path, *names: str) -> None:
@@ -36,11 +46,13 @@ def left(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-# --- what is removed --------------------------------------------------------------------------------------------------
+# --- what is removed ------------------------------------------------------------------------------
 
 
 def test_other_programs_files_are_never_removed(tmp_path: Path) -> None:
-    """In a folder of ours only our own names go, once they are older than any session, whatever the others are."""
+    """In a folder of ours only our own names go, once they are older than any session, whatever the
+    others are.
+    """
     folder = tmp_path / "state"
     first = store(folder, RecordingReporter())
     assert first.write("0" * 40, {"a": 1})
@@ -51,7 +63,9 @@ def test_other_programs_files_are_never_removed(tmp_path: Path) -> None:
     os.utime(young, (NOW - 29 * 86400, NOW - 29 * 86400))
     store(folder, reporter).close()
     assert left(folder) == {*FOREIGN, ".uploader", young.name}
-    assert reporter.infos == ["Removed 1 file from the state folder, older than any upload session."]
+    assert reporter.infos == [
+        "Removed 1 file from the state folder, older than any upload session."
+    ]
 
 
 def test_nothing_is_removed_from_a_folder_that_is_not_ours(tmp_path: Path) -> None:
@@ -67,7 +81,9 @@ def test_nothing_is_removed_from_a_folder_that_is_not_ours(tmp_path: Path) -> No
 
 
 def test_an_empty_folder_becomes_ours_and_is_left_empty(tmp_path: Path) -> None:
-    """The mark is there while something is kept, and goes with it, so that an empty state stays empty."""
+    """The mark is there while something is kept, and goes with it, so that an empty state stays
+    empty.
+    """
     for _ in range(2):
         one = store(tmp_path, RecordingReporter())
         one.write("0" * 40, {"a": 1})
@@ -88,7 +104,9 @@ def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [".lock", ".uploader", f"{'0' * 40}.sealed", f"{'1' * 40}.lock"])
 def test_nothing_is_done_through_a_link_in_the_folder(tmp_path: Path, name: str) -> None:
-    """Whoever the folder belongs to can't have a file elsewhere written, removed or made read-only."""
+    """Whoever the folder belongs to can't have a file elsewhere written, removed or made
+    read-only.
+    """
     victim = tmp_path / "victim"
     victim.write_bytes(b"untouched")
     before = victim.stat()
@@ -131,7 +149,9 @@ def test_a_folder_that_is_replaced_by_a_link_is_not_followed(tmp_path: Path) -> 
 
 
 def test_a_link_to_a_folder_of_another_user_s_is_no_state_folder(tmp_path: Path) -> None:
-    """Where the folder may belong to the workspace's owner, they may have put a link in its place."""
+    """Where the folder may belong to the workspace's owner, they may have put a link in its
+    place.
+    """
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "state").symlink_to(tmp_path / "elsewhere")
     reporter = RecordingReporter()
@@ -143,16 +163,28 @@ def test_a_link_to_a_folder_of_another_user_s_is_no_state_folder(tmp_path: Path)
 
 def cut_off(job: Job, state_dir: str) -> str:
     """The log of a release whose upload breaks off, so that there is something to keep."""
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000)
+    specimens.make_bundle(
+        job.workspace / "app.aab", "com.example.app", 7, "1.4.2", size_bytes=1_000_000
+    )
     job.emulator.add_fault("play.bundles.upload+resumable.put", "status", status=503, after=600_000)
-    given = {"target": "play", "files": "app.aab", "tracks": "internal", "max-retries": "0", "state-dir": state_dir}
+    given = {
+        "target": "play",
+        "files": "app.aab",
+        "tracks": "internal",
+        "max-retries": "0",
+        "state-dir": state_dir,
+    }
     return job.fail(75, given).log
 
 
 @pytest.mark.parametrize("state_dir", ["cache/state", "cache", "kept/cache/state"])
 @pytest.mark.parametrize("named", ["relative", "absolute"])
-def test_no_link_of_the_workspace_leads_the_state_elsewhere(job: Job, state_dir: str, named: str) -> None:
-    """Whoever commits to the workspace chooses its links: nothing is kept behind one, wherever it stands."""
+def test_no_link_of_the_workspace_leads_the_state_elsewhere(
+    job: Job, state_dir: str, named: str
+) -> None:
+    """Whoever commits to the workspace chooses its links: nothing is kept behind one, wherever it
+    stands.
+    """
     elsewhere = job.workspace.parent / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     link = job.workspace / state_dir[: state_dir.index("cache")] / "cache"
@@ -170,7 +202,9 @@ def test_a_folder_of_the_workspace_keeps_the_state(job: Job, kind: str) -> None:
     assert list((job.workspace / "cache/state").glob("*.sealed"))
 
 
-@pytest.mark.parametrize("inside", [False, True], ids=["to a folder", "to the workspace's own parent"])
+@pytest.mark.parametrize(
+    "inside", [False, True], ids=["to a folder", "to the workspace's own parent"]
+)
 def test_a_link_outside_the_workspace_is_the_machine_s_own(job: Job, inside: bool) -> None:
     """As /tmp on macOS, which leads to /private/tmp."""
     machine = job.workspace.parent / "linked"
@@ -192,12 +226,14 @@ def test_a_workspace_may_be_reached_by_a_link(job: Job) -> None:
     assert not (job.workspace.parent / "state").exists()
 
 
-# --- in whose folder nothing is kept ----------------------------------------------------------------------------------
+# --- in whose folder nothing is kept --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
 def test_a_folder_that_others_can_change_keeps_nothing(tmp_path: Path, mode: int) -> None:
-    """Group or others could plant or remove entries: one warning with the cure, and the run goes on."""
+    """Group or others could plant or remove entries: one warning with the cure, and the run goes
+    on.
+    """
     tmp_path.chmod(mode)
     reporter = RecordingReporter()
     one = store(tmp_path, reporter)
@@ -212,7 +248,9 @@ def test_a_folder_that_others_can_change_keeps_nothing(tmp_path: Path, mode: int
 
 
 def test_a_folder_of_another_user_keeps_nothing(tmp_path: Path) -> None:
-    """It is refused, unless it belongs to the user for whom the run works, as in GitHub's container."""
+    """It is refused, unless it belongs to the user for whom the run works, as in GitHub's
+    container.
+    """
     if os.geteuid():
         pytest.skip("needs the right to give a folder away")
     os.chown(tmp_path, 4321, -1)
@@ -224,7 +262,9 @@ def test_a_folder_of_another_user_keeps_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("whose", ["the workspace's owner's", "a stranger's"])
 def test_root_works_for_the_owner_of_the_workspace(job: Job, whose: str) -> None:
-    """In GitHub's container a restored cache belongs to the runner's user, who also owns the workspace."""
+    """In GitHub's container a restored cache belongs to the runner's user, who also owns the
+    workspace.
+    """
     if os.geteuid():
         pytest.skip("needs the right to give a folder away")
     state = job.workspace.parent / "state"

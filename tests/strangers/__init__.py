@@ -1,1 +1,3 @@
-"""Programs that nobody here wrote, unchanged: clients against the emulator, the program against servers, a runner."""
+"""Programs that nobody here wrote, unchanged: clients against the emulator, the program against
+servers, a runner.
+"""

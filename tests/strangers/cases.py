@@ -1,7 +1,8 @@
-"""Which clients do which jobs, and which faults each is known not to survive: the set of cases that a run goes through.
+"""Which clients do which jobs, and which faults each is known not to survive: the set of cases that
+a run goes through.
 
-A client is used as its documentation shows, with what it has of retries. `make strangers` holds this to be
-true.
+A client is used as its documentation shows, with what it has of retries. `make strangers` holds
+this to be true.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 PLAIN = "no fault"
-# What a fault does, by its name. `{start}`, `{put}` and `{final}` are the steps of the job's protocol.
+# What a fault does, by its name. `{start}`, `{put}` and `{final}` are the steps of the job's
+# protocol.
 FAULTS: Mapping[str, Mapping[str, object] | None] = {
     PLAIN: None,
     "503 at the start": {"on": "{start}", "do": "status"},
@@ -33,8 +35,8 @@ SESSIONS = ("resumable", "X-Goog")  # only a session can keep a part
 class Job:
     """What a client is made to do.
 
-    `tool` is who fetches the client (`tools.py`), `program` the command, `protocol` how it uploads; `fails` says for
-    each fault that it does not survive why.
+    `tool` is who fetches the client (`tools.py`), `program` the command, `protocol` how it uploads;
+    `fails` says for each fault that it does not survive why.
     """
 
     client: str
@@ -65,7 +67,10 @@ _STORAGE = {
     "answer lost": "the answer that the upload is complete is taken for a loss of all bytes",
     "token expired": CLOCK,
 }
-_AT_ONCE = {"answer lost": "the repeat meets its own object, and the precondition fails", "token expired": CLOCK}
+_AT_ONCE = {
+    "answer lost": "the repeat meets its own object, and the precondition fails",
+    "token expired": CLOCK,
+}
 _GO = {
     "503 at the start": "the start of a session is not repeated",
     "answer lost": "a connection that was closed is not tried again",
@@ -83,23 +88,40 @@ _RCLONE_DRIVE = {"partly stored": _GO["partly stored"], "token expired": CLOCK}
 _CHUNKS = {"partly stored": "a chunk that was stored in part is an error"}
 
 
-def _node(name: str, what: str, protocol: str, fails: Mapping[str, str], client: str = "googleapis for Node") -> Job:
-    return Job(client, name, "node", ("node", "{programs}/google.js", what, "{file}"), protocol, fails)
+def _node(
+    name: str,
+    what: str,
+    protocol: str,
+    fails: Mapping[str, str],
+    client: str = "googleapis for Node",
+) -> Job:
+    return Job(
+        client, name, "node", ("node", "{programs}/google.js", what, "{file}"), protocol, fails
+    )
 
 
-def _python(name: str, fails: Mapping[str, str] | None = None, client: str = "google-api-python-client") -> Job:
+def _python(
+    name: str, fails: Mapping[str, str] | None = None, client: str = "google-api-python-client"
+) -> Job:
     program = ("{python}", "{programs}/google_client.py", name, "{file}")
     return Job(client, name, "python", program, "resumable", fails or {})
 
 
 def _ruby(name: str) -> Job:
     return Job(
-        "google-api-client for Ruby", name, "ruby", ("ruby", "{programs}/google.rb", name, "{file}"), "X-Goog", _RUBY
+        "google-api-client for Ruby",
+        name,
+        "ruby",
+        ("ruby", "{programs}/google.rb", name, "{file}"),
+        "X-Goog",
+        _RUBY,
     )
 
 
 def _go(name: str) -> Job:
-    return Job("google-api-go-client", name, "go", ("{tool}/google", name, "{file}"), "resumable", _GO)
+    return Job(
+        "google-api-go-client", name, "go", ("{tool}/google", name, "{file}"), "resumable", _GO
+    )
 
 
 _NODE_STORAGE = "@google-cloud/storage for Node"
@@ -123,8 +145,21 @@ JOBS = (
     _go("object"),
     _go("release"),
     _go("file"),
-    Job("gsutil", "object", "gsutil", ("{tool}/bin/gsutil", "cp", "{file}", "gs://bucket/app.aab"), "resumable"),
-    Job("rclone", "object", "rclone", (*_RCLONE, ":gcs:bucket/app.aab"), "multipart", {"token expired": CLOCK}),
+    Job(
+        "gsutil",
+        "object",
+        "gsutil",
+        ("{tool}/bin/gsutil", "cp", "{file}", "gs://bucket/app.aab"),
+        "resumable",
+    ),
+    Job(
+        "rclone",
+        "object",
+        "rclone",
+        (*_RCLONE, ":gcs:bucket/app.aab"),
+        "multipart",
+        {"token expired": CLOCK},
+    ),
     Job("rclone", "file", "rclone", (*_RCLONE, ":drive:app.aab"), "resumable", _RCLONE_DRIVE),
 )
 
@@ -139,4 +174,6 @@ def cases() -> Iterator[tuple[Job, str]]:
 def fault_for(job: Job, name: str) -> list[dict[str, object]]:
     """The fault as the emulator takes it; none for a plain run."""
     found = FAULTS[name]
-    return [] if found is None else [{**found, "on": str(found["on"]).format(**STEPS[job.protocol])}]
+    return (
+        [] if found is None else [{**found, "on": str(found["on"]).format(**STEPS[job.protocol])}]
+    )

@@ -1,4 +1,6 @@
-"""Clients that nobody here wrote, unchanged, with nothing but the emulator's four lines in their environment."""
+"""Clients that nobody here wrote, unchanged, with nothing but the emulator's four lines in their
+environment.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def upload(job: Job, folder: Path) -> Path:
 
 
 def environment(tool: Tool, lines: dict[str, str], folder: Path) -> dict[str, str]:
-    """A machine with nothing of this process but its programs, and the clients' own words for the same key."""
+    """A machine with nothing of this process but its programs, and the clients' own words for the
+    same key.
+    """
     (folder / "boto").write_text(BOTO.format(**lines))
     key = lines["GOOGLE_APPLICATION_CREDENTIALS"]
     return {
@@ -51,7 +55,9 @@ def environment(tool: Tool, lines: dict[str, str], folder: Path) -> dict[str, st
 
 
 def arrived(job: Job, state: dict[str, Any], file: Path) -> str:
-    """What is wrong with what the emulator holds; empty when the file is there, once, and released if it was to be."""
+    """What is wrong with what the emulator holds; empty when the file is there, once, and released
+    if it was to be.
+    """
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     if digests := [each["sha256"] for each in state["objects"] if each["sha256"] != digest]:
         return f"stored with other bytes: {digests}"
@@ -72,18 +78,26 @@ def live(state: dict[str, Any]) -> list[dict[str, Any]]:
     return releases
 
 
-@pytest.mark.parametrize(("job", "fault"), [pytest.param(*each, id=f"{each[0].id}-{each[1]}") for each in cases()])
+@pytest.mark.parametrize(
+    ("job", "fault"), [pytest.param(*each, id=f"{each[0].id}-{each[1]}") for each in cases()]
+)
 def test_a_client_does_its_job(job: Job, fault: str, tmp_path: Path) -> None:
-    """It ends well and the bytes have arrived, once; or it is known not to survive the fault, and then it says so."""
+    """It ends well and the bytes have arrived, once; or it is known not to survive the fault, and
+    then it says so.
+    """
     found = tool(job.tool)
     file = upload(job, tmp_path)
     with Emulator(fault_for(job, fault)) as emulator:
         lines = emulator.serve_google_hosts(tmp_path / "client")
         command = [word.format(**places(found, file)) for word in job.program]
-        code, log = run(command, tmp_path, environment(found, lines, tmp_path), PATIENCE[fault in job.fails])
+        code, log = run(
+            command, tmp_path, environment(found, lines, tmp_path), PATIENCE[fault in job.fails]
+        )
         state = emulator.state()
     log += f"\n{state['requests']}"
-    assert [each["do"] for each in state["faults"]["waiting"]] == [], f"the fault met nothing: {log}"
+    assert [each["do"] for each in state["faults"]["waiting"]] == [], (
+        f"the fault met nothing: {log}"
+    )
     wrong = f"it ended with {code}" if code else arrived(job, state, file)
     if fault in job.fails:
         assert wrong, f"it survives what it is said not to ({job.fails[fault]}): {log}"
@@ -91,14 +105,24 @@ def test_a_client_does_its_job(job: Job, fault: str, tmp_path: Path) -> None:
         assert not wrong, f"{wrong}: {log}"
 
 
-def run(command: list[str], folder: Path, environment: dict[str, str], patience: float) -> tuple[int, str]:
-    """The exit code of a client and the end of what it said; -1 for one that was still at it when patience ended."""
+def run(
+    command: list[str], folder: Path, environment: dict[str, str], patience: float
+) -> tuple[int, str]:
+    """The exit code of a client and the end of what it said; -1 for one that was still at it when
+    patience ended.
+    """
     with (folder / "log").open("wb") as log:
         try:
             code = subprocess.run(
-                command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                timeout=patience, check=False,
-            ).returncode  # fmt: skip
+                command,
+                env=environment,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                timeout=patience,
+                check=False,
+            ).returncode
         except subprocess.TimeoutExpired:
             code = -1
     return code, (folder / "log").read_text(errors="replace")[-3000:]

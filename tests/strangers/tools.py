@@ -1,4 +1,6 @@
-"""Where the tools are and what each needs in its environment; a test is skipped only where one can't be had."""
+"""Where the tools are and what each needs in its environment; a test is skipped only where one
+can't be had.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,26 @@ GEMS = "require 'google/apis/androidpublisher_v3'"
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that is there: its folder (empty for one that the system has), and variables that it needs."""
+    """A tool that is there: its folder (empty for one that the system has), and variables that it
+    needs.
+    """
 
     folder: str
     environment: Mapping[str, str]
 
 
 def said(*command: str) -> str:
-    """The last line that a command prints; skips the test, with its reason, where it can't be run."""
+    """The last line that a command prints; skips the test, with its reason, where it can't be
+    run.
+    """
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
-        pytest.skip(f"{Path(command[0]).name} can't be had here: {(done.stderr or done.stdout).strip()[-300:]}")
+        pytest.skip(
+            f"{Path(command[0]).name} can't be had here: "
+            f"{(done.stderr or done.stdout).strip()[-300:]}"
+        )
     return done.stdout.strip().rpartition("\n")[2]
 
 

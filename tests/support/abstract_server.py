@@ -1,7 +1,8 @@
-"""A server of a dozen states that stores how many bytes it has, not which: enough to catch every mistake with offsets.
+"""A server of a dozen states that stores how many bytes it has, not which: enough to catch every
+mistake with offsets.
 
-It answers moves instead of requests, so that the machine alone is tested, and every fault of the protocol's table is
-one letter of an alphabet from which the exhaustive test makes all words.
+It answers moves instead of requests, so that the machine alone is tested, and every fault of the
+protocol's table is one letter of an alphabet from which the exhaustive test makes all words.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`stored` bytes of `size`; `finals` counts how often an object was made, `holes` how often a span did not fit.
+    """`stored` bytes of `size`; `finals` counts how often an object was made, `holes` how often a
+    span did not fit.
 
     `overstated` says that a span did not fit because of what the server itself had claimed.
     """
@@ -86,7 +88,9 @@ class Server:
         span = move.span
         if span.start > self.stored or fault == "conflict":
             hole = span.start > self.stored and not self.overstated
-            return replace(self, holes=self.holes + hole), OffsetUnknown("conflict", Response(409), server_ok=True)
+            return replace(self, holes=self.holes + hole), OffsetUnknown(
+                "conflict", Response(409), server_ok=True
+            )
         if fault in ("error before", "break before", "token"):
             return self, TokenRejected(Response(401)) if fault == "token" else OffsetUnknown(
                 fault, TransportError(fault, True)

@@ -1,7 +1,8 @@
-"""Google's and Java's own tools as witnesses: keys and signatures are made, and files read, by what users build with.
+"""Google's and Java's own tools as witnesses: keys and signatures are made, and files read, by what
+users build with.
 
-A test that needs a tool which is not installed is skipped, with its name. Debian has them all: `aapt`, `apksigner`,
-`zipalign`, and a JDK.
+A test that needs a tool which is not installed is skipped, with its name. Debian has them all:
+`aapt`, `apksigner`, `zipalign`, and a JDK.
 """
 
 from __future__ import annotations
@@ -32,8 +33,28 @@ def make_key(folder: Path, name: str = "CN=Release, O=Example", algorithm: str =
     """A key store with one key under the alias `key`, as `keytool` makes it."""
     store = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}-{algorithm}.p12"
     size = {"RSA": 2048, "EC": 256, "DSA": 2048}[algorithm]
-    secret = ("-storepass", PASSWORD, "-keypass", PASSWORD, "-storetype", "PKCS12", "-keystore", store)
-    words = ("-alias", "key", "-keyalg", algorithm, "-keysize", size, "-validity", 10_000, "-dname", name)
+    secret = (
+        "-storepass",
+        PASSWORD,
+        "-keypass",
+        PASSWORD,
+        "-storetype",
+        "PKCS12",
+        "-keystore",
+        store,
+    )
+    words = (
+        "-alias",
+        "key",
+        "-keyalg",
+        algorithm,
+        "-keysize",
+        size,
+        "-validity",
+        10_000,
+        "-dname",
+        name,
+    )
     run("keytool", "-genkeypair", *words, *secret)
     return store
 
@@ -53,15 +74,21 @@ def jarsign(path: Path, store: Path) -> None:
 
 def apksign(path: Path, store: Path, *schemes: int) -> None:
     """Signs an APK with these signature schemes alone (1, 2, 3)."""
-    wanted = [f"--v{scheme}-signing-enabled={str(scheme in schemes).lower()}" for scheme in (1, 2, 3, 4)]
+    wanted = [
+        f"--v{scheme}-signing-enabled={str(scheme in schemes).lower()}" for scheme in (1, 2, 3, 4)
+    ]
     password = ("--ks-pass", f"pass:{PASSWORD}", "--min-sdk-version", 24 if schemes != (1,) else 23)
     run("apksigner", "sign", "--ks", store, *password, *wanted, path)
 
 
 def apk_certificates(path: Path, api_level: int = 24) -> list[str]:
-    """SHA-256 of each signer's certificate in lower-case hex, as apksigner tells them for an API level and later."""
+    """SHA-256 of each signer's certificate in lower-case hex, as apksigner tells them for an API
+    level and later.
+    """
     words = run("apksigner", "verify", "--min-sdk-version", api_level, "--print-certs", path)
-    return re.findall(r"^Signer #\d+ certificate SHA-256 digest: ([0-9a-f]{64})$", words, re.MULTILINE)
+    return re.findall(
+        r"^Signer #\d+ certificate SHA-256 digest: ([0-9a-f]{64})$", words, re.MULTILINE
+    )
 
 
 def badging(path: Path) -> str:

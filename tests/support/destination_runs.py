@@ -1,4 +1,6 @@
-"""One run at one destination, from an empty workspace to everything that can be known of it afterwards."""
+"""One run at one destination, from an empty workspace to everything that can be known of it
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from tests.support.job import Ended, Job
 
 @dataclass(frozen=True)
 class Seen:
-    """How a run ended, the emulator's state after it, and what the run added to the stored objects and tokens."""
+    """How a run ended, the emulator's state after it, and what the run added to the stored objects
+    and tokens.
+    """
 
     place: Place
     ended: Ended

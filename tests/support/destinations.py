@@ -1,7 +1,8 @@
-"""The destinations, one row each: what a job asks for, what has to be there before, and what must come of it.
+"""The destinations, one row each: what a job asks for, what has to be there before, and what must
+come of it.
 
-Paths, media types and scopes are written out from Google's documents, so that they hold the catalogue and the services
-to something that is not their own.
+Paths, media types and scopes are written out from Google's documents, so that they hold the
+catalogue and the services to something that is not their own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ MIB = 1024 * 1024
 SIZE = 2 * MIB
 USER = "me@example.com"
 PACKAGE = "com.example.app"
-OCTETS, APK, MAIL = "application/octet-stream", "application/vnd.android.package-archive", "message/rfc822"
+OCTETS, APK, MAIL = (
+    "application/octet-stream",
+    "application/vnd.android.package-archive",
+    "message/rfc822",
+)
 _PLAY = "/upload/androidpublisher/v3/applications/internalappsharing/com.example.app/artifacts"
 _GMAIL = "/upload/gmail/v1/users/me"
 _PUBLISHER = "androidpublisher"
@@ -66,7 +71,9 @@ def nothing(_: Emulator) -> dict[str, str]:
 def a_drive_file(emulator: Emulator) -> dict[str, str]:
     """A file in Drive, to be replaced."""
     with closing(EmulatorClient(emulator)) as talk:
-        response = talk.request("POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS})
+        response = talk.request(
+            "POST", "/upload/drive/v3/files?uploadType=media", b"old", {"Content-Type": OCTETS}
+        )
     return {"params": json.dumps({"fileId": response.json["id"]})}
 
 
@@ -74,15 +81,19 @@ def a_draft(emulator: Emulator) -> dict[str, str]:
     """A draft in the user's mailbox."""
     draft = b"To: a@example.com\r\nSubject: old\r\n\r\nold"
     with closing(EmulatorClient(emulator)) as talk:
-        response = talk.request("POST", f"{_GMAIL}/drafts?uploadType=media", draft, {"Content-Type": MAIL})
+        response = talk.request(
+            "POST", f"{_GMAIL}/drafts?uploadType=media", draft, {"Content-Type": MAIL}
+        )
     return {"draft-id": response.json["id"]}
 
 
 @dataclass(frozen=True)
 class Place:
-    """One destination. `outputs` says for each output where in the service's answer its value stands.
+    """One destination. `outputs` says for each output where in the service's answer its value
+    stands.
 
-    `path` may hold `{name}` of what `before` made; `metadata` is what the service must have been told.
+    `path` may hold `{name}` of what `before` made; `metadata` is what the service must have been
+    told.
     """
 
     inputs: Mapping[str, str]
@@ -150,7 +161,9 @@ def _gmail(action: str, path: str, scope: str, **more: Any) -> Place:
     )
 
 
-def _method(target: str, make: Callable[[Path, int], Path], path: str, scope: str, **more: Any) -> Place:
+def _method(
+    target: str, make: Callable[[Path, int], Path], path: str, scope: str, **more: Any
+) -> Place:
     """Any method; the outputs are its answer's `id`."""
     inputs = {"target": target, **more.pop("inputs", {})}
     media_type = more.pop("media_type", OCTETS)
@@ -193,7 +206,10 @@ RESUMABLE: dict[str, Place] = {
         _file("app.bin"),
         "/upload/drive/v3/files",
         "drive",
-        inputs={"metadata": '{"parents": ["folder"], "description": "Grüße"}', "params": '{"fields": "*"}'},
+        inputs={
+            "metadata": '{"parents": ["folder"], "description": "Grüße"}',
+            "params": '{"fields": "*"}',
+        },
         metadata={"name": "app.bin", "parents": ["folder"], "description": "Grüße"},
     ),
     "drive-create-own": _method(

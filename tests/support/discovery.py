@@ -1,7 +1,8 @@
-"""Holds requests against Google's discovery documents: which of them would Google refuse, and for what.
+"""Holds requests against Google's discovery documents: which of them would Google refuse, and for
+what.
 
-The documents are the static files inside the package google-api-python-client. Whether a request makes sense in the
-state that things are in is for the emulator to say; this knows the form alone.
+The documents are the static files inside the package google-api-python-client. Whether a request
+makes sense in the state that things are in is for the emulator to say; this knows the form alone.
 """
 
 from __future__ import annotations
@@ -23,18 +24,28 @@ UPLOAD_TYPES = ("media", "multipart", "resumable")
 
 Schema: TypeAlias = Mapping[str, Any]
 
-_INTEGERS = {"int32": (-(2**31), 2**31), "uint32": (0, 2**32), "int64": (-(2**63), 2**63), "uint64": (0, 2**64)}
+_INTEGERS = {
+    "int32": (-(2**31), 2**31),
+    "uint32": (0, 2**32),
+    "int64": (-(2**63), 2**63),
+    "uint64": (0, 2**64),
+}
 
 
 def _is_integer(value: object, limits: tuple[int, int]) -> bool:
-    """A whole number, as a number or as text: Google's JSON reads either, whatever the schema's type."""
+    """A whole number, as a number or as text: Google's JSON reads either, whatever the schema's
+    type.
+    """
     if isinstance(value, str):
         return re.fullmatch(r"-?\d+", value) is not None and limits[0] <= int(value) < limits[1]
     return type(value) is int and limits[0] <= value < limits[1]
 
 
 # Texts that have a form of their own, of those that are ever sent.
-_TEXTS = {"google-datetime": r"\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)", "google-duration": r"-?\d+(\.\d{1,9})?s"}
+_TEXTS = {
+    "google-datetime": r"\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)",
+    "google-duration": r"-?\d+(\.\d{1,9})?s",
+}
 
 
 class SchemaChecker:
@@ -100,7 +111,10 @@ def _fits(value: object, schema: Schema) -> bool:
         return isinstance(value, bool)
     if kind == "number":
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return isinstance(value, str) and re.fullmatch(_TEXTS.get(form, ".*"), value, re.DOTALL) is not None
+    return (
+        isinstance(value, str)
+        and re.fullmatch(_TEXTS.get(form, ".*"), value, re.DOTALL) is not None
+    )
 
 
 @dataclass(frozen=True)
@@ -123,21 +137,30 @@ class Discovery:
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
         self._schemas = SchemaChecker(document["schemas"])
-        self._methods = [each for one in _descriptions(document) for each in _at_its_paths(one, document)]
+        self._methods = [
+            each for one in _descriptions(document) for each in _at_its_paths(one, document)
+        ]
         # Of several that match, the one with more fixed text is meant.
-        self._methods.sort(key=lambda one: len(re.sub(r"\(.*?\)", "", one.pattern.pattern)), reverse=True)
+        self._methods.sort(
+            key=lambda one: len(re.sub(r"\(.*?\)", "", one.pattern.pattern)), reverse=True
+        )
 
     def serves(self, path: str) -> bool:
         """Whether paths of this kind belong to the document's API."""
         bare = re.sub(r"^(/resumable)?(/upload)?/", "", path)
-        return any(one["path"].startswith(bare.partition("/")[0] + "/") for one in _descriptions(self._document))
+        return any(
+            one["path"].startswith(bare.partition("/")[0] + "/")
+            for one in _descriptions(self._document)
+        )
 
     def refusals(self, request: LoggedRequest) -> list[str]:
         """What Google would refuse of a request; empty when it is as the document says."""
         query = parse_qsl(request.query, keep_blank_values=True)
         if "upload_id" in dict(query):
             return []  # the URI of a session is used as it was given
-        matching = [(one, found) for one in self._methods if (found := one.pattern.fullmatch(request.path))]
+        matching = [
+            (one, found) for one in self._methods if (found := one.pattern.fullmatch(request.path))
+        ]
         for method, found in matching:
             if method.verb == request.method:
                 named = {name: unquote(value) for name, value in found.groupdict().items()}
@@ -148,7 +171,9 @@ class Discovery:
         verbs = ", ".join(sorted({method.verb for method, _ in matching}))
         return [f"only {verbs} is served there" if verbs else "no method has this path"]
 
-    def _parameters(self, method: Method, path: dict[str, str], query: list[tuple[str, str]]) -> Iterator[str]:
+    def _parameters(
+        self, method: Method, path: dict[str, str], query: list[tuple[str, str]]
+    ) -> Iterator[str]:
         for name, value in path.items():
             yield from _parameter(name, value, method.parameters[name])
         seen: set[str] = set()
@@ -193,13 +218,20 @@ def _descriptions(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _at_its_paths(method: dict[str, Any], document: dict[str, Any]) -> Iterator[Method]:
     parameters = {**document["parameters"], **method.get("parameters", {})}
-    yield Method(method, _pattern("/" + document["servicePath"] + method["path"], parameters), False, parameters)
+    yield Method(
+        method,
+        _pattern("/" + document["servicePath"] + method["path"], parameters),
+        False,
+        parameters,
+    )
     for protocol in method.get("mediaUpload", {}).get("protocols", {}).values():
         yield Method(method, _pattern(protocol["path"], parameters), True, parameters)
 
 
 def _pattern(template: str, parameters: dict[str, Schema]) -> re.Pattern[str]:
-    """The expression of a path: `{name}` is one segment, up to a verb's colon; `{+name}` what the parameter allows."""
+    """The expression of a path: `{name}` is one segment, up to a verb's colon; `{+name}` what the
+    parameter allows.
+    """
 
     def group(found: re.Match[str]) -> str:
         plus, name = found[1], found[2]
@@ -208,7 +240,10 @@ def _pattern(template: str, parameters: dict[str, Schema]) -> re.Pattern[str]:
 
     parts = re.split(r"(\{\+?\w+\})", template)
     return re.compile(
-        "".join(re.sub(r"\{(\+?)(\w+)\}", group, part) if part[:1] == "{" else re.escape(part) for part in parts)
+        "".join(
+            re.sub(r"\{(\+?)(\w+)\}", group, part) if part[:1] == "{" else re.escape(part)
+            for part in parts
+        )
     )
 
 
@@ -231,10 +266,14 @@ def discovery(name: str) -> Discovery:
 
 
 def refused_by_google(requests: Iterable[LoggedRequest]) -> list[str]:
-    """What Google's documents refuse of requests to Play and Gmail, with method and path; others are passed over."""
+    """What Google's documents refuse of requests to Play and Gmail, with method and path; others
+    are passed over.
+    """
     found = []
     for request in requests:
         for document in map(discovery, DOCUMENTS):
             if document.serves(request.path):
-                found += [f"{request.method} {request.path}: {why}" for why in document.refusals(request)]
+                found += [
+                    f"{request.method} {request.path}: {why}" for why in document.refusals(request)
+                ]
     return found

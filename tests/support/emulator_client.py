@@ -48,7 +48,13 @@ class EmulatorClient:
 
     def __init__(self, emulator: Emulator, token: str | None = None) -> None:
         self.emulator = emulator
-        scopes = ("androidpublisher", "devstorage.read_write", "drive", "gmail.modify", "android_partner_over_the_air")
+        scopes = (
+            "androidpublisher",
+            "devstorage.read_write",
+            "drive",
+            "gmail.modify",
+            "android_partner_over_the_air",
+        )
         self.token = emulator.token(*scopes, user="me@example.com") if token is None else token
         self.connection = http.client.HTTPConnection("127.0.0.1", emulator.port, timeout=10)
 
@@ -66,25 +72,35 @@ class EmulatorClient:
         path = url.removeprefix(self.emulator.url)
         sent = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if json is not None:
-            body, sent["Content-Type"] = json_module.dumps(json).encode(), "application/json; charset=UTF-8"
+            body, sent["Content-Type"] = (
+                json_module.dumps(json).encode(),
+                "application/json; charset=UTF-8",
+            )
         self.connection.request(method, path, body, {**sent, **(headers or {})})
         response = self.connection.getresponse()
         return Reply(response.status, response.headers, response.read())
 
     # Dialect A
 
-    def start_session(self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain") -> str:
+    def start_session(
+        self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain"
+    ) -> str:
         """Starts a resumable session; the answer is its URI."""
         length = {} if size is None else {"X-Upload-Content-Length": str(size)}
         query = "&" if "?" in path else "?"
         reply = self.request(
-            "POST", f"{path}{query}uploadType=resumable", b"", {"X-Upload-Content-Type": kind, **length}
+            "POST",
+            f"{path}{query}uploadType=resumable",
+            b"",
+            {"X-Upload-Content-Type": kind, **length},
         )
         assert reply.status == 200, reply.body
         return reply.header("Location")
 
     def put(self, uri: str, data: bytes, content_range: str = "") -> Reply:
-        return self.request("PUT", uri, data, {"Content-Range": content_range} if content_range else {})
+        return self.request(
+            "PUT", uri, data, {"Content-Range": content_range} if content_range else {}
+        )
 
     def offset(self, uri: str, total: int | str) -> Reply:
         return self.request("PUT", uri, b"", {"Content-Range": f"bytes */{total}"})
@@ -92,14 +108,18 @@ class EmulatorClient:
     # Dialect B
 
     def goog(self, url: str, command: str, data: bytes = b"", **headers: str) -> Reply:
-        named = {f"X-Goog-Upload-{name.replace('_', '-')}": value for name, value in headers.items()}
+        named = {
+            f"X-Goog-Upload-{name.replace('_', '-')}": value for name, value in headers.items()
+        }
         return self.request("POST", url, data, {"X-Goog-Upload-Command": command, **named})
 
     def start_goog_session(
         self, path: str = STORAGE + "?name=x", size: int | None = None, kind: str = "text/plain"
     ) -> str:
         length = {} if size is None else {"Header_Content_Length": str(size)}
-        reply = self.goog(path, "start", b"", Protocol="resumable", Header_Content_Type=kind, **length)
+        reply = self.goog(
+            path, "start", b"", Protocol="resumable", Header_Content_Type=kind, **length
+        )
         assert reply.status == 200, reply.body
         return reply.header("X-Goog-Upload-URL")
 
@@ -115,17 +135,28 @@ class EmulatorClient:
         return self.request("POST", f"/upload{path}?uploadType=media", data, {"Content-Type": kind})
 
 
-def raw_request(emulator: Emulator, method: str, url: str, token: str, *headers: str) -> socket.socket:
+def raw_request(
+    emulator: Emulator, method: str, url: str, token: str, *headers: str
+) -> socket.socket:
     """A socket on which the head of a request was sent, and nothing of its body."""
     path = url.removeprefix(emulator.url)
-    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token}", *headers, "", ""]
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {token}",
+        *headers,
+        "",
+        "",
+    ]
     connection = socket.create_connection(("127.0.0.1", emulator.port), timeout=10)
     connection.sendall("\r\n".join(lines).encode())
     return connection
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Returns as soon as something is true; what a server does with a broken connection has no answer to wait for."""
+    """Returns as soon as something is true; what a server does with a broken connection has no
+    answer to wait for.
+    """
     end = time.monotonic() + 5
     while not true():
         assert time.monotonic() < end, "it never came true"

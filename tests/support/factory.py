@@ -1,4 +1,6 @@
-"""Makes what the services are given: inputs read as the program reads them, files on disk, and answers for a flow."""
+"""Makes what the services are given: inputs read as the program reads them, files on disk, and
+answers for a flow.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 def make_inputs(workspace: Path, **given: str) -> Inputs:
     """The inputs of a run in `workspace`; the names are the contract's in snake case."""
     environ = {f"UPLOADER_{name.upper()}": value for name, value in given.items()}
-    inputs, problems = read({**environ, "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace)}, [])
+    inputs, problems = read(
+        {**environ, "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(workspace)}, []
+    )
     assert not problems, problems
     return inputs
 
@@ -31,7 +35,9 @@ def prepare(inputs: Inputs, *files: Artifact) -> Prepared:
     return plan.prepare(inputs, files, Workspace.of(inputs))
 
 
-def make_file(workspace: Path, name: str, content: bytes = b"content", *, size: int | None = None) -> Artifact:
+def make_file(
+    workspace: Path, name: str, content: bytes = b"content", *, size: int | None = None
+) -> Artifact:
     """A file as the program finds it; with `size` it is filled up with a hole."""
     path = workspace / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +63,9 @@ def uploads(prepared: Prepared) -> tuple[Upload, ...]:
     """All uploads that the flow yields, when each of them succeeds."""
     _, steps = run(prepared)
     batches = [
-        step.uploads if isinstance(step, Batch) else (step,) for step in steps if isinstance(step, (Batch, Upload))
+        step.uploads if isinstance(step, Batch) else (step,)
+        for step in steps
+        if isinstance(step, (Batch, Upload))
     ]
     return tuple(upload for batch in batches for upload in batch)
 
@@ -68,7 +76,8 @@ def run(
     response: Callable[[Step], Any] = lambda _: None,
     context: RecordingContext | None = None,
 ) -> tuple[Outcome, list[Step]]:
-    """Drives a flow to its end: uploads succeed with `resource`, unless `response` returns something else or an error.
+    """Drives a flow to its end: uploads succeed with `resource`, unless `response` returns
+    something else or an error.
 
     What the flow told stands in the `context`.
     """

@@ -1,7 +1,7 @@
 """Play's rules in memory, as strict as the documents have them.
 
-The model answers a `Call` or an `Upload` without a network. Any step can be made to fail before or after it has taken
-effect, so that a lost answer and a refusal are told apart.
+The model answers a `Call` or an `Upload` without a network. Any step can be made to fail before or
+after it has taken effect, so that a lost answer and a refusal are told apart.
 """
 
 from __future__ import annotations
@@ -19,17 +19,28 @@ from uploader.files.artifacts import Artifact
 from uploader.services.base import Call, Upload
 
 PACKAGE = "com.example.app"
-_PATH = re.compile(r"/androidpublisher/v3/applications/[\w.]+/(?:edits(?:/([^/:]+))?|(?=tracks/|generatedApks/))(.*)")
+_PATH = re.compile(
+    r"/androidpublisher/v3/applications/[\w.]+/(?:edits(?:/([^/:]+))?|(?=tracks/|generatedApks/))(.*)"
+)
 STANDARD = ("production", "beta", "alpha", "internal")
 BY_HAND = (
-    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
-    "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
+    "Changes cannot be sent for review automatically. Please set the query parameter "
+    "changesNotSentForReview to true. Once committed, the changes in this edit can be sent for "
+    "review from the Google Play Console UI."
 )
-AUTOMATIC = "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
+AUTOMATIC = (
+    "Changes are sent for review automatically. The query parameter changesNotSentForReview must "
+    "not be set."
+)
 
 
 def artifact(
-    code: int, content: bytes = b"bytes", *, kind: Kind = "bundle", name: str = "", package: str = PACKAGE
+    code: int,
+    content: bytes = b"bytes",
+    *,
+    kind: Kind = "bundle",
+    name: str = "",
+    package: str = PACKAGE,
 ) -> Artifact:
     """A bundle or an APK whose manifest is known."""
     name = name or f"app-{code}.{'aab' if kind == 'bundle' else 'apk'}"
@@ -48,7 +59,12 @@ def sha256(file: Artifact) -> str:
 
 def refused(status: int, message: str, reason: str = "") -> ApiError:
     """A refusal as the engine words it."""
-    return ApiError(f"The service refused it ({status}): {message}", status=status, reason=reason, message=message)
+    return ApiError(
+        f"The service refused it ({status}): {message}",
+        status=status,
+        reason=reason,
+        message=message,
+    )
 
 
 def release(*codes: int, status: str = "completed", **more: Any) -> dict[str, Any]:
@@ -73,13 +89,32 @@ class State:
         tracks = {track: list(found) for track, found in self.tracks.items()}
         images = {place: list(found) for place, found in self.images.items()}
         files = (dict(self.bundles), dict(self.apks))
-        return State(*files, tracks, dict(self.listings), images, dict(self.supplementary), dict(self.testers))
+        return State(
+            *files,
+            tracks,
+            dict(self.listings),
+            images,
+            dict(self.supplementary),
+            dict(self.testers),
+        )
 
     @property
     def content(self) -> str:
-        """All of it in one line, so that two can be compared; an image counts by its digest, not by its id."""
-        images = {place: [one["sha256"] for one in found] for place, found in self.images.items() if found}
-        parts = (self.bundles, self.apks, self.tracks, self.listings, images, self.supplementary, self.testers)
+        """All of it in one line, so that two can be compared; an image counts by its digest, not by
+        its id.
+        """
+        images = {
+            place: [one["sha256"] for one in found] for place, found in self.images.items() if found
+        }
+        parts = (
+            self.bundles,
+            self.apks,
+            self.tracks,
+            self.listings,
+            images,
+            self.supplementary,
+            self.testers,
+        )
         return " ".join(repr(sorted(part.items())) for part in parts)
 
 
@@ -111,7 +146,8 @@ class Play:
         self.live = State()
         self.review = "either"  # "by hand" and "automatic" refuse the other way
         self.in_review = False
-        self.closed_tracks: set[str] | None = None  # where it is set, any other track but the standard ones is unknown
+        # where it is set, any other track but the standard ones is unknown
+        self.closed_tracks: set[str] | None = None
         self.faults: list[Fault] = []
         self.calls: list[str] = []
         self.uploads: list[str] = []
@@ -123,12 +159,16 @@ class Play:
         for track, releases in tracks.items():
             self.live.tracks[track] = releases
             for one in releases:
-                self.live.bundles |= {int(code): f"digest of {code}" for code in one["versionCodes"]}
+                self.live.bundles |= {
+                    int(code): f"digest of {code}" for code in one["versionCodes"]
+                }
 
-    # --- what tests do to it --------------------------------------------------------------------------------------
+    # --- what tests do to it ----------------------------------------------------------------------
 
     def fail(self, name: str, error: BaseException, **how: Any) -> None:
-        """The next `name` (insert, upload bundles, PUT tracks, commit, …) fails; `after=True`: it took effect."""
+        """The next `name` (insert, upload bundles, PUT tracks, commit, …) fails; `after=True`: it
+        took effect.
+        """
         self.faults.append(Fault(name, error, **how))
 
     def close_edits(self, why: str = "This Edit has been deleted.") -> None:
@@ -141,7 +181,9 @@ class Play:
         self.live = self.live.copy()
         self.live.bundles[code] = "digest of others"
         self.live.tracks[track] = [release(code)]
-        self.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+        self.close_edits(
+            "A change was made to the application outside of this Edit, please create a new edit."
+        )
 
     def take(self, edit: str) -> None:
         """Somebody who knows the edit's id commits it as it is."""
@@ -155,7 +197,7 @@ class Play:
         """How many calls of a name arrived."""
         return self.calls.count(name)
 
-    # --- what it does ---------------------------------------------------------------------------------------------
+    # --- what it does -----------------------------------------------------------------------------
 
     def response(self, step: Call | Upload) -> Any:
         """The answer to a step, or the error that the engine throws."""
@@ -195,10 +237,16 @@ class Play:
             case ["commit"]:
                 return self._commit(edit, dict(step.query))
             case ["GET", "bundles"]:
-                return {"bundles": [{"versionCode": code, "sha256": sha} for code, sha in state.bundles.items()]}
+                return {
+                    "bundles": [
+                        {"versionCode": code, "sha256": sha} for code, sha in state.bundles.items()
+                    ]
+                }
             case ["GET", "apks"]:
                 apks = state.apks.items()
-                return {"apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]}
+                return {
+                    "apks": [{"versionCode": code, "binary": {"sha256": sha}} for code, sha in apks]
+                }
             case name:
                 return self._content(state, name, rest, step)
 
@@ -210,7 +258,11 @@ class Play:
         found = self.live.tracks.get(unquote(name), [])
         artifacts = [[{"versionCode": int(code)} for code in one["versionCodes"]] for one in found]
         state = "RELEASE_LIFECYCLE_STATE_PUBLISHED"
-        return {"releases": [{"activeArtifacts": one, "releaseLifecycleState": state} for one in artifacts]}
+        return {
+            "releases": [
+                {"activeArtifacts": one, "releaseLifecycleState": state} for one in artifacts
+            ]
+        }
 
     def _insert(self) -> Any:
         self.close_edits()  # a new edit invalidates the account's other ones
@@ -255,10 +307,16 @@ class Play:
             assert file.manifest
             code = file.manifest.version_code
             if code in state.bundles or code in state.apks:
-                raise refused(403, f"Version code {code} has already been used.", "apkUpgradeVersionConflict")
+                raise refused(
+                    403, f"Version code {code} has already been used.", "apkUpgradeVersionConflict"
+                )
             (state.bundles if parts[0] == "bundles" else state.apks)[code] = sha256(file)
             response = {"versionCode": code, "sha256": sha256(file)}
-            return response if parts[0] == "bundles" else {"versionCode": code, "binary": {"sha256": sha256(file)}}
+            return (
+                response
+                if parts[0] == "bundles"
+                else {"versionCode": code, "binary": {"sha256": sha256(file)}}
+            )
         if parts[0] == "apks":
             assert int(parts[1]) in state.bundles | state.apks
             state.supplementary[int(parts[1]), parts[3]] = sha256(file)
@@ -283,7 +341,9 @@ class Play:
         if len(parts) == 1:
             return {"listings": list(state.listings.values())}
         if method == "PUT":
-            assert state.listings.get(parts[1], {}).keys() <= body.keys(), "texts that the folder lacks are lost"
+            assert state.listings.get(parts[1], {}).keys() <= body.keys(), (
+                "texts that the folder lacks are lost"
+            )
             state.listings[parts[1]] = body
             return body
         if method == "PATCH":
@@ -291,7 +351,9 @@ class Play:
             return state.listings[parts[1]]
         place = (parts[1], parts[2])
         if method == "DELETE":
-            state.images[place] = [image for image in state.images[place] if image["id"] != parts[3]]
+            state.images[place] = [
+                image for image in state.images[place] if image["id"] != parts[3]
+            ]
             return {}
         return {"images": list(state.images.get(place, []))}
 
@@ -305,13 +367,17 @@ class Play:
             raise refused(400, "Changes are already in review.", "CHANGES_ALREADY_IN_REVIEW")
         before, self.live = self.live, self.edits.pop(edit)
         self.commits.append(Commit(edit, before.copy(), self.live.copy(), query))
-        self.closed[edit] = "Edit not found." if self.forgetful else "This edit has already been committed."
+        self.closed[edit] = (
+            "Edit not found." if self.forgetful else "This edit has already been committed."
+        )
         self.close_edits()
         return {"id": edit}
 
 
 class Console:
-    """Several apps on Play, by their package names: each has its own edits, and knows nothing of the others."""
+    """Several apps on Play, by their package names: each has its own edits, and knows nothing of
+    the others.
+    """
 
     def __init__(self, apps: Mapping[str, Play]) -> None:
         self.apps = dict(apps)
@@ -335,15 +401,25 @@ def edit_of(step: Call | Upload) -> tuple[str, str]:
 
 
 def call_name(step: Call | Upload) -> str:
-    """What a step is called here: insert, upload bundles, PUT tracks, commit, …; GET and DELETE are about the edit."""
+    """What a step is called here: insert, upload bundles, PUT tracks, commit, …; GET and DELETE are
+    about the edit.
+    """
     edit, rest = edit_of(step)
     if not edit:
-        return ("GET live releases" if rest.startswith("tracks/") else "GET generated APKs") if rest else "insert"
+        return (
+            ("GET live releases" if rest.startswith("tracks/") else "GET generated APKs")
+            if rest
+            else "insert"
+        )
     if rest.startswith(":"):
         return rest[1:]
     method = step.method if isinstance(step, Call) else "upload"
     parts = rest.strip("/").split("/")
-    kind = parts[2] if len(parts) > 3 and parts[2].endswith("Files") and method == "upload" else parts[0]
+    kind = (
+        parts[2]
+        if len(parts) > 3 and parts[2].endswith("Files") and method == "upload"
+        else parts[0]
+    )
     return f"{method} {kind}".strip()
 
 
@@ -356,7 +432,10 @@ def _check_track(state: State, releases: list[dict[str, Any]]) -> None:
     for one in releases:
         fits = {"inProgress": {True}, "halted": {True, False}}.get(one["status"], {False})
         assert all(isinstance(code, str) for code in one["versionCodes"])
-        if not {int(code) for code in one["versionCodes"]} <= state.bundles.keys() | state.apks.keys():
+        if (
+            not {int(code) for code in one["versionCodes"]}
+            <= state.bundles.keys() | state.apks.keys()
+        ):
             raise refused(400, "Version code is not known.")
         if ("userFraction" in one) not in fits:
             raise refused(400, "User fraction does not fit the status.")

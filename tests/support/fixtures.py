@@ -1,4 +1,6 @@
-"""Fixtures for every test, loaded as a plugin by tests/conftest.py: an emulator, and a job that runs against it."""
+"""Fixtures for every test, loaded as a plugin by tests/conftest.py: an emulator, and a job that
+runs against it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def emulator() -> Iterator[Emulator]:
 
 @pytest.fixture
 def job(tmp_path: Path, emulator: Emulator) -> Job:
-    """A job under GitHub with an empty workspace; a module that needs files in it has a `job` of its own from this."""
+    """A job under GitHub with an empty workspace; a module that needs files in it has a `job` of
+    its own from this.
+    """
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     return Job(workspace, emulator)

@@ -1,4 +1,6 @@
-"""Runs the program as a CI job does: a child process, inputs in its environment, files where the platform puts them."""
+"""Runs the program as a CI job does: a child process, inputs in its environment, files where the
+platform puts them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ from uploader.outputs import make_reporter
 from uploader.run import Run
 
 ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
-STEP = "0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"  # GitHub's runner names the files of each step by another one
+# GitHub's runner names the files of each step by another one
+STEP = "0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,11 @@ class Ended:
 
 @dataclass(frozen=True)
 class Job:
-    """A workspace and an emulator; `run` starts the program in it with inputs by their contract names.
+    """A workspace and an emulator; `run` starts the program in it with inputs by their contract
+    names.
 
-    `stdin` is a descriptor that the program reads as its standard input; there is none unless it is given.
+    `stdin` is a descriptor that the program reads as its standard input; there is none unless it is
+    given.
     """
 
     workspace: Path
@@ -57,14 +62,28 @@ class Job:
     def environment(self, inputs: Mapping[str, str]) -> dict[str, str]:
         """What the CI system would set, and nothing of this process but the path."""
         common = {"api-endpoint": self.emulator.url, "credentials": json.dumps(self.emulator.key)}
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self._private), "RUNNER_TEMP": str(self._private)}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._private),
+            "RUNNER_TEMP": str(self._private),
+        }
         if self.kind == "github":
             environment |= {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.workspace)}
-            environment |= {"GITHUB_OUTPUT": str(self._outputs), "GITHUB_STEP_SUMMARY": str(self._summary)}
-            return environment | {f"INPUT_{name.upper()}": value for name, value in {**common, **inputs}.items()}
-        environment |= {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(self.workspace)} if self.kind == "gitlab" else {}
+            environment |= {
+                "GITHUB_OUTPUT": str(self._outputs),
+                "GITHUB_STEP_SUMMARY": str(self._summary),
+            }
+            return environment | {
+                f"INPUT_{name.upper()}": value for name, value in {**common, **inputs}.items()
+            }
+        environment |= (
+            {"GITLAB_CI": "true", "CI_PROJECT_DIR": str(self.workspace)}
+            if self.kind == "gitlab"
+            else {}
+        )
         return environment | {
-            f"UPLOADER_{name.upper().replace('-', '_')}": value for name, value in {**common, **inputs}.items()
+            f"UPLOADER_{name.upper().replace('-', '_')}": value
+            for name, value in {**common, **inputs}.items()
         }
 
     def run(self, inputs: Mapping[str, str], **more: str) -> Ended:
@@ -153,7 +172,9 @@ class Running:
         limit = time.monotonic() + seconds
         while not true(self.job.emulator.state()):
             assert time.monotonic() < limit, "the state that was waited for did not come"
-            assert self.child.poll() is None, "the run ended before the state that was waited for came"
+            assert self.child.poll() is None, (
+                "the run ended before the state that was waited for came"
+            )
             time.sleep(0.005)
         return self
 
@@ -173,14 +194,18 @@ class Running:
         self.child.stdout.close()
         self.child.wait()
         results = self.job.workspace / "uploader-results.json"
-        written = secret_watch.files(self.job._private, results, self.job.workspace / "uploader.env")
+        written = secret_watch.files(
+            self.job._private, results, self.job.workspace / "uploader.env"
+        )
         channels = {"the log": log, "the arguments": arguments, **dict(written)}
         leaks = secret_watch.leaks(self.job.emulator, channels, masks=self.job.kind == "github")
         assert not leaks, leaks
         refused = refused_by_google(self.job.emulator.requests)
         assert not refused, f"Google would refuse {refused}"
         sessions = self.job.emulator.state()["sessions"]
-        assert not any(one["uneven_chunks"] for one in sessions), "a chunk was no multiple of the granularity"
+        assert not any(one["uneven_chunks"] for one in sessions), (
+            "a chunk was no multiple of the granularity"
+        )
         return Ended(
             code=self.child.returncode,
             log=log.decode(),
@@ -191,7 +216,9 @@ class Running:
         )
 
     def _high_water(self) -> int:
-        """The most memory in bytes so far. (ru_maxrss would begin with that of the process that started this one.)"""
+        """The most memory in bytes so far. (ru_maxrss would begin with that of the process that
+        started this one.)
+        """
         found = re.search(rb"^VmHWM:\s+(\d+) kB", self._told("status"), re.MULTILINE)
         return int(found[1]) * 1024 if found else 0
 

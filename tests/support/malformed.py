@@ -1,4 +1,6 @@
-"""Two hundred and more answers that no server should give, each with a name: written by rule, the same in every run."""
+"""Two hundred and more answers that no server should give, each with a name: written by rule, the
+same in every run.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,29 @@ from typing import TypeAlias
 Answer: TypeAlias = Callable[[socket.socket], None]
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07 \u202egnp.exe\u2066 \x00\x08 ::error::no ##[error]no %0A<script>"
-STATUSES = (200, 201, 204, 206, 301, 302, 307, 308, 400, 401, 403, 404, 409, 410, 412, 416, 429, 499, 500, 503, 599)
+STATUSES = (
+    200,
+    201,
+    204,
+    206,
+    301,
+    302,
+    307,
+    308,
+    400,
+    401,
+    403,
+    404,
+    409,
+    410,
+    412,
+    416,
+    429,
+    499,
+    500,
+    503,
+    599,
+)
 
 STATUS_LINES: dict[str, bytes] = {
     "nothing": b"",
@@ -61,7 +85,8 @@ HEADERS: dict[str, bytes] = {
     "a cookie": b"Set-Cookie: a=b; Domain=.com; Path=/; Expires=never",
     "a location elsewhere": b"Location: http://127.0.0.1:9/upload?upload_id=x",
     "a location with a user": b"Location: https://a:b@www.googleapis.com/upload?upload_id=x",
-    "a location that looks like Google": b"Location: https://www.googleapis.com.example.net/upload_id=x",
+    "a location that looks like "
+    "Google": b"Location: https://www.googleapis.com.example.net/upload_id=x",
     "a location on another port": b"Location: https://www.googleapis.com:8443/x",
     "a location without a scheme": b"Location: //example.net/x",
     "a location of a file": b"Location: file:///etc/passwd",
@@ -77,7 +102,8 @@ HEADERS: dict[str, bytes] = {
     "cancelled": b"X-Goog-Upload-Status: cancelled",
     "a granularity of zero": b"X-Goog-Upload-Status: active\r\nX-Goog-Upload-Chunk-Granularity: 0",
     "a size of letters": b"X-Goog-Upload-Status: active\r\nX-Goog-Upload-Size-Received: all",
-    "a size beyond reason": b"X-Goog-Upload-Status: active\r\nX-Goog-Upload-Size-Received: " + b"9" * 40,
+    "a size beyond reason": b"X-Goog-Upload-Status: active\r\nX-Goog-Upload-Size-Received: "
+    + b"9" * 40,
     "a negative size": b"X-Goog-Upload-Status: active\r\nX-Goog-Upload-Size-Received: -1",
 }
 RANGES: tuple[str, ...] = (
@@ -91,8 +117,24 @@ RANGES: tuple[str, ...] = (
     "bytes=0-1e3",
     "bytes=0-٣",
 )
-RANGES += ("bytes=0-99999999999999999999", "bytes=0-9999999999", "items=0-42", "bytes 0-42/43", "\x1b[31m", "0--1")
-RETRIES = ("-1", "1e9", "soon", "9" * 400, "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Feb 2030 25:61:61 GMT", "nan", "")
+RANGES += (
+    "bytes=0-99999999999999999999",
+    "bytes=0-9999999999",
+    "items=0-42",
+    "bytes 0-42/43",
+    "\x1b[31m",
+    "0--1",
+)
+RETRIES = (
+    "-1",
+    "1e9",
+    "soon",
+    "9" * 400,
+    "Thu, 01 Jan 1970 00:00:00 GMT",
+    "Fri, 31 Feb 2030 25:61:61 GMT",
+    "nan",
+    "",
+)
 HEADERS |= {f"Range {value!r}": f"Range: {value}".encode() for value in RANGES}
 HEADERS |= {f"Retry-After {value[:30]!r}": f"Retry-After: {value}".encode() for value in RETRIES}
 
@@ -112,7 +154,17 @@ VALUES: tuple[object, ...] = (
     {"a": {}},
     [[[]]],
 )
-KEYS = ("error", "access_token", "expires_in", "id", "versionCode", "bundles", "sha256", "releases", "image")
+KEYS = (
+    "error",
+    "access_token",
+    "expires_in",
+    "id",
+    "versionCode",
+    "bundles",
+    "sha256",
+    "releases",
+    "image",
+)
 
 BODIES: dict[str, bytes] = {
     "nothing": b"",
@@ -140,11 +192,17 @@ BODIES: dict[str, bytes] = {
     "escapes": ESCAPES.encode(),
     "escapes in the error": json.dumps({"error": {"message": ESCAPES, "status": ESCAPES}}).encode(),
     "gzip": gzip.compress(b"{}"),
-    "errors of all kinds": json.dumps({"error": {"errors": VALUES, "details": VALUES, "message": {}}}).encode(),
+    "errors of all kinds": json.dumps(
+        {"error": {"errors": VALUES, "details": VALUES, "message": {}}}
+    ).encode(),
     "a message without an end": json.dumps({"error": {"message": "y" * 1_000_000}}).encode(),
     "an OAuth error": json.dumps({"error": "invalid_grant", "error_description": ESCAPES}).encode(),
 }
-BODIES |= {f"{key} {number}": json.dumps({key: value}).encode() for key in KEYS for number, value in enumerate(VALUES)}
+BODIES |= {
+    f"{key} {number}": json.dumps({key: value}).encode()
+    for key in KEYS
+    for number, value in enumerate(VALUES)
+}
 
 
 def _plain(data: bytes) -> Answer:
@@ -152,7 +210,12 @@ def _plain(data: bytes) -> Answer:
 
 
 def _whole(status: int, body: bytes, header: bytes = b"Connection: close") -> bytes:
-    return b"HTTP/1.1 %d Answer\r\n%s\r\nContent-Length: %d\r\n\r\n%s" % (status, header, len(body), body)
+    return b"HTTP/1.1 %d Answer\r\n%s\r\nContent-Length: %d\r\n\r\n%s" % (
+        status,
+        header,
+        len(body),
+        body,
+    )
 
 
 def _endless(head: bytes, block: bytes) -> Answer:
@@ -193,7 +256,8 @@ def _silent(data: bytes) -> Answer:
 
 _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-# What begins an answer, and what follows as long as anybody listens: framings that a reader may follow without end.
+# What begins an answer, and what follows as long as anybody listens: framings that a reader may
+# follow without end.
 ENDLESS: dict[str, tuple[bytes, bytes]] = {
     "a body": (b"HTTP/1.1 200 OK\r\n\r\n{", b" " * 65536),
     "a body of negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{", b" " * 65536),
@@ -225,18 +289,26 @@ MANNERS: dict[str, Answer] = {
 
 
 def responses(elsewhere: str) -> Iterator[tuple[str, Answer]]:
-    """Every answer with its name; `elsewhere` is a host and port that must never hear of anything."""
+    """Every answer with its name; `elsewhere` is a host and port that must never hear of
+    anything.
+    """
     for name, data in STATUS_LINES.items():
         yield f"status line: {name}", _plain(data)
     for number, (name, header) in enumerate(HEADERS.items()):
         for turn in range(2):
             status = STATUSES[(number * 2 + turn * 7) % len(STATUSES)]
             there = header.replace(b"127.0.0.1:9", elsewhere.encode())
-            yield f"header: {name} ({status})", _plain(b"HTTP/1.1 %d Answer\r\n%s\r\n\r\n{}" % (status, there))
+            yield (
+                f"header: {name} ({status})",
+                _plain(b"HTTP/1.1 %d Answer\r\n%s\r\n\r\n{}" % (status, there)),
+            )
     for number, (name, body) in enumerate(BODIES.items()):
         status = STATUSES[number % len(STATUSES)] if number % 3 else 200
         yield f"body: {name} ({status})", _plain(_whole(status, body))
     bomb = gzip.compress(bytes(50 << 20))
-    yield "a bomb behind a redirect", _plain(_whole(302, bomb, b"Location: /x\r\nContent-Encoding: gzip"))
+    yield (
+        "a bomb behind a redirect",
+        _plain(_whole(302, bomb, b"Location: /x\r\nContent-Encoding: gzip")),
+    )
     for name, manner in MANNERS.items():
         yield f"manner: {name}", manner

@@ -1,6 +1,8 @@
-"""What the platforms make of what the program writes: parsers from GitHub's runner, GitLab and the GFM specification.
+"""What the platforms make of what the program writes: parsers from GitHub's runner, GitLab and the
+GFM specification.
 
-An independent witness: nothing here is shared with the program, and each parser is as strict as its platform.
+An independent witness: nothing here is shared with the program, and each parser is as strict as its
+platform.
 """
 
 from __future__ import annotations
@@ -28,13 +30,62 @@ COMMANDS = {
     "echo",
 }
 FRAGMENTS = (
-    "##vso[task.x]", "##teamcity[x]", "::error::", "::add-mask::", "##[error]", "##[",
-    "::", ":", "\r", "\n", "\r\n", "\t", "%0A", "%", "|", "\\", "\\|",
-    "`", "``", "<img src=x>", "</code>", "</details>", "<!--", "@octocat", "](https://e.vil)", "[x]", "https://e.vil",
-    "www.e.vil", "me@e.vil", "\x1b[31m", "\x85", "\u2028", "\u202e", "\u200b", "\udcff", "&lt;", "*b*", "_i_", "~",
-    "#1", "$x$", "é", "日本", " ", "=", "<<", ",", ";", "\x00", "UPLOADER_X=1", "```", "- ", "section_start:1:a",
-    "\x0b", "\u3000",
-)  # fmt: skip
+    "##vso[task.x]",
+    "##teamcity[x]",
+    "::error::",
+    "::add-mask::",
+    "##[error]",
+    "##[",
+    "::",
+    ":",
+    "\r",
+    "\n",
+    "\r\n",
+    "\t",
+    "%0A",
+    "%",
+    "|",
+    "\\",
+    "\\|",
+    "`",
+    "``",
+    "<img src=x>",
+    "</code>",
+    "</details>",
+    "<!--",
+    "@octocat",
+    "](https://e.vil)",
+    "[x]",
+    "https://e.vil",
+    "www.e.vil",
+    "me@e.vil",
+    "\x1b[31m",
+    "\x85",
+    "\u2028",
+    "\u202e",
+    "\u200b",
+    "\udcff",
+    "&lt;",
+    "*b*",
+    "_i_",
+    "~",
+    "#1",
+    "$x$",
+    "é",
+    "日本",
+    " ",
+    "=",
+    "<<",
+    ",",
+    ";",
+    "\x00",
+    "UPLOADER_X=1",
+    "```",
+    "- ",
+    "section_start:1:a",
+    "\x0b",
+    "\u3000",
+)
 
 hostile = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=8).map("".join)
 
@@ -55,7 +106,13 @@ def where(folder: Path, kind: str, **facts: Any) -> Any:
         "summary_file": folder / "summary",
         "dotenv_file": None if kind == "github" else folder / "uploader.env",
     }
-    common = {"kind": kind, "takes_masks": kind == "github", "workspace": folder, "debug": False, "color": True}
+    common = {
+        "kind": kind,
+        "takes_masks": kind == "github",
+        "workspace": folder,
+        "debug": False,
+        "color": True,
+    }
     return SimpleNamespace(**{**common, **files, **facts})
 
 
@@ -69,7 +126,9 @@ def _colons(line: str) -> Command | None:
     match = re.match(r"::([^ ]*?)(?: (.*?))?::(.*)", line.lstrip(), re.DOTALL)
     if not match or match.group(1) not in COMMANDS:
         return None
-    pairs = (pair.partition("=") for pair in (match.group(2) or "").strip().split(",") if "=" in pair)
+    pairs = (
+        pair.partition("=") for pair in (match.group(2) or "").strip().split(",") if "=" in pair
+    )
     properties = {key: _unescaped(value, {"%3A": ":", "%2C": ","}) for key, _, value in pairs}
     return Command(match.group(1), _unescaped(match.group(3), {}), properties)
 
@@ -86,7 +145,9 @@ def _unescaped(text: str, more: dict[str, str]) -> str:
 
 
 def file_commands(content: bytes) -> dict[str, str]:
-    """The step outputs that GitHub's runner reads from this file; raises ValueError where it would fail the step."""
+    """The step outputs that GitHub's runner reads from this file; raises ValueError where it would
+    fail the step.
+    """
     lines = iter(content.decode("utf-8").split("\n"))
     values: dict[str, str] = {}
     for line in lines:
@@ -111,11 +172,14 @@ def _until(lines: Iterator[str], delimiter: str) -> Iterator[str]:
 
 
 def dotenv_report(content: bytes) -> dict[str, str]:
-    """The variables that GitLab reads from a dotenv report; raises ValueError where it would reject the report."""
+    """The variables that GitLab reads from a dotenv report; raises ValueError where it would reject
+    the report.
+    """
     if len(content) >= 5 * 1024:
         raise ValueError("Dotenv Artifact Too Big")
     pairs = [
-        re.fullmatch(r"([A-Za-z0-9_]+?)=(.*)\n", line) for line in content.decode("utf-8").splitlines(keepends=True)
+        re.fullmatch(r"([A-Za-z0-9_]+?)=(.*)\n", line)
+        for line in content.decode("utf-8").splitlines(keepends=True)
     ]
     if None in pairs or len(pairs) > 20:
         raise ValueError("Invalid Format")
@@ -123,7 +187,9 @@ def dotenv_report(content: bytes) -> dict[str, str]:
 
 
 def tables(markdown: str) -> list[list[list[str]]]:
-    """The tables of a page as rows of raw cells, split as the GFM specification (4.10) says; rows keep their count."""
+    """The tables of a page as rows of raw cells, split as the GFM specification (4.10) says; rows
+    keep their count.
+    """
     found: list[list[list[str]]] = []
     inside = False
     for line in markdown.split("\n"):
@@ -136,9 +202,13 @@ def tables(markdown: str) -> list[list[list[str]]]:
 
 
 def reading(inline: str) -> str:
-    """What a reader sees of a stretch of Markdown that should hold no markup; raises ValueError where it holds some."""
+    """What a reader sees of a stretch of Markdown that should hold no markup; raises ValueError
+    where it holds some.
+    """
     spans = re.split(r"(?<!`)`([^`\n]+)`(?!`)", inline)
-    return "".join(part if number % 2 else _reading_of_words(part) for number, part in enumerate(spans))
+    return "".join(
+        part if number % 2 else _reading_of_words(part) for number, part in enumerate(spans)
+    )
 
 
 def _reading_of_words(outside_of_spans: str) -> str:

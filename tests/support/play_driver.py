@@ -1,4 +1,6 @@
-"""Carries the steps of a Play flow out on the model of Play, in memory, and dies at any moment when it is told to."""
+"""Carries the steps of a Play flow out on the model of Play, in memory, and dies at any moment when
+it is told to.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,17 @@ from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Batch, Call, Context, Flow, Outcome, Parallel, Sleep, Step, Upload
+from uploader.services.base import (
+    Batch,
+    Call,
+    Context,
+    Flow,
+    Outcome,
+    Parallel,
+    Sleep,
+    Step,
+    Upload,
+)
 from uploader.services.play.release import flow
 from uploader.services.play.release_job import ReleaseJob
 
@@ -24,7 +36,8 @@ class Killed(BaseException):
 
 
 class Engine(RecordingContext):
-    """Carries a flow's steps out on a `Play`, and is the flow's context; the journal outlives it, as a process's does.
+    """Carries a flow's steps out on a `Play`, and is the flow's context; the journal outlives it,
+    as a process's does.
 
     `moments` counts the steps and what the flow told; at number `kill_at` the process dies.
     """
@@ -37,15 +50,20 @@ class Engine(RecordingContext):
         self.kill_at: int | None = None
         self.kill_after_effect = False
         self.max_retries = 5
-        self.at_once = True  # the steps of several flows; else none is begun once another has failed
+        # the steps of several flows; else none is begun once another has failed
+        self.at_once = True
         self.waits = 0
 
     def run(self, job: ReleaseJob) -> Outcome:
-        """Drives the flow to its end. Raises what it raises; `Killed` when the process was to die."""
+        """Drives the flow to its end. Raises what it raises; `Killed` when the process was to
+        die.
+        """
         return self.drive(partial(flow, job))
 
     def drive(self, begin: Callable[[Context], Flow]) -> Outcome:
-        """What is forgotten leaves the journal when the run has come to an end of its own, as with the real one."""
+        """What is forgotten leaves the journal when the run has come to an end of its own, as with
+        the real one.
+        """
         try:
             outcome = self._drive(begin(self))
         except Exception:
@@ -79,7 +97,9 @@ class Engine(RecordingContext):
             if isinstance(step, Parallel):
                 found: list[Any] = []
                 for one in step.steps:
-                    late = not self.at_once and any(isinstance(each, UploaderError) for each in found)
+                    late = not self.at_once and any(
+                        isinstance(each, UploaderError) for each in found
+                    )
                     found.append(one if late else self._attempted(one))
                 response, failure = tuple(found), None
                 continue
@@ -109,18 +129,24 @@ class Engine(RecordingContext):
 
     def _sleep(self, step: Sleep) -> bool | None:
         if step.number > self.max_retries:
-            raise TemporaryError(f"Gave up after {self.max_retries} retries without progress; last error: {step.why}.")
+            raise TemporaryError(
+                f"Gave up after {self.max_retries} retries without progress; last "
+                f"error: {step.why}."
+            )
         self.waits += 1
         return None
 
     def _again(self, step: Call | Upload, refused: ApiError, waits: int) -> None:
-        """Waits as the engine does for a refusal that passes by itself, and raises as it does where none is left."""
+        """Waits as the engine does for a refusal that passes by itself, and raises as it does where
+        none is left.
+        """
         cause = step.retry_on(refused) if step.retry_on else ""
         if not cause:
             raise refused
         if waits == self.max_retries:
             raise TemporaryError(
-                f"Gave up after {waits} retries without progress; last error: {refused.what}", cause=cause
+                f"Gave up after {waits} retries without progress; last error: {refused.what}",
+                cause=cause,
             ) from refused
         self.waits += 1
 
@@ -148,12 +174,16 @@ class Engine(RecordingContext):
 
     def _upload(self, step: Upload) -> FileResult:
         resource = self._uploaded(step)
-        result = FileResult(step.artifact.name, step.artifact.size or 0, sha256(step.artifact), resource=resource)
+        result = FileResult(
+            step.artifact.name, step.artifact.size or 0, sha256(step.artifact), resource=resource
+        )
         self.results.append(result)
         return result
 
     def _uploaded(self, step: Upload) -> Any:
-        """The resource; as by the engine, the upload is repeated where its answer is lost and it is not found."""
+        """The resource; as by the engine, the upload is repeated where its answer is lost and it is
+        not found.
+        """
         for number in count(1):
             resource = self._answer_or_find(step)
             if resource is not None:
@@ -173,7 +203,9 @@ class Engine(RecordingContext):
         try:
             return self._upload(step)
         except UploaderError as error:
-            return FileResult(step.artifact.name, step.artifact.size or 0, error=str(error), failure=error)
+            return FileResult(
+                step.artifact.name, step.artifact.size or 0, error=str(error), failure=error
+            )
 
 
 def release_job(*artifacts: Artifact, **more: Any) -> ReleaseJob:

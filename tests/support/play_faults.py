@@ -1,4 +1,6 @@
-"""A Play whose calls go wrong as planned, and all that can go wrong at one: the material of the exhaustive walk."""
+"""A Play whose calls go wrong as planned, and all that can go wrong at one: the material of the
+exhaustive walk.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,31 @@ from typing import Any
 
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, call_name, edit_of, refused, sha256
 from tests.support.play_driver import Killed
-from uploader.errors import ApiError, CredentialsError, Interrupted, OutcomeUnknown, ProtocolError, TemporaryError
+from uploader.errors import (
+    ApiError,
+    CredentialsError,
+    Interrupted,
+    OutcomeUnknown,
+    ProtocolError,
+    TemporaryError,
+)
 from uploader.services.base import Call, Upload
-from uploader.services.play.known_errors import EDIT_GONE, KNOWN_ERRORS, TRACK_MISSING, VERSION_TAKEN, KnownError
+from uploader.services.play.known_errors import (
+    EDIT_GONE,
+    KNOWN_ERRORS,
+    TRACK_MISSING,
+    VERSION_TAKEN,
+    KnownError,
+)
 
 Step = Call | Upload
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that can go wrong at a call. `again` says whether it is also tried as the second of two."""
+    """One thing that can go wrong at a call. `again` says whether it is also tried as the second of
+    two.
+    """
 
     name: str
     happen: Callable[[FaultyPlay, Step], Any]
@@ -28,7 +45,9 @@ class Fault:
 
 
 class FaultyPlay(Play):
-    """A Play whose calls go wrong as planned, by their number. It knows what the job must not do, and says so."""
+    """A Play whose calls go wrong as planned, by their number. It knows what the job must not do,
+    and says so.
+    """
 
     def __init__(self, **tracks: list[dict[str, Any]]) -> None:
         super().__init__(**tracks)
@@ -36,8 +55,10 @@ class FaultyPlay(Play):
         self.opened: set[str] = set()  # by the program, which was told the id
         self.deleted: set[str] = set()  # by the program, in this run
         self.named: set[str] = set()  # in any output or log
-        self.unanswered: set[str] = set()  # edits with a commit of which the program does not know what became
-        self.late: tuple[int, Call] | None = None  # a commit that takes its time: before which call it arrives
+        # edits with a commit of which the program does not know what became
+        self.unanswered: set[str] = set()
+        # a commit that takes its time: before which call it arrives
+        self.late: tuple[int, Call] | None = None
         self.demanded = False  # Google said that changesNotSentForReview has to be set
         self.announced = False  # the validation of this run said so
 
@@ -70,10 +91,14 @@ class FaultyPlay(Play):
             self.deleted.add(edit)
         if name == "commit" and isinstance(step, Call):
             self.unanswered.add(edit)
-            assert dict(step.query).get("changesNotSentForReview", "") == ("true" if self.demanded else "")
+            assert dict(step.query).get("changesNotSentForReview", "") == (
+                "true" if self.demanded else ""
+            )
             assert dict(step.query)["changesInReviewBehavior"] == "ERROR_IF_IN_REVIEW"
         if name == "upload listings" and isinstance(step, Upload) and edit in self.edits:
-            shown = [image["sha256"] for found in self.edits[edit].images.values() for image in found]
+            shown = [
+                image["sha256"] for found in self.edits[edit].images.values() for image in found
+            ]
             assert sha256(step.artifact) not in shown, "an image that the edit has is sent again"
         try:
             response = fault.happen(self, step) if fault else self.do(step)
@@ -99,7 +124,10 @@ class FaultyPlay(Play):
         """One that goes on by itself."""
         other = FaultyPlay()
         vars(other).update(
-            {name: value.copy() if hasattr(value, "copy") else value for name, value in vars(self).items()}
+            {
+                name: value.copy() if hasattr(value, "copy") else value
+                for name, value in vars(self).items()
+            }
         )
         other.edits = {edit: state.copy() for edit, state in self.edits.items()}
         return other
@@ -108,15 +136,27 @@ class FaultyPlay(Play):
     def position(self) -> str:
         """All that its future depends on."""
         edits = {edit: state.content for edit, state in self.edits.items()}
-        facts = (sorted(self.closed.items()), sorted(self.opened), sorted(self.unanswered), sorted(self.deleted))
-        return f"{self.live.content} {edits} {facts} {self.review} {self.under_way} {len(self.commits)}"
+        facts = (
+            sorted(self.closed.items()),
+            sorted(self.opened),
+            sorted(self.unanswered),
+            sorted(self.deleted),
+        )
+        return (
+            f"{self.live.content} {edits} {facts} {self.review} {self.under_way} "
+            f"{len(self.commits)}"
+        )
 
 
-# --- what can go wrong ------------------------------------------------------------------------------------------------
+# --- what can go wrong ----------------------------------------------------------------------------
 
 
 def error(
-    name: str, make: Callable[[], BaseException], *, effect: bool, fits: Callable[[str], bool] | None = None
+    name: str,
+    make: Callable[[], BaseException],
+    *,
+    effect: bool,
+    fits: Callable[[str], bool] | None = None,
 ) -> Fault:
     """A call that ends so, after its effect or without any."""
 
@@ -127,12 +167,22 @@ def error(
             return response
         raise failure
 
-    return Fault(f"{name}, {'after the effect' if effect else 'without effect'}", happen, fits or (lambda _: True))
+    return Fault(
+        f"{name}, {'after the effect' if effect else 'without effect'}",
+        happen,
+        fits or (lambda _: True),
+    )
 
 
 def refusal(known: KnownError, status: int = 0) -> Fault:
     """One of Google's refusals, without any effect."""
-    number = status or (404 if known is TRACK_MISSING else 403 if known.permission or known is VERSION_TAKEN else 400)
+    number = status or (
+        404
+        if known is TRACK_MISSING
+        else 403
+        if known.permission or known is VERSION_TAKEN
+        else 400
+    )
     reason = known.reasons[0] if known.reasons else ""
 
     def make() -> BaseException:
@@ -143,7 +193,9 @@ def refusal(known: KnownError, status: int = 0) -> Fault:
 
 
 def _denies_what_is_there(step: Step, failure: BaseException) -> bool:
-    """Whether it would deny a track, or an image that is to be deleted: one with releases, and an image, is there."""
+    """Whether it would deny a track, or an image that is to be deleted: one with releases, and an
+    image, is there.
+    """
     names = ("GET tracks", "DELETE listings")
     return call_name(step) in names and isinstance(failure, ApiError) and failure.status == 404
 
@@ -180,26 +232,49 @@ def _lossy(call: str) -> bool:
 
 
 REFUSALS = [refusal(known) for known in KNOWN_ERRORS if known is not EDIT_GONE]
-NOT_PERMITTED = error("not permitted", lambda: CredentialsError("The token is not valid."), effect=False)
+NOT_PERMITTED = error(
+    "not permitted", lambda: CredentialsError("The token is not valid."), effect=False
+)
 OTHERS = [
     error("refused", lambda: refused(400, "Invalid request."), effect=False),
     error("refused as not found", lambda: refused(404, "Not found."), effect=False),
     NOT_PERMITTED,
-    error("concurrent update", lambda: refused(409, "The object is being updated concurrently."), effect=False),
+    error(
+        "concurrent update",
+        lambda: refused(409, "The object is being updated concurrently."),
+        effect=False,
+    ),
     Fault("the answer is lost, and the call repeated", twice, lambda call: not _lossy(call)),
     *(
         error("the answer is lost", lambda: OutcomeUnknown("Lost."), effect=effect, fits=_lossy)
         for effect in (True, False)
     ),
     *(
-        error(f"refused as {number}", partial(refused, number, "No."), effect=True, fits=lambda call: call == "commit")
+        error(
+            f"refused as {number}",
+            partial(refused, number, "No."),
+            effect=True,
+            fits=lambda call: call == "commit",
+        )
         for number in (404, 410)
     ),
-    Fault("the answer is lost, and the commit arrives late", slow(1), lambda call: call == "commit"),
-    Fault("the answer is lost, and the commit arrives after the run", slow(1000), lambda call: call == "commit"),
-    Fault("the answer to the commit is {}", lambda play, step: play.do(step) and {}, lambda call: call == "commit"),
+    Fault(
+        "the answer is lost, and the commit arrives late", slow(1), lambda call: call == "commit"
+    ),
+    Fault(
+        "the answer is lost, and the commit arrives after the run",
+        slow(1000),
+        lambda call: call == "commit",
+    ),
+    Fault(
+        "the answer to the commit is {}",
+        lambda play, step: play.do(step) and {},
+        lambda call: call == "commit",
+    ),
     Fault("the commit is answered {} by another", lambda *_: {}, lambda call: call == "commit"),
-    error("the answer is in another form", lambda: ProtocolError("Not as documented."), effect=True),
+    error(
+        "the answer is in another form", lambda: ProtocolError("Not as documented."), effect=True
+    ),
     *(
         error(
             "5xx to the end",
@@ -223,7 +298,9 @@ OTHERS = [
         lambda play, _: play.close_edits("This edit has expired, please create a new Edit."),
         again=False,
     ),
-    closed("nobody knows the edit", lambda play, _: play.close_edits("Edit not found."), again=False),
+    closed(
+        "nobody knows the edit", lambda play, _: play.close_edits("Edit not found."), again=False
+    ),
     closed("another edit is committed", lambda play, _: play.commit_of_others()),
     closed("somebody commits this edit", lambda play, edit: play.take(edit)),
 ]

@@ -1,9 +1,11 @@
-"""Walks every course that one job can take: any fault at any call, then a second one anywhere in what follows from it.
+"""Walks every course that one job can take: any fault at any call, then a second one anywhere in
+what follows from it.
 
-A job is run, killed or refused, and run again until it ends, on the model of Play. A position is what Play and the
-journal hold between two runs: one that was seen before is not walked again, since its future is the same. First faults
-that lead to the very same run (most refusals do) share what follows: one of them is combined with second faults in it.
-Once its release is live, a person may take it further or halt it between two runs; then it is run once more.
+A job is run, killed or refused, and run again until it ends, on the model of Play. A position is
+what Play and the journal hold between two runs: one that was seen before is not walked again, since
+its future is the same. First faults that lead to the very same run (most refusals do) share what
+follows: one of them is combined with second faults in it. Once its release is live, a person may
+take it further or halt it between two runs; then it is run once more.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ COMPLETED: Mapping[str, Any] = {"status": "completed"}
 class Shape:
     """A kind of job, the Play that it meets, and what people make of its release afterwards.
 
-    `others` are jobs of other wishes that somebody may run after it has failed, before it is run again; `people` do
-    something in the Play Console then, and say whether there was anything to do.
+    `others` are jobs of other wishes that somebody may run after it has failed, before it is run
+    again; `people` do something in the Play Console then, and say whether there was anything to do.
     """
 
     job: ReleaseJob
@@ -56,10 +58,11 @@ def undisturbed(job: ReleaseJob, live: State, edits: Mapping[str, State]) -> Pla
 
 @dataclass(frozen=True)
 class Position:
-    """Where a job stands between two of its runs: what Play and the journal hold, and what may still go wrong.
+    """Where a job stands between two of its runs: what Play and the journal hold, and what may
+    still go wrong.
 
-    `refusals` counts the runs that ended for good and were started again by hand; `trail` tells people the way here.
-    `acted` says that a person has changed the release.
+    `refusals` counts the runs that ended for good and were started again by hand; `trail` tells
+    people the way here. `acted` says that a person has changed the release.
     """
 
     play: FaultyPlay
@@ -72,12 +75,17 @@ class Position:
     @property
     def key(self) -> str:
         """All that the future depends on."""
-        return f"{self.play.position} {sorted(self.journal.items())} {self.refusals} {self.left} {self.acted}"
+        return (
+            f"{self.play.position} {sorted(self.journal.items())} {self.refusals} {self.left} "
+            f"{self.acted}"
+        )
 
 
 @dataclass
 class Walk:
-    """All courses of one shape. `runs` counts the runs that were followed, `positions` the different ones between."""
+    """All courses of one shape. `runs` counts the runs that were followed, `positions` the
+    different ones between.
+    """
 
     shape: Shape
     runs: int = 0
@@ -86,7 +94,9 @@ class Walk:
     _clean: dict[str, Play] = field(default_factory=dict)
 
     def explore(self, faults: int = 2) -> None:
-        """From every position each run without a fault, and with every fault at every call while there are any left."""
+        """From every position each run without a fault, and with every fault at every call while
+        there are any left.
+        """
         self._reach(Position(self.shape.play(), {}, faults))
         while self._todo:
             self._run_on(self._todo.pop())
@@ -100,7 +110,9 @@ class Walk:
     def _run_on(self, start: Position) -> None:
         calls, _ = self._follow(start, {})
         distinct: dict[str, tuple[dict[int, Fault], list[str]]] = {}
-        for number, fault in _planned(calls, 0, FIRST if start.left > 1 else SECOND if start.left else ()):
+        for number, fault in _planned(
+            calls, 0, FIRST if start.left > 1 else SECOND if start.left else ()
+        ):
             found, signature = self._follow(start, {number: fault})
             distinct.setdefault(signature, ({number: fault}, found))
         for plan, found in distinct.values() if start.left > 1 else ():
@@ -108,10 +120,15 @@ class Walk:
                 self._follow(start, {**plan, number: fault})
 
     def _follow(self, start: Position, plan: dict[int, Fault]) -> tuple[list[str], str]:
-        """One run from a position: what it called, and a text by which two runs are the same or not."""
+        """One run from a position: what it called, and a text by which two runs are the same or
+        not.
+        """
         play, journal = start.play.copy(), dict(start.journal)
         play.plan = dict(plan)
-        trail = (*start.trail, " and ".join(f"{number}: {fault.name}" for number, fault in plan.items()) or "no fault")
+        trail = (
+            *start.trail,
+            " and ".join(f"{number}: {fault.name}" for number, fault in plan.items()) or "no fault",
+        )
         try:
             failure = self._run(self.shape, play, journal)
             if not plan and not self.shape.job.existing_edit:
@@ -131,12 +148,23 @@ class Walk:
         return play.calls, f"{play.calls} {type(failure)} {after.key}"
 
     def _let_people_act(self, after: Position) -> None:
-        """A person takes the release further, or halts it, as soon as it is live; then the job is run again."""
+        """A person takes the release further, or halts it, as soon as it is live; then the job is
+        run again.
+        """
         for act in self.shape.acts:
             play = after.play.copy()
             if act_on_release(play, self.shape.job, act):
                 trail = (*after.trail, f"a person: {act}")
-                self._reach(Position(play, dict(after.journal), min(after.left, 1), after.refusals, trail, acted=True))
+                self._reach(
+                    Position(
+                        play,
+                        dict(after.journal),
+                        min(after.left, 1),
+                        after.refusals,
+                        trail,
+                        acted=True,
+                    )
+                )
 
     def _interrupted_by_other_jobs(self, play: FaultyPlay, journal: dict[str, str]) -> None:
         """Another job finds the journal; then this one is run again."""
@@ -154,7 +182,9 @@ class Walk:
                 self._run(self.shape, others, kept, knows=False)
 
     def _on_another_machine(self, play: FaultyPlay) -> None:
-        """The job is run again without its journal, and once with a login that fails before anything is compared."""
+        """The job is run again without its journal, and once with a login that fails before
+        anything is compared.
+        """
         key = f"another machine {play.position}"
         if key not in self.positions and not self.shape.job.existing_edit:
             self.positions.add(key)
@@ -165,7 +195,9 @@ class Walk:
                 assert bool(failure) == bool(plan)
 
     def _interrupted_by_people(self, play: FaultyPlay, journal: dict[str, str]) -> None:
-        """Somebody changes what is live, and the job is run again: what it committed before is its part, and done."""
+        """Somebody changes what is live, and the job is run again: what it committed before is its
+        part, and done.
+        """
         for number, act in enumerate(self.shape.people):
             changed, kept = play.copy(), dict(journal)
             changed.begin()
@@ -175,13 +207,17 @@ class Walk:
                 engine.run(self.shape.job)
                 assert engine.outputs["committed"] == "true"
                 assert len(changed.commits) <= 1, f"committed again after person {number}"
-                assert found == len(changed.commits) or self.shape.job.promote_from, "what has gone on was committed"
+                assert found == len(changed.commits) or self.shape.job.promote_from, (
+                    "what has gone on was committed"
+                )
                 self._check_promoted(changed, journal)
 
     def _run(
         self, shape: Shape, play: FaultyPlay, journal: dict[str, str], *, knows: bool = True
     ) -> BaseException | None:
-        """One run, and what it ended with. It `knows` of those before unless another job's record took the place."""
+        """One run, and what it ended with. It `knows` of those before unless another job's record
+        took the place.
+        """
         self.runs += 1
         play.begin()
         commits, engine = len(play.commits), Engine(play, journal)
@@ -195,7 +231,8 @@ class Walk:
             play.commits = [one for one in play.commits if one.after.content != one.before.content]
         self._check_commits(shape, play, commits)
         self._check_told(engine, play.commits[commits:])
-        # What else was committed is not seen to be; and testers are written again whatever the edit holds.
+        # What else was committed is not seen to be; and testers are written again whatever the edit
+        # holds.
         if play.commits[commits:] and shape.job.tracks and not shape.job.testers:
             self._check_claimed(f"{engine.log}\n{headline}")
         self._check_edits(play, engine, failure)
@@ -214,10 +251,14 @@ class Walk:
             assert not shape.job.dry_run, "a rehearsal was committed"
             clean = self._undisturbed(shape, commit.before)
             assert clean.commits, "what is live was committed again"
-            assert commit.after.content == clean.live.content, "something else was committed than what the job asks for"
+            assert commit.after.content == clean.live.content, (
+                "something else was committed than what the job asks for"
+            )
             self._check_gone_on(shape, commit)
         mine = [
-            one for one in play.commits if self._undisturbed(self.shape, one.before).live.content == one.after.content
+            one
+            for one in play.commits
+            if self._undisturbed(self.shape, one.before).live.content == one.after.content
         ]
         assert len(mine) <= 1, "committed twice"
 
@@ -228,10 +269,14 @@ class Walk:
             for one in commit.before.tracks.get(track, []):
                 reached = 1.0 if one["status"] == "completed" else one.get("userFraction", 0.0)
                 if _is_of(shape.job, one) and (one["status"] == "halted" or reached > asked):
-                    assert one in commit.after.tracks[track], "a release that has gone on was taken back"
+                    assert one in commit.after.tracks[track], (
+                        "a release that has gone on was taken back"
+                    )
 
     def _check_told(self, engine: Engine, commits: list[Commit]) -> None:
-        """What comes to a track was shown before it came, by this run or by those of other jobs in the edit."""
+        """What comes to a track was shown before it came, by this run or by those of other jobs in
+        the edit.
+        """
         told = "\n".join(line for shown in engine.shown for line in shown.lines)
         for commit in commits:
             for track, live in commit.after.tracks.items():
@@ -239,19 +284,32 @@ class Walk:
                     assert f"Track {track}\n" in told or f" track {track}: " in told
                     for one in live:
                         codes, words = "+".join(one["versionCodes"]), in_words(one)
-                        assert re.search(rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}", told)
+                        assert re.search(
+                            rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}", told
+                        )
 
     def _check_claimed(self, told: str) -> None:
-        """A run whose commit had its effect does not speak as if it had changed nothing, or others had."""
-        for words in ("Nothing had to be changed", "nothing is committed\n", "on Google Play already.", "published it"):
+        """A run whose commit had its effect does not speak as if it had changed nothing, or others
+        had.
+        """
+        for words in (
+            "Nothing had to be changed",
+            "nothing is committed\n",
+            "on Google Play already.",
+            "published it",
+        ):
             assert words not in told, "what the run committed is told as if it had not"
 
     def _check_promoted(self, play: FaultyPlay, journal: dict[str, str]) -> None:
         """A promotion whose commit is in doubt stays with the versions that it was begun with."""
         job, record = self.shape.job, json.loads(journal.get(self.shape.job.memory, "{}"))
-        if job.promote_from and (record.get("stage") == "committing" or record.get("commit") == "unknown"):
+        if job.promote_from and (
+            record.get("stage") == "committing" or record.get("commit") == "unknown"
+        ):
             begun = self.shape.play().live.tracks[job.promote_from][0]["versionCodes"]
-            assert play.live.tracks[job.tracks[0]][0]["versionCodes"] == begun, "another version was promoted"
+            assert play.live.tracks[job.tracks[0]][0]["versionCodes"] == begun, (
+                "another version was promoted"
+            )
 
     def _check_edits(self, play: FaultyPlay, engine: Engine, failure: BaseException | None) -> None:
         """An edit of our own that is left open is told, and there is a reason for it."""
@@ -265,7 +323,8 @@ class Walk:
             ):
                 continue
             assert told == edit, "an edit is kept in silence"
-            # Otherwise it was committed in vain, or could not even be looked up, or is meant to be left open.
+            # Otherwise it was committed in vain, or could not even be looked up, or is meant to be
+            # left open.
             assert again or failure is None or play.calls[-1] == "GET" or "commit" in play.calls, (
                 "an edit is left behind"
             )
@@ -275,17 +334,28 @@ class Walk:
     def _check_committed(self, shape: Shape, play: FaultyPlay, engine: Engine) -> None:
         """`committed` is never false while what is asked for is live, or may still come to be."""
         job = shape.job
-        if engine.outputs.get("committed") == "false" and job.commit and not job.dry_run and not job.existing_edit:
+        if (
+            engine.outputs.get("committed") == "false"
+            and job.commit
+            and not job.dry_run
+            and not job.existing_edit
+        ):
             assert not play.under_way, "what may still arrive is said not to be committed"
             assert self._is_refused(shape, play.live) or (
                 self._undisturbed(shape, play.live).live.content != play.live.content
             ), "what is live is said not to be committed"
 
-    def _check_success(self, shape: Shape, play: FaultyPlay, engine: Engine, journal: dict[str, str]) -> None:
+    def _check_success(
+        self, shape: Shape, play: FaultyPlay, engine: Engine, journal: dict[str, str]
+    ) -> None:
         """Success is said only if everything is where it should be."""
         job = shape.job
-        assert not (play.announced and job.not_sent_for_review == "false"), "what no commit can answer was not final"
-        assert engine.outputs["committed"] == ("true" if job.commit and not job.dry_run else "false")
+        assert not (play.announced and job.not_sent_for_review == "false"), (
+            "what no commit can answer was not final"
+        )
+        assert engine.outputs["committed"] == (
+            "true" if job.commit and not job.dry_run else "false"
+        )
         if job.existing_edit or not (job.commit or job.dry_run):
             edit = engine.outputs["edit-id"]
             self._check_shared_success(shape, play, edit)
@@ -297,10 +367,14 @@ class Walk:
             assert job.memory not in journal, "a job that is done is still in the journal"
 
     def _check_review(self, play: FaultyPlay, engine: Engine) -> None:
-        """Who has to send for review what this run or an earlier one committed is told, however that became known."""
+        """Who has to send for review what this run or an earlier one committed is told, however
+        that became known.
+        """
         for commit in play.commits[-1:]:
             if commit.query.get("changesNotSentForReview") and self.shape.job.commits:
-                assert engine.outputs["sent-for-review"] == "false", "nobody is told to send it for review"
+                assert engine.outputs["sent-for-review"] == "false", (
+                    "nobody is told to send it for review"
+                )
                 assert "send it for review in the Play Console" in engine.log
 
     def _check_shared_success(self, shape: Shape, play: FaultyPlay, edit: str) -> None:
@@ -330,7 +404,9 @@ class Walk:
 
 
 def act_on_release(play: FaultyPlay, job: ReleaseJob, act: Mapping[str, Any]) -> bool:
-    """Changes the job's release where it is live, as a person does in the Play Console; says whether it was there."""
+    """Changes the job's release where it is live, as a person does in the Play Console; says
+    whether it was there.
+    """
     live, acted = play.live.copy(), False
     for track in job.tracks:
         for number, one in enumerate(live.tracks.get(track, [])):
@@ -341,16 +417,22 @@ def act_on_release(play: FaultyPlay, job: ReleaseJob, act: Mapping[str, Any]) ->
                 acted = True
     if acted:
         play.live = live
-        play.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+        play.close_edits(
+            "A change was made to the application outside of this Edit, please create a new edit."
+        )
     return acted
 
 
 def _is_of(job: ReleaseJob, release: Mapping[str, Any]) -> bool:
-    """Whether a release has the version codes of the job; a promotion of the walk takes version 2."""
+    """Whether a release has the version codes of the job; a promotion of the walk takes version
+    2.
+    """
     return set(job.codes or ("2",)) == set(release["versionCodes"])
 
 
-def _planned(calls: list[str], start: int, faults: tuple[Fault, ...]) -> Iterator[tuple[int, Fault]]:
+def _planned(
+    calls: list[str], start: int, faults: tuple[Fault, ...]
+) -> Iterator[tuple[int, Fault]]:
     for number in range(start, len(calls)):
         for fault in faults:
             if fault.fits(calls[number]):

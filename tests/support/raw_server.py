@@ -1,4 +1,6 @@
-"""A server that does exactly what a test says, on a real socket: each connection goes to a function of the test."""
+"""A server that does exactly what a test says, on a real socket: each connection goes to a function
+of the test.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,12 @@ def read_request(connection: socket.socket) -> tuple[bytes, bytes]:
     """The head of one request and its whole body."""
     head, body = read_head(connection)
     length = next(
-        (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
+        (
+            int(line.split(b":")[1])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length:")
+        ),
+        0,
     )
     while len(body) < length:
         body += connection.recv(1 << 20)

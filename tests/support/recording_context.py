@@ -1,4 +1,6 @@
-"""A context that writes down what a flow tells, and keeps what it remembers; nothing of it is a file or a request."""
+"""A context that writes down what a flow tells, and keeps what it remembers; nothing of it is a
+file or a request.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Shown:
 
 
 class RecordingContext:
-    """What a flow told, in the order of the log: `texts` are its sentences, `warnings` those of them that warn.
+    """What a flow told, in the order of the log: `texts` are its sentences, `warnings` those of
+    them that warn.
 
     The journal outlives it, as it outlives a process; what is forgotten leaves it with `settle`.
     """
@@ -50,7 +53,9 @@ class RecordingContext:
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Stands around everything that has an effect: a process may die before it, or right after."""
+        """Stands around everything that has an effect: a process may die before it, or right
+        after.
+        """
         yield
 
     def settle(self) -> None:
@@ -58,7 +63,7 @@ class RecordingContext:
         for name in self._forgotten:
             self.journal.pop(name, None)
 
-    # --- what the flow calls --------------------------------------------------------------------------------------
+    # --- what the flow calls ----------------------------------------------------------------------
 
     def info(self, text: str) -> None:
         """Writes the sentence down."""
@@ -126,7 +131,9 @@ class RecordingContext:
         del files, among
         with self.moment():
             self.why_discarded = why
-            self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
+            self.outputs = {
+                name: value for name, value in self.outputs.items() if name not in outputs
+            }
 
     def now(self) -> float:
         """The time that was given."""
@@ -134,7 +141,9 @@ class RecordingContext:
 
     def sha256(self, artifact: Artifact) -> str:
         """The SHA-256 of a content that is held in memory."""
-        return hashlib.sha256(artifact.data if artifact.data is not None else artifact.path.read_bytes()).hexdigest()
+        return hashlib.sha256(
+            artifact.data if artifact.data is not None else artifact.path.read_bytes()
+        ).hexdigest()
 
     def write(self, destination: Destination, data: bytes) -> bool:
         """Writes the file, as the engine does."""

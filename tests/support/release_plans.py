@@ -1,6 +1,8 @@
-"""Kinds of releases whose plans are kept as text below tests/golden/plans, and how a plan is taken from a real run.
+"""Kinds of releases whose plans are kept as text below tests/golden/plans, and how a plan is taken
+from a real run.
 
-`python -m tests.support.release_plans` writes the files; what changed in them is to be read like any other change.
+`python -m tests.support.release_plans` writes the files; what changed in them is to be read like
+any other change.
 """
 
 from __future__ import annotations
@@ -33,17 +35,19 @@ SCREEN = "listing/en-US/images/phoneScreenshots/{}.png"
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of release: what is live, what the workspace holds, what is asked for, and by which jobs before.
+    """One kind of release: what is live, what the workspace holds, what is asked for, and by which
+    jobs before.
 
-    `files` are texts by path; a number is the version code of a bundle (a watch's in `wear.aab`), a pair that
-    of an image's sides in pixels.
-    `before` are runs that come first, each with files of its own; the id of the edit that the last of them left open
-    is handed on.
+    `files` are texts by path; a number is the version code of a bundle (a watch's in `wear.aab`), a
+    pair that of an image's sides in pixels. `before` are runs that come first, each with files of
+    its own; the id of the edit that the last of them left open is handed on.
     """
 
     inputs: Mapping[str, str]
     live: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    files: Mapping[str, str | int | tuple[int, int]] = field(default_factory=lambda: {"app.aab": 48})
+    files: Mapping[str, str | int | tuple[int, int]] = field(
+        default_factory=lambda: {"app.aab": 48}
+    )
     before: tuple[tuple[Mapping[str, str], Mapping[str, str | int | tuple[int, int]]], ...] = ()
 
     @property
@@ -54,29 +58,54 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "first release on a track": Kind(
-        {**NEW, **WITH_NOTES, "tracks": "internal", "release-name": "1.48"}, files={"app.aab": 48, **NOTES}
+        {**NEW, **WITH_NOTES, "tracks": "internal", "release-name": "1.48"},
+        files={"app.aab": 48, **NOTES},
     ),
     "update for all users": Kind(
-        {**NEW, "mapping-file": "mapping.txt"}, {"production": [LIVE]}, {"app.aab": 48, "mapping.txt": "a.B -> c:\n"}
+        {**NEW, "mapping-file": "mapping.txt"},
+        {"production": [LIVE]},
+        {"app.aab": 48, "mapping.txt": "a.B -> c:\n"},
     ),
     "start of a staged rollout": Kind(
-        {**NEW, "user-fraction": "0.1", "in-app-update-priority": "3", "countries": "DE, FR, rest-of-world"},
+        {
+            **NEW,
+            "user-fraction": "0.1",
+            "in-app-update-priority": "3",
+            "countries": "DE, FR, rest-of-world",
+        },
         {"production": [LIVE]},
     ),
-    "raised fraction": Kind({**PRODUCTION, "user-fraction": "0.5"}, {"production": [ROLLOUT, LIVE]}),
-    "completed rollout": Kind({**PRODUCTION, "status": "completed"}, {"production": [ROLLOUT, LIVE]}),
+    "raised fraction": Kind(
+        {**PRODUCTION, "user-fraction": "0.5"}, {"production": [ROLLOUT, LIVE]}
+    ),
+    "completed rollout": Kind(
+        {**PRODUCTION, "status": "completed"}, {"production": [ROLLOUT, LIVE]}
+    ),
     "halted rollout": Kind({**PRODUCTION, "status": "halted"}, {"production": [ROLLOUT, LIVE]}),
     "promotion": Kind(
         {**PRODUCTION, "promote-from": "beta", "user-fraction": "0.2"},
         {
             "production": [LIVE],
-            "beta": [release(48, name="1.48", releaseNotes=[{"language": "en-US", "text": "Starts faster."}])],
+            "beta": [
+                release(
+                    48, name="1.48", releaseNotes=[{"language": "en-US", "text": "Starts faster."}]
+                )
+            ],
         },
     ),
     "notes alone": Kind({**PRODUCTION, **WITH_NOTES}, {"production": [LIVE]}, NOTES),
     "store listing with pruned images": Kind(
-        {"target": "play", "package-name": PACKAGE, "images-directory": "listing", "images-prune": "true"},
-        files={TITLE: "Example for everybody", "listing/de-DE/title.txt": "Beispiel", SCREEN.format("b"): (480, 640)},
+        {
+            "target": "play",
+            "package-name": PACKAGE,
+            "images-directory": "listing",
+            "images-prune": "true",
+        },
+        files={
+            TITLE: "Example for everybody",
+            "listing/de-DE/title.txt": "Beispiel",
+            SCREEN.format("b"): (480, 640),
+        },
         before=(
             (
                 {"target": "play", "package-name": PACKAGE, "images-directory": "listing"},
@@ -85,7 +114,12 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "store listing with images pruned everywhere": Kind(
-        {"target": "play", "package-name": PACKAGE, "images-directory": "listing", "images-prune": "everywhere"},
+        {
+            "target": "play",
+            "package-name": PACKAGE,
+            "images-directory": "listing",
+            "images-prune": "everywhere",
+        },
         files={SCREEN.format("b"): (480, 640)},
         before=(
             (
@@ -102,7 +136,12 @@ KINDS: Mapping[str, Kind] = {
         ),
     ),
     "draft that is not sent for review": Kind(
-        {**NEW, "status": "draft", "changes-not-sent-for-review": "true", "changes-in-review": "cancel"},
+        {
+            **NEW,
+            "status": "draft",
+            "changes-not-sent-for-review": "true",
+            "changes-in-review": "cancel",
+        },
         {"production": [ROLLOUT, LIVE]},
         {"app.aab": 49},
     ),
@@ -119,11 +158,24 @@ KINDS: Mapping[str, Kind] = {
             "version-codes-to-retain": "last-release",
         },
         {"production": [LIVE]},
-        {"app.aab": 48, "large.aab": 1048, "mapping-48.txt": "a.B -> c:\n", "mapping-1048.txt": "a.B -> d:\n"},
+        {
+            "app.aab": 48,
+            "large.aab": 1048,
+            "mapping-48.txt": "a.B -> c:\n",
+            "mapping-1048.txt": "a.B -> d:\n",
+        },
     ),
     "promotion of a chosen version": Kind(
-        {**PRODUCTION, "promote-from": "beta", "promote-version-codes": "48", "whats-new": "en-US: Starts faster."},
-        {"production": [LIVE], "beta": [release(48, 1048, name="1.48"), release(49, status="draft")]},
+        {
+            **PRODUCTION,
+            "promote-from": "beta",
+            "promote-version-codes": "48",
+            "whats-new": "en-US: Starts faster.",
+        },
+        {
+            "production": [LIVE],
+            "beta": [release(48, 1048, name="1.48"), release(49, status="draft")],
+        },
     ),
     "shared edit that another job filled": Kind(
         {**NEW, "files": "wear.aab", "tracks": "wear:production"},
@@ -148,9 +200,14 @@ KINDS: Mapping[str, Kind] = {
     "halted release that comes again": Kind(
         {**NEW, "status": "inProgress", "user-fraction": "0.2"},
         {"production": [LIVE]},
-        before=(({**NEW, "user-fraction": "0.1"}, {"app.aab": 48}), ({**PRODUCTION, "status": "halted"}, {})),
+        before=(
+            ({**NEW, "user-fraction": "0.1"}, {"app.aab": 48}),
+            ({**PRODUCTION, "status": "halted"}, {}),
+        ),
     ),
-    "release that is there already": Kind(NEW, {"production": [LIVE]}, before=((NEW, {"app.aab": 48}),)),
+    "release that is there already": Kind(
+        NEW, {"production": [LIVE]}, before=((NEW, {"app.aab": 48}),)
+    ),
 }
 
 
@@ -179,14 +236,18 @@ def _fill(workspace: Path, files: Mapping[str, str | int | tuple[int, int]]) -> 
         if isinstance(content, str):
             path.write_text(content, encoding="utf-8")
         elif isinstance(content, int):
-            watch = specimens.Build(features={"android.hardware.type.watch": True} if path.stem == "wear" else {})
+            watch = specimens.Build(
+                features={"android.hardware.type.watch": True} if path.stem == "wear" else {}
+            )
             specimens.make_bundle(path, PACKAGE, content, f"1.{content}", build=watch)
         else:
             specimens.make_image(path, *content)
 
 
 def plan_of(ended: Ended) -> str:
-    """What the log has under the heading of the changes; an edit's id, which is another each time, is left out."""
+    """What the log has under the heading of the changes; an edit's id, which is another each time,
+    is left out.
+    """
     (found,) = re.findall(rf"^Changes: {PACKAGE}\n(.*?)^\n", ended.log, re.DOTALL | re.MULTILINE)
     return re.sub(r"\bedit \d{20}", "edit …", found)
 

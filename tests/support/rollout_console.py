@@ -1,4 +1,6 @@
-"""A Play with reviews, measurements and people: what a rollout meets between looks, on the model of Play's rules."""
+"""A Play with reviews, measurements and people: what a rollout meets between looks, on the model of
+Play's rules.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ TIRED = TemporaryError("Gave up after 5 retries without progress.")
 class Console(FaultyPlay):
     """An app on Play whose reviews and measurements are what the attributes say.
 
-    `reviews` are states by version code (PUBLISHED for any other); `rates` are shares by version code, of so many
-    `users` on the newest day, which ended so many hours ago as `age`; `down` is raised by the Reporting API.
+    `reviews` are states by version code (PUBLISHED for any other); `rates` are shares by version
+    code, of so many `users` on the newest day, which ended so many hours ago as `age`; `down` is
+    raised by the Reporting API.
     """
 
     def __init__(self, **tracks: list[dict[str, Any]]) -> None:
@@ -52,14 +55,22 @@ class Console(FaultyPlay):
         self.calls.append(step.path.rpartition("/")[2])
         self.asked.append(step.path)
         if fault:
-            raise Killed if "killed" in fault.name else Interrupted(15) if "signal" in fault.name else TIRED
+            raise (
+                Killed
+                if "killed" in fault.name
+                else Interrupted(15)
+                if "signal" in fault.name
+                else TIRED
+            )
         return self.do(step)
 
     def do(self, step: Call | Upload) -> Any:
         """What a step is answered when nothing goes wrong."""
         if not isinstance(step, Call) or "/edits" in step.path:
             return super().do(step)
-        listed = re.fullmatch(rf"/androidpublisher/v3/applications/{PACKAGE}/tracks/([^/]+)/releases", step.path)
+        listed = re.fullmatch(
+            rf"/androidpublisher/v3/applications/{PACKAGE}/tracks/([^/]+)/releases", step.path
+        )
         return self._releases(listed[1]) if listed else self._reported(step)
 
     def _releases(self, track: str) -> Any:
@@ -68,7 +79,11 @@ class Console(FaultyPlay):
 
     def _summary(self, track: str, release: dict[str, Any]) -> dict[str, Any]:
         codes = release["versionCodes"]
-        state = "DRAFT" if release["status"] == "draft" else self.reviews.get(max(codes, key=int), PUBLISHED)
+        state = (
+            "DRAFT"
+            if release["status"] == "draft"
+            else self.reviews.get(max(codes, key=int), PUBLISHED)
+        )
         return {
             "releaseName": release.get("name", max(codes, key=int)),
             "track": track,
@@ -100,14 +115,16 @@ class Console(FaultyPlay):
             ]
         }
 
-    # --- what people do -------------------------------------------------------------------------------------------
+    # --- what people do ---------------------------------------------------------------------------
 
     def change(self, track: str, *releases: dict[str, Any]) -> None:
         """Somebody changes the track in the console, which closes every edit."""
         self.live = self.live.copy()
         self.live.tracks[track] = list(releases)
         self.live.bundles |= {int(code): "" for one in releases for code in one["versionCodes"]}
-        self.close_edits("A change was made to the application outside of this Edit, please create a new edit.")
+        self.close_edits(
+            "A change was made to the application outside of this Edit, please create a new edit."
+        )
 
     def track(self, name: str = "production") -> list[dict[str, Any]]:
         """What is live on a track."""
@@ -120,9 +137,13 @@ class Console(FaultyPlay):
 
 
 class RolloutEngine(Engine):
-    """Carries a rollout's steps out; it is always the same noon, and a pause is over when it has been counted."""
+    """Carries a rollout's steps out; it is always the same noon, and a pause is over when it has
+    been counted.
+    """
 
-    def __init__(self, play: Console, journal: dict[str, str] | None = None, pauses: int = 0) -> None:
+    def __init__(
+        self, play: Console, journal: dict[str, str] | None = None, pauses: int = 0
+    ) -> None:
         super().__init__(play, journal)
         self.time = TODAY.timestamp()
         self.pauses = pauses
@@ -147,7 +168,10 @@ class RolloutEngine(Engine):
 
 def rollout_job(above: str = "", steps: str = STEPS, **more: Any) -> RolloutJob:
     """A look at production."""
-    gate = Gate(limits(above) if above else (), **{key: more.pop(key) for key in ("halts", "min_users") if key in more})
+    gate = Gate(
+        limits(above) if above else (),
+        **{key: more.pop(key) for key in ("halts", "min_users") if key in more},
+    )
     release = ReleaseJob(PACKAGE, tracks=("production",), rollout=True, **more)
     return RolloutJob(release, rollout_steps(steps), gate)
 
@@ -161,4 +185,9 @@ def short(release: dict[str, Any]) -> str:
 
 def as_json(day: date) -> dict[str, Any]:
     """A day as google.type.DateTime."""
-    return {"year": day.year, "month": day.month, "day": day.day, "timeZone": {"id": "America/Los_Angeles"}}
+    return {
+        "year": day.year,
+        "month": day.month,
+        "day": day.day,
+        "timeZone": {"id": "America/Los_Angeles"},
+    }

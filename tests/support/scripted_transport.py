@@ -1,4 +1,6 @@
-"""A server that reads one request on each connection and does what its script says; all of it is written down."""
+"""A server that reads one request on each connection and does what its script says; all of it is
+written down.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class ReceivedRequest:
 
 @dataclass
 class Script:
-    """The answers in their order; `{url}` in one stands for the server's own root. `requests` is what came."""
+    """The answers in their order; `{url}` in one stands for the server's own root. `requests` is
+    what came.
+    """
 
     responses: list[Answer]
     requests: list[ReceivedRequest] = field(default_factory=list)
@@ -42,7 +46,9 @@ class Script:
     def serve(self, connection: socket.socket) -> None:
         head, body = raw_server.read_head(connection)
         line, *rest = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value.strip() for name, _, value in (one.partition(":") for one in rest)}
+        headers = {
+            name.lower(): value.strip() for name, _, value in (one.partition(":") for one in rest)
+        }
         length = int(headers.get("content-length", "0"))
         request = ReceivedRequest(line, headers, body)
         self.requests.append(request)
@@ -61,11 +67,15 @@ class Script:
         connection.sendall(response.replace(b"{url}", self.url.encode()))
 
     def lines(self) -> list[str]:
-        """Method and what the request says of its place, for each request: `PUT bytes 0-9/10`, `POST query`."""
-        return [
-            f"{one.method} {one.headers.get('content-range') or one.headers.get('x-goog-upload-command') or ''}".strip()
-            for one in self.requests
-        ]
+        """Method and what the request says of its place, for each request: `PUT bytes 0-9/10`,
+        `POST query`.
+        """
+        lines = []
+        for request in self.requests:
+            headers = request.headers
+            place = headers.get("content-range") or headers.get("x-goog-upload-command") or ""
+            lines.append(f"{request.method} {place}".strip())
+        return lines
 
 
 def says(status: int, body: bytes = b"", *headers: str) -> bytes:
@@ -87,14 +97,20 @@ def silent(connection: socket.socket) -> None:
     connection.shutdown(socket.SHUT_RDWR)
 
 
-# --- the usual answers of each dialect --------------------------------------------------------------------------------
+# --- the usual answers of each dialect ------------------------------------------------------------
 
 
 def started(dialect: Dialect, *headers: str) -> bytes:
     """A session was opened."""
     if dialect == "content-range":
         return says(200, b"", "Location: {url}/session?upload_id=1", *headers)
-    return says(200, b"", "X-Goog-Upload-Status: active", "X-Goog-Upload-URL: {url}/session?upload_id=1", *headers)
+    return says(
+        200,
+        b"",
+        "X-Goog-Upload-Status: active",
+        "X-Goog-Upload-URL: {url}/session?upload_id=1",
+        *headers,
+    )
 
 
 def stored(dialect: Dialect, count: int) -> bytes:
@@ -106,4 +122,8 @@ def stored(dialect: Dialect, count: int) -> bytes:
 
 def finished(dialect: Dialect, body: bytes = b'{"id": "1"}') -> bytes:
     """The upload is complete."""
-    return says(201, body) if dialect == "content-range" else says(200, body, "X-Goog-Upload-Status: final")
+    return (
+        says(201, body)
+        if dialect == "content-range"
+        else says(200, body, "X-Goog-Upload-Status: final")
+    )

@@ -1,4 +1,6 @@
-"""A server in the middle, which passes everything on to the emulator except what a test wants answered otherwise."""
+"""A server in the middle, which passes everything on to the emulator except what a test wants
+answered otherwise.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from uploader import cli
 
 @dataclass
 class Middle:
-    """Stands before the emulator; a request whose head matches `pattern` is met with `answer` instead.
+    """Stands before the emulator; a request whose head matches `pattern` is met with `answer`
+    instead.
 
     `url` is where it listens, `met` how many it answered itself, `head` the last of them.
     """
@@ -39,14 +42,18 @@ class Middle:
             self.response(connection)
             return
         with socket.create_connection(("127.0.0.1", self.emulator.port)) as real:
-            real.sendall(head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body)
+            real.sendall(
+                head.replace(b"Connection: keep-alive", b"Connection: close") + b"\r\n\r\n" + body
+            )
             while part := real.recv(1 << 20):
                 connection.sendall(part)
 
 
 @dataclass
 class Place:
-    """One workspace, one emulator behind a middle, and a host elsewhere that must never hear of anything."""
+    """One workspace, one emulator behind a middle, and a host elsewhere that must never hear of
+    anything.
+    """
 
     folder: Path
     middle: Middle
@@ -56,11 +63,15 @@ class Place:
     def run(self, inputs: dict[str, str]) -> tuple[int, str]:
         """One whole run inside this process: its exit code and its log."""
         emulator = self.middle.emulator
-        environ = Job(self.folder / "workspace", emulator).environment({**inputs, "api-endpoint": self.middle.url})
+        environ = Job(self.folder / "workspace", emulator).environment(
+            {**inputs, "api-endpoint": self.middle.url}
+        )
         log = io.StringIO()
         with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
             code = cli.run(environ, [])
-        written = secret_watch.files(self.folder / "workspace.private", self.folder / "workspace/uploader-results.json")
+        written = secret_watch.files(
+            self.folder / "workspace.private", self.folder / "workspace/uploader-results.json"
+        )
         channels = {"the log": log.getvalue().encode(), **dict(written)}
         assert not secret_watch.leaks(emulator, channels)
         return code, log.getvalue()

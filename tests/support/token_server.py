@@ -1,7 +1,8 @@
-"""Google's and GitHub's token endpoints on a loopback socket, strict about what they are asked, with answers to order.
+"""Google's and GitHub's token endpoints on a loopback socket, strict about what they are asked,
+with answers to order.
 
-A second reading of RFC 7523 (assertions), RFC 8693 (token exchange) and of the IAM credentials API; shares no code with
-the program.
+A second reading of RFC 7523 (assertions), RFC 8693 (token exchange) and of the IAM credentials API;
+shares no code with the program.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def pem(key: rsa.RSAPrivateKey | None = None) -> str:
     """The key as a service-account file holds it: PKCS #8, unencrypted."""
     plain = serialization.NoEncryption()
     return (
-        (key or rsa_key()).private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
+        (key or rsa_key())
+        .private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        .decode()
     )
 
 
@@ -57,9 +60,13 @@ def service_account(token_uri: str = GOOGLE_TOKEN, **changes: Any) -> dict[str, 
 
 
 def claims_of(token: str) -> dict[str, Any]:
-    """The payload of a signed JSON web token whose RS256 signature is ours; raises when it is not."""
+    """The payload of a signed JSON web token whose RS256 signature is ours; raises when it is
+    not.
+    """
     signed, _, signature = token.rpartition(".")
-    rsa_key().public_key().verify(_decoded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+    rsa_key().public_key().verify(
+        _decoded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256()
+    )
     header, payload = (json.loads(_decoded(part)) for part in signed.split("."))
     assert header["alg"] == "RS256"
     return dict(payload)
@@ -97,7 +104,9 @@ class Seen:
 
 
 class TokenServer:
-    """Endpoints `/token`, `/v1/token`, `/v1/projects/-/serviceAccounts/…` and `/oidc`. Tokens are numbered."""
+    """Endpoints `/token`, `/v1/token`, `/v1/projects/-/serviceAccounts/…` and `/oidc`. Tokens are
+    numbered.
+    """
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -124,9 +133,16 @@ class TokenServer:
             if self.ordered:
                 return self.ordered.pop(0)
             try:
-                return Ordered(200, json.dumps(self._regular(seen)).encode(), {"Content-Type": "application/json"})
+                return Ordered(
+                    200,
+                    json.dumps(self._regular(seen)).encode(),
+                    {"Content-Type": "application/json"},
+                )
             except (AssertionError, InvalidSignature, KeyError, ValueError) as error:
-                refusal = {"error": "invalid_grant", "error_description": f"{type(error).__name__}: {error}"}
+                refusal = {
+                    "error": "invalid_grant",
+                    "error_description": f"{type(error).__name__}: {error}",
+                }
                 return Ordered(400, json.dumps(refusal).encode())
 
     def _issue(self, kind: str) -> str:
@@ -144,7 +160,9 @@ class TokenServer:
         if seen.path == "/oidc":
             assert seen.headers["authorization"] == "Bearer runner-secret-token"
             return {"value": signed({"sub": "repo:octo/app", "aud": seen.query["audience"]})}
-        account, _, action = seen.path.removeprefix("/v1/projects/-/serviceAccounts/").partition(":")
+        account, _, action = seen.path.removeprefix("/v1/projects/-/serviceAccounts/").partition(
+            ":"
+        )
         assert account == ACCOUNT
         assert seen.headers["authorization"].removeprefix("Bearer ") in self.issued
         if action == "signJwt":
@@ -162,12 +180,20 @@ class TokenServer:
             assert claims["iss"] == ACCOUNT
             assert claims["aud"] == GOOGLE_TOKEN
             assert claims["exp"] - claims["iat"] <= 3600
-        return {"access_token": self._issue("access"), "expires_in": self.lifetime, "token_type": "Bearer"}
+        return {
+            "access_token": self._issue("access"),
+            "expires_in": self.lifetime,
+            "token_type": "Bearer",
+        }
 
     def _metadata(self, seen: Seen) -> dict[str, Any]:
         """A Compute Engine machine's metadata server, cloud.google.com/compute/docs/metadata."""
         if seen.path.endswith("/token"):
-            return {"access_token": self._issue("machine"), "expires_in": self.lifetime, "token_type": "Bearer"}
+            return {
+                "access_token": self._issue("machine"),
+                "expires_in": self.lifetime,
+                "token_type": "Bearer",
+            }
         assert seen.path.endswith("/instance/service-accounts/default/")
         return {"email": ACCOUNT, "scopes": []}
 
@@ -175,7 +201,11 @@ class TokenServer:
         assert fields["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange"
         assert fields["audience"] == f"//iam.googleapis.com/{PROVIDER}"
         assert claims_of(fields["subject_token"])["aud"] == f"https://iam.googleapis.com/{PROVIDER}"
-        return {"access_token": self._issue("federated"), "expires_in": self.lifetime, "token_type": "Bearer"}
+        return {
+            "access_token": self._issue("federated"),
+            "expires_in": self.lifetime,
+            "token_type": "Bearer",
+        }
 
 
 class _Quiet(ThreadingHTTPServer):
@@ -187,13 +217,19 @@ class _Quiet(ThreadingHTTPServer):
 
 @contextmanager
 def running(certificate: Path | None = None) -> Iterator[TokenServer]:
-    """A token server that listens while the block runs, over TLS where `certificate` names its PEM file."""
+    """A token server that listens while the block runs, over TLS where `certificate` names its PEM
+    file.
+    """
     tokens = TokenServer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            fields = json.loads(body) if body.startswith("{") else {key: v[0] for key, v in parse_qs(body).items()}
+            fields = (
+                json.loads(body)
+                if body.startswith("{")
+                else {key: v[0] for key, v in parse_qs(body).items()}
+            )
             parts = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             headers = {key.lower(): value for key, value in self.headers.items()}

@@ -1,8 +1,10 @@
-"""Reads the transcripts: the documents' own exchanges, each with the move that leads to it and what its answer means.
+"""Reads the transcripts: the documents' own exchanges, each with the move that leads to it and what
+its answer means.
 
-A transcript begins with its facts (`source`, `dialect`, `media`, …). Its exchanges are parted by empty lines: `move:`
-is what is done, `>` the request (its body behind an empty line, `[bytes a-b]` for bytes of the file), `<` the answer
-(`lost`: none), `event:` what the answer means, `fault:` what the emulator is asked to do so that it answers so.
+A transcript begins with its facts (`source`, `dialect`, `media`, …). Its exchanges are parted by
+empty lines: `move:` is what is done, `>` the request (its body behind an empty line, `[bytes a-b]`
+for bytes of the file), `<` the answer (`lost`: none), `event:` what the answer means, `fault:` what
+the emulator is asked to do so that it answers so.
 """
 
 from __future__ import annotations
@@ -55,7 +57,10 @@ def names() -> list[str]:
 def read(name: str, file: bytes) -> Transcript:
     """The transcript of that name; `file` is what its `[bytes a-b]` are taken from."""
     head, *rest = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").split("\n\n")
-    facts = {name: value.strip() for name, _, value in (line.partition(":") for line in head.splitlines())}
+    facts = {
+        name: value.strip()
+        for name, _, value in (line.partition(":") for line in head.splitlines())
+    }
     return Transcript(facts, tuple(_exchange(text, file) for text in rest))
 
 
@@ -78,12 +83,20 @@ def _keys(line: str) -> list[str]:
 def _message(lines: list[str], file: bytes) -> Message:
     first, *rest = lines
     end = rest.index("") if "" in rest else len(rest)
-    headers = tuple((name, value) for name, _, value in (line.partition(": ") for line in rest[:end]))
+    headers = tuple(
+        (name, value) for name, _, value in (line.partition(": ") for line in rest[:end])
+    )
     body = "\r\n".join(rest[end + 1 :]).encode()
-    return Message(first, headers, _BYTES.sub(lambda match: file[int(match[1]) : int(match[2]) + 1], body))
+    return Message(
+        first, headers, _BYTES.sub(lambda match: file[int(match[1]) : int(match[2]) + 1], body)
+    )
 
 
 def _fault(words: list[str]) -> dict[str, Any]:
     on, do, *options = words
     pairs = (option.split("=") for option in options)
-    return {"on": on, "do": do, **{name: int(value) if value.isdigit() else value for name, value in pairs}}
+    return {
+        "on": on,
+        "do": do,
+        **{name: int(value) if value.isdigit() else value for name, value in pairs},
+    }

@@ -1,7 +1,8 @@
-"""Everything around one upload that a test wants to control: clock, token, journal and reporter; the rest is real.
+"""Everything around one upload that a test wants to control: clock, token, journal and reporter;
+the rest is real.
 
-The transport, the transfer and the protocol are the program's own, over real sockets; only time and credentials are
-made up, so that a wait of a minute is written down instead of slept.
+The transport, the transfer and the protocol are the program's own, over real sockets; only time and
+credentials are made up, so that a wait of a minute is written down instead of slept.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ ITEMS = Endpoint(
 
 
 class FakeTime:
-    """A clock that moves only by sleeping; every sleep is written down. The jitter is `fraction`, 0 unless set."""
+    """A clock that moves only by sleeping; every sleep is written down. The jitter is `fraction`, 0
+    unless set.
+    """
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -62,7 +65,9 @@ class FakeTime:
 
 
 class FakeLogin(Login):
-    """A login that gives one token until it is told to renew; with an emulator the tokens are valid there."""
+    """A login that gives one token until it is told to renew; with an emulator the tokens are valid
+    there.
+    """
 
     def __init__(self, emulator: Emulator | None = None) -> None:
         self._emulator = emulator
@@ -78,7 +83,11 @@ class FakeLogin(Login):
         self._token = self._fresh()
 
     def _fresh(self) -> str:
-        return self._emulator.token(CLOUD, "androidpublisher") if self._emulator else f"token-{self.renewals}"
+        return (
+            self._emulator.token(CLOUD, "androidpublisher")
+            if self._emulator
+            else f"token-{self.renewals}"
+        )
 
 
 def forgetful_journal() -> Journal:
@@ -90,7 +99,9 @@ class MemoryJournal(Journal):
     """A journal that two runs of a test share."""
 
     def __init__(self) -> None:
-        super().__init__(SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun(""))
+        super().__init__(
+            SealedStore(None, b"", "", Clock(time.sleep), RecordingReporter()), JobRun("")
+        )
         self.entries: dict[Artifact, SessionRecord] = {}
 
     def find(self, job: Upload) -> SessionRecord | None:
@@ -105,7 +116,9 @@ class MemoryJournal(Journal):
 
 
 class Line:
-    """The progress of one upload, written down; `hook` is told each offset that is another than the last."""
+    """The progress of one upload, written down; `hook` is told each offset that is another than the
+    last.
+    """
 
     def __init__(self, hook: Callable[[int], None]) -> None:
         self._hook = hook
@@ -161,7 +174,9 @@ class RecordingReporter:
 
 
 class Bench:
-    """One run against one server: `send` uploads, everything that happened can be asked afterwards."""
+    """One run against one server: `send` uploads, everything that happened can be asked
+    afterwards.
+    """
 
     def __init__(
         self,
@@ -207,7 +222,7 @@ class Bench:
         """The waits in seconds, without their jitter of 0."""
         return self.time.naps
 
-    # --- what the emulator saw ------------------------------------------------------------------------------------
+    # --- what the emulator saw --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         assert self.emulator is not None

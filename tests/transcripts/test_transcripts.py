@@ -1,7 +1,8 @@
-"""The documents' own exchanges, byte for byte, in both directions: a witness beside the client and the emulator.
+"""The documents' own exchanges, byte for byte, in both directions: a witness beside the client and
+the emulator.
 
-What the client builds is the documented request, what it reads is the documented answer's meaning, and the emulator
-gives the documented answer to the documented request.
+What the client builds is the documented request, what it reads is the documented answer's meaning,
+and the emulator gives the documented answer to the documented request.
 """
 
 from __future__ import annotations
@@ -19,14 +20,26 @@ from tests.support.transcripts import Exchange, Message, Transcript, names, read
 from uploader.http.messages import Headers, Request, Response, Span, TransportError
 from uploader.protocol import content_range, goog_upload, single_request
 from uploader.protocol.media import Media
-from uploader.protocol.session import Cancel, Completed, Event, Move, QueryOffset, Send, Session, Start, Started, Stored
+from uploader.protocol.session import (
+    Cancel,
+    Completed,
+    Event,
+    Move,
+    QueryOffset,
+    Send,
+    Session,
+    Start,
+    Started,
+    Stored,
+)
 
 SIZE = 2_000_000
 FILLER = bytes(range(251)) * (SIZE // 251 + 1)
 PACKAGE = (b"PK\x03\x04" + FILLER)[:SIZE]
 MAIL = (b"From: me@example.com\r\nTo: you@example.com\r\n\r\n" + FILLER)[:SIZE]
 SESSION = re.compile(r"(?<=upload_id=)[\w-]+")
-# The documents leave the media type out of the later requests of a session; the client repeats it in all of them.
+# The documents leave the media type out of the later requests of a session; the client repeats it
+# in all of them.
 REPEATED = {"Content-Type", "X-Goog-Upload-Protocol"}
 TRANSCRIPTS = pytest.mark.parametrize("name", names())
 
@@ -80,11 +93,16 @@ def as_message(request: Request, file: bytes) -> Message:
 
 @TRANSCRIPTS
 def test_the_client_builds_the_documented_requests(name: str) -> None:
-    """Line, headers and body of every request, nothing left out; only protocol and media type are said more often."""
+    """Line, headers and body of every request, nothing left out; only protocol and media type are
+    said more often.
+    """
     transcript = read(name, file_of(name))
     session = Session(SIZE)
     for exchange in transcript.exchanges:
-        mine, theirs = as_message(built(transcript, exchange, session), file_of(name)), exchange.request
+        mine, theirs = (
+            as_message(built(transcript, exchange, session), file_of(name)),
+            exchange.request,
+        )
         assert (mine.line, mine.body) == (theirs.line, theirs.body)
         assert set(theirs.headers) <= set(mine.headers)
         more = {key for key, _ in set(mine.headers) - set(theirs.headers)}
@@ -128,7 +146,10 @@ def words_of(event: Event) -> list[str]:
 def test_the_emulator_gives_the_documented_answers(name: str) -> None:
     """Status and every named header, from the first request of the transcript to the last."""
     transcript = read(name, file_of(name))
-    with Emulator(config={"upload_url_scheme": False}) as emulator, closing(EmulatorClient(emulator)) as talk:
+    with (
+        Emulator(config={"upload_url_scheme": False}) as emulator,
+        closing(EmulatorClient(emulator)) as talk,
+    ):
         stage = Stage(talk, transcript.facts["host"])
         for exchange in transcript.exchanges:
             reply = stage.replay(exchange)
@@ -137,17 +158,26 @@ def test_the_emulator_gives_the_documented_answers(name: str) -> None:
                 assert reply
                 assert stage.neutral(reply.header(key)) == stage.neutral(value)
         fired = [receipt["do"] for receipt in emulator.state()["faults"]["fired"]]
-        assert fired == [exchange.fault["do"] for exchange in transcript.exchanges if exchange.fault]
+        assert fired == [
+            exchange.fault["do"] for exchange in transcript.exchanges if exchange.fault
+        ]
 
 
 class Stage:
-    """An emulator on which a transcript is played; its draft and its session have other names there."""
+    """An emulator on which a transcript is played; its draft and its session have other names
+    there.
+    """
 
     def __init__(self, talk: EmulatorClient, host: str) -> None:
         self._talk = talk
         self._host = host
-        drafts, mail = "/upload/gmail/v1/users/me/drafts?uploadType=media", {"Content-Type": "message/rfc822"}
-        self._draft = talk.request("POST", drafts, b"From: me@example.com\r\n\r\nHello", mail).json["id"]
+        drafts, mail = (
+            "/upload/gmail/v1/users/me/drafts?uploadType=media",
+            {"Content-Type": "message/rfc822"},
+        )
+        self._draft = talk.request("POST", drafts, b"From: me@example.com\r\n\r\nHello", mail).json[
+            "id"
+        ]
         self._session = ""
 
     def replay(self, exchange: Exchange) -> Reply | None:
@@ -169,5 +199,7 @@ class Stage:
     def neutral(self, value: str) -> str:
         """A header's value without what differs from host to host and from day to day."""
         emulator = self._talk.emulator.url
-        plain = value.replace(emulator, f"https://{self._host}").replace(emulator.partition("://")[2], self._host)
+        plain = value.replace(emulator, f"https://{self._host}").replace(
+            emulator.partition("://")[2], self._host
+        )
         return SESSION.sub("*", plain).replace(self._draft, "DRAFT")

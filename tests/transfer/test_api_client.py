@@ -1,4 +1,6 @@
-"""The requests of a run: what a signal may not take away, and what is said of a token that is not accepted."""
+"""The requests of a run: what a signal may not take away, and what is said of a token that is not
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,20 @@ SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempo
 
 
 class AnsweringTransport(HttpClient):
-    """Answers every request with the next of `answers`; `before` is called while it is under way."""
+    """Answers every request with the next of `answers`; `before` is called while it is under
+    way.
+    """
 
-    def __init__(self, *responses: Response | TransportError, before: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, *responses: Response | TransportError, before: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__()
         self.responses = list(responses)
         self.before: Callable[[], None] = before
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
+    def send(
+        self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts
+    ) -> Response:
         del request, token, timeouts
         list(blocks)
         self.before()
@@ -44,7 +52,9 @@ def interrupted_bench(response: Response | TransportError) -> Bench:
 
 
 def test_an_answer_that_came_survives_a_signal() -> None:
-    """What was done is known although the run is told to stop: a commit or a mail must not be sent again."""
+    """What was done is known although the run is told to stop: a commit or a mail must not be sent
+    again.
+    """
     bench = interrupted_bench(Response(200, body=b'{"id": "1"}'))
     assert call(SEND, bench.client, bench.reporter) == {"id": "1"}
     with pytest.raises(Interrupted):
@@ -59,13 +69,17 @@ def test_a_request_that_a_signal_breaks_is_an_interruption() -> None:
 
 
 def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
-    """The log says that a call was sent again with a fresh token, and the error for what it was refused."""
+    """The log says that a call was sent again with a fresh token, and the error for what it was
+    refused.
+    """
     expired = Response(401, body=b'{"error": {"code": 401, "message": "Expired."}}')
     bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(expired, expired))
     with pytest.raises(CredentialsError, match="did not accept the credentials for the mail"):
         call(SEND, bench.client, bench.reporter)
     assert bench.login.renewals == 1
-    assert bench.reporter.infos == ["The mail: The access token was rejected; trying again at once."]
+    assert bench.reporter.infos == [
+        "The mail: The access token was rejected; trying again at once."
+    ]
 
 
 ODD: dict[str, bytes] = {
@@ -87,10 +101,16 @@ TRUE = Response(200, body=b'{"id": "1"}')
 def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
     """It is asked again on the schedule, and nothing is concluded from it; to the end it is 75."""
     response = Response(200, body=ODD[odd])
-    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(response, response, TRUE))
+    bench = Bench(
+        "https://things.googleapis.com", transport=AnsweringTransport(response, response, TRUE)
+    )
     assert call(READ, bench.client, bench.reporter) == {"id": "1"}
     assert bench.naps == [1.0, 2.0]
-    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(*[response] * 2), max_retries=1)
+    bench = Bench(
+        "https://things.googleapis.com",
+        transport=AnsweringTransport(*[response] * 2),
+        max_retries=1,
+    )
     with pytest.raises(TemporaryError, match=r"the list.*the answer (is|lacks)") as caught:
         call(READ, bench.client, bench.reporter)
     assert caught.value.code == "unreadable-answer"
@@ -100,12 +120,16 @@ def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
 @pytest.mark.parametrize("odd", ["no body", "a page", "a list", "half an object"])
 def test_an_odd_answer_to_what_must_not_be_repeated_is_a_lost_one(odd: str) -> None:
     """Nobody knows whether it took effect."""
-    bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(Response(200, body=ODD[odd])))
+    bench = Bench(
+        "https://things.googleapis.com", transport=AnsweringTransport(Response(200, body=ODD[odd]))
+    )
     with pytest.raises(OutcomeUnknown, match="whether the mail took effect: the answer is"):
         call(SEND, bench.client, bench.reporter)
 
 
-@pytest.mark.parametrize(("body", "waits"), [(b"", 0), (b" ", 0), (b"{}", 0), (b"<html>", 1), (b"[]", 1)])
+@pytest.mark.parametrize(
+    ("body", "waits"), [(b"", 0), (b" ", 0), (b"{}", 0), (b"<html>", 1), (b"[]", 1)]
+)
 def test_a_body_may_be_empty_only_where_that_is_documented(body: bytes, waits: int) -> None:
     """A deletion is answered without one; a page says nothing of it either."""
     answers = [Response(200, body=body), Response(204)]

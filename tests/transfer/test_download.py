@@ -1,4 +1,6 @@
-"""Downloads against scripted servers: what is asked for after a break, and every lie about lengths and digests."""
+"""Downloads against scripted servers: what is asked for after a break, and every lie about lengths
+and digests.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ import pytest
 
 from tests.support.scripted_transport import Script, says, scripted
 from tests.support.transfer_harness import Bench, data_of, schedule
-from uploader.errors import ApiError, CredentialsError, IntegrityError, ProtocolError, TemporaryError
+from uploader.errors import (
+    ApiError,
+    CredentialsError,
+    IntegrityError,
+    ProtocolError,
+    TemporaryError,
+)
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Download, Downloaded, Flow, Outcome
@@ -38,7 +46,9 @@ def cut(at: int, *headers: str) -> bytes:
 
 def rest(start: int, *headers: str, total: int | str = len(DATA)) -> bytes:
     """The file from an offset on."""
-    return says(206, DATA[start:], f"Content-Range: bytes {start}-{len(DATA) - 1}/{total}", *headers)
+    return says(
+        206, DATA[start:], f"Content-Range: bytes {start}-{len(DATA) - 1}/{total}", *headers
+    )
 
 
 def passes(file: BinaryIO) -> str:
@@ -63,7 +73,14 @@ def fetch(
     def flow(_: Context) -> Flow:
         destination = Destination(Workspace(folder), "universal-apk", "file.bin")
         step = Download(
-            server.url, "/file?alt=media", destination, max_size, "the file", check, public=public, sha256=sha256
+            server.url,
+            "/file?alt=media",
+            destination,
+            max_size,
+            "the file",
+            check,
+            public=public,
+            sha256=sha256,
         )
         found.append((yield step))
         return Outcome("done")
@@ -74,7 +91,9 @@ def fetch(
 
 def ranges(server: Script) -> list[str]:
     """What each request asked for, with its condition."""
-    asked = ((one.headers.get("range", ""), one.headers.get("if-range", "")) for one in server.requests)
+    asked = (
+        (one.headers.get("range", ""), one.headers.get("if-range", "")) for one in server.requests
+    )
     return [" ".join(filter(None, each)) for each in asked]
 
 
@@ -87,14 +106,20 @@ def test_a_file_comes_whole(tmp_path: Path) -> None:
     assert (tmp_path / "file.bin").read_bytes() == DATA
 
 
-@pytest.mark.parametrize("etag", [f"ETag: {ETAG}", 'ETag: W/"weak"', "ETag: two words", "X-Nothing: 1"])
+@pytest.mark.parametrize(
+    "etag", [f"ETag: {ETAG}", 'ETag: W/"weak"', "ETag: two words", "X-Nothing: 1"]
+)
 def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: Path) -> None:
-    """Under the condition that it is the same file, where the server has named a version of its bytes."""
+    """Under the condition that it is the same file, where the server has named a version of its
+    bytes.
+    """
     condition = f" {ETAG}" if ETAG in etag else ""
     bench: Bench
     with scripted(
         cut(100_000, etag),
-        response(206, DATA[100_000:200_000], 200_000, etag, "Content-Range: bytes 100000-299999/300000"),
+        response(
+            206, DATA[100_000:200_000], 200_000, etag, "Content-Range: bytes 100000-299999/300000"
+        ),
         rest(200_000, etag),
     ) as server:
         bench = Bench(server.url)
@@ -127,7 +152,9 @@ def test_what_came_is_kept_and_only_the_rest_is_asked_for(etag: str, tmp_path: P
         "not-satisfiable",
     ],
 )
-def test_an_answer_that_does_not_continue_begins_the_file_anew(second: bytes, tmp_path: Path) -> None:
+def test_an_answer_that_does_not_continue_begins_the_file_anew(
+    second: bytes, tmp_path: Path
+) -> None:
     """Bytes of two files are never joined."""
     with scripted(cut(100_000), second, says(200, DATA)) as server:
         fetch(server, tmp_path)
@@ -146,7 +173,9 @@ def test_a_5xx_in_the_middle_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stalls_is_left_and_asked_for_the_rest(tmp_path: Path) -> None:
-    """Without a byte for the stall limit the connection counts as broken, however long the whole may take."""
+    """Without a byte for the stall limit the connection counts as broken, however long the whole
+    may take.
+    """
 
     def stalls(connection: socket.socket) -> None:
         connection.sendall(cut(131_072))
@@ -218,7 +247,9 @@ def test_what_the_check_refuses_gets_no_name(tmp_path: Path) -> None:
     (tmp_path / "file.bin").write_bytes(b"before")
     with scripted(says(200, DATA)) as server, pytest.raises(IntegrityError, match="300000"):
         fetch(server, tmp_path, refuses)
-    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file.bin", b"before")]
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [
+        ("file.bin", b"before")
+    ]
 
 
 def test_the_token_goes_to_the_api_alone(tmp_path: Path) -> None:
@@ -229,13 +260,18 @@ def test_the_token_goes_to_the_api_alone(tmp_path: Path) -> None:
     assert [one.headers.get("authorization", "")[:7] for one in server.requests] == ["Bearer ", ""]
 
 
-def test_a_401_is_answered_with_a_fresh_token_and_another_refusal_with_its_words(tmp_path: Path) -> None:
+def test_a_401_is_answered_with_a_fresh_token_and_another_refusal_with_its_words(
+    tmp_path: Path,
+) -> None:
     """As for any call; a redirect is not followed."""
     with scripted(says(401), says(200, DATA)) as server:
         fetch(server, tmp_path)
     with scripted(says(401), says(401)) as server, pytest.raises(CredentialsError):
         fetch(server, tmp_path)
-    with scripted(says(403, b'{"error": {"message": "No."}}')) as server, pytest.raises(ApiError, match=r"No\."):
+    with (
+        scripted(says(403, b'{"error": {"message": "No."}}')) as server,
+        pytest.raises(ApiError, match=r"No\."),
+    ):
         fetch(server, tmp_path)
     with (
         scripted(says(302, b"", "Location: https://example.net/")) as server,

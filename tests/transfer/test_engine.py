@@ -12,7 +12,9 @@ from tests.transfer.test_api_client import AnsweringTransport
 from uploader.http.messages import Response
 from uploader.services.base import Call, Context, Flow, Outcome
 
-CONFLICT = Response(409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}')
+CONFLICT = Response(
+    409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}'
+)
 STORED = Response(200, body=b'{"id": "1"}')
 
 
@@ -24,7 +26,9 @@ class DefectiveJournal(MemoryJournal):
 
 
 def test_a_defect_in_a_step_lets_the_flow_clean_up() -> None:
-    """Whatever goes wrong is thrown into the flow, which may have something open, and leaves the engine as it is."""
+    """Whatever goes wrong is thrown into the flow, which may have something open, and leaves the
+    engine as it is.
+    """
     cleaned = list[str]()
 
     def flow(context: Context) -> Flow:
@@ -48,7 +52,12 @@ def test_a_defect_in_a_step_lets_the_flow_clean_up() -> None:
 def test_the_waits_for_a_conflict_are_in_the_result(max_retries: int) -> None:
     """An upload that starts over after a conflict was retried, whether it ends well or not."""
     transport = AnsweringTransport(CONFLICT, CONFLICT, STORED)
-    bench = Bench("https://things.googleapis.com", protocol="simple", max_retries=max_retries, transport=transport)
+    bench = Bench(
+        "https://things.googleapis.com",
+        protocol="simple",
+        max_retries=max_retries,
+        transport=transport,
+    )
     job = replace(upload_of(in_memory(b"x")), retry_on=lambda _: "It is being updated.")
     result = bench.send(job)
     assert (result.retries, bool(result.error)) == ((2, False) if max_retries == 5 else (1, True))

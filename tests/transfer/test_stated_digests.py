@@ -1,4 +1,5 @@
-"""What a service states of the bytes it stored: what is asked for, what is compared, and what that costs.
+"""What a service states of the bytes it stored: what is asked for, what is compared, and what that
+costs.
 
 Whole runs against servers that answer as Cloud Storage and Drive do; tokens come from the emulator.
 """
@@ -41,9 +42,13 @@ def run(folder: Path, emulator: Emulator, data: bytes, inputs: Mapping[str, str]
     return Job(workspace, emulator).run(inputs)
 
 
-def stored(folder: Path, emulator: Emulator, data: bytes, resource: Mapping[str, str], *headers: str) -> Ended:
+def stored(
+    folder: Path, emulator: Emulator, data: bytes, resource: Mapping[str, str], *headers: str
+) -> Ended:
     """A run whose upload is answered with this resource and these headers."""
-    body = json.dumps({"id": "b/app.bin/1", "name": "app.bin", "size": str(len(data)), **resource}).encode()
+    body = json.dumps(
+        {"id": "b/app.bin/1", "name": "app.bin", "size": str(len(data)), **resource}
+    ).encode()
     responses = [says(200, body, *headers)]
     if len(data) > 1024 * 1024:
         responses.insert(0, started("content-range"))
@@ -52,7 +57,9 @@ def stored(folder: Path, emulator: Emulator, data: bytes, resource: Mapping[str,
 
 
 @pytest.mark.parametrize("size", [0, SMALL, LARGE])
-def test_what_cloud_storage_states_is_found_right(size: int, tmp_path: Path, emulator: Emulator) -> None:
+def test_what_cloud_storage_states_is_found_right(
+    size: int, tmp_path: Path, emulator: Emulator
+) -> None:
     """The object's md5 and crc32c are those of the file, in one request as well as in a session."""
     ended = run(tmp_path, emulator, data_of(size), STORAGE)
     assert ended.code == 0, ended.log
@@ -62,13 +69,17 @@ def test_what_cloud_storage_states_is_found_right(size: int, tmp_path: Path, emu
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 @pytest.mark.parametrize("also", [{}, {"md5Hash": "md5"}], ids=["alone", "beside md5"])
-def test_a_wrong_crc32c_ends_the_run(also: dict[str, str], size: int, tmp_path: Path, emulator: Emulator) -> None:
+def test_a_wrong_crc32c_ends_the_run(
+    also: dict[str, str], size: int, tmp_path: Path, emulator: Emulator
+) -> None:
     """Exit code 5 with both digests, whatever else fits."""
     data = data_of(size)
     right = {field: base64_of(algorithm, data) for field, algorithm in also.items()}
     ended = stored(tmp_path, emulator, data, {**right, "crc32c": "AAAAAA=="})
     assert ended.code == 5, ended.log
-    assert "arrived damaged: the service reports crc32c 00000000, but what was sent has" in ended.log
+    assert (
+        "arrived damaged: the service reports crc32c 00000000, but what was sent has" in ended.log
+    )
     assert base64.b64decode(base64_of("crc32c", data)).hex() in ended.log
 
 
@@ -85,10 +96,14 @@ def test_a_wrong_crc32c_ends_the_run(also: dict[str, str], size: int, tmp_path: 
     ],
     ids=lambda value: value[0] if isinstance(value, list) else str(value),
 )
-def test_the_header_alone_is_enough(headers: list[str], code: int, tmp_path: Path, emulator: Emulator) -> None:
+def test_the_header_alone_is_enough(
+    headers: list[str], code: int, tmp_path: Path, emulator: Emulator
+) -> None:
     """`x-goog-hash` comes as one header or as several, with either digest or both."""
     data = data_of(SMALL)
-    filled = [one.format(crc32c=base64_of("crc32c", data), md5=base64_of("md5", data)) for one in headers]
+    filled = [
+        one.format(crc32c=base64_of("crc32c", data), md5=base64_of("md5", data)) for one in headers
+    ]
     ended = stored(tmp_path, emulator, data, {}, *filled)
     assert ended.code == code, ended.log
 
@@ -136,7 +151,9 @@ def test_fields_that_were_asked_for_stay(
             "params": json.dumps({**params, **({"fields": given} if given else {})}),
             "upload-protocol": "resumable",
         }
-        ended = run(tmp_path, emulator, data_of(SMALL), {**inputs, **more, "api-endpoint": server.url})
+        ended = run(
+            tmp_path, emulator, data_of(SMALL), {**inputs, **more, "api-endpoint": server.url}
+        )
     assert ended.code == 0, ended.log
     assert parse_qs(urlsplit(server.requests[0].target).query).get("fields") == (sent and [sent])
 
@@ -145,7 +162,9 @@ def test_fields_that_were_asked_for_stay(
 def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
     again: bool, tmp_path: Path, emulator: Emulator
 ) -> None:
-    """What an earlier run sent is digested by this one, too, whose answer states the crc32c of all."""
+    """What an earlier run sent is digested by this one, too, whose answer states the crc32c of
+    all.
+    """
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "app.bin").write_bytes(data_of(LARGE))
@@ -166,7 +185,11 @@ def test_the_digests_of_a_resumed_upload_are_those_of_the_whole_file(
     [
         ({"crc32c": "crc32c", "md5Hash": "md5"}, 0, ""),
         ({"crc32c": ""}, 5, "arrived damaged: the service reports crc32c 00000000"),
-        ({"md5Hash": "md5"}, 0, "none of the digests that the service states was computed for the stream."),
+        (
+            {"md5Hash": "md5"},
+            0,
+            "none of the digests that the service states was computed for the stream.",
+        ),
     ],
     ids=["both", "wrong", "md5 alone"],
 )
@@ -175,13 +198,20 @@ def test_of_a_stream_what_was_not_computed_is_not_compared(
 ) -> None:
     """A stream can't be read again, and the log says what that leaves open."""
     data = data_of(50_000)
-    resource = {field: base64_of(name, data) if name else "AAAAAA==" for field, name in stated.items()}
+    resource = {
+        field: base64_of(name, data) if name else "AAAAAA==" for field, name in stated.items()
+    }
     read, write = os.pipe()
     os.write(write, data)
     os.close(write)
     body = json.dumps({"id": "1", **resource}).encode()
     with scripted(started("content-range"), finished("content-range", body)) as server:
-        inputs = {**STORAGE, "params": '{"bucket": "b", "name": "app.bin"}', "files": "-", "api-endpoint": server.url}
+        inputs = {
+            **STORAGE,
+            "params": '{"bucket": "b", "name": "app.bin"}',
+            "files": "-",
+            "api-endpoint": server.url,
+        }
         ended = Job(tmp_path, emulator, stdin=read).run(inputs)
     os.close(read)
     assert ended.code == code, ended.log

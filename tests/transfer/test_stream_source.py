@@ -19,7 +19,9 @@ TIMEOUT = 60.0  # seconds
 
 
 class Silence:
-    """A clock that moves only while the pipe is silent; `meanwhile` happens at each of the looks in between."""
+    """A clock that moves only while the pipe is silent; `meanwhile` happens at each of the looks in
+    between.
+    """
 
     def __init__(self, meanwhile: Callable[[], object], seconds: float) -> None:
         self.now = 0.0

@@ -1,1 +1,3 @@
-"""Who the program acts as: what was given is checked without network, and becomes a login that hands out tokens."""
+"""Who the program acts as: what was given is checked without network, and becomes a login that
+hands out tokens.
+"""

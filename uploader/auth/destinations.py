@@ -1,7 +1,9 @@
-"""Where a login may send a request: what each field of a credential configuration may name, and what follows from it.
+"""Where a login may send a request: what each field of a credential configuration may name, and
+what follows from it.
 
-A configuration may lie in the checkout or come from an earlier job. What it makes the program read goes to Google's
-token service alone, so every address in it is compared with what Google, GitHub, Azure and AWS document.
+A configuration may lie in the checkout or come from an earlier job. What it makes the program read
+goes to Google's token service alone, so every address in it is compared with what Google, GitHub,
+Azure and AWS document.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from uploader.hosts import (
     origin,
 )
 
-TOKEN_PATHS = ("/v1/token", "/v1/oauthtoken")  # a federated token, and a workforce user's refresh token
+# a federated token, and a workforce user's refresh token
+TOKEN_PATHS = ("/v1/token", "/v1/oauthtoken")
 TOKEN_URIS = (
     "https://oauth2.googleapis.com/token",
     "https://oauth2.mtls.googleapis.com/token",
@@ -42,17 +45,24 @@ _ACCOUNT = r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+|[0-9]{1,30})"
 _IMPERSONATION = re.compile(rf"/v1/projects/-/serviceAccounts/{_ACCOUNT}:generateAccessToken")
 AWS_PATHS: Mapping[str, tuple[str, ...]] = {
     "region_url": ("/latest/meta-data/placement/availability-zone",),
-    "url": ("/latest/meta-data/iam/security-credentials", "/latest/meta-data/iam/security-credentials/"),
+    "url": (
+        "/latest/meta-data/iam/security-credentials",
+        "/latest/meta-data/iam/security-credentials/",
+    ),
     "imdsv2_session_token_url": ("/latest/api/token",),
 }
 AWS_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+){1,3}-[0-9]{1,2}")
-_AWS_STS = re.compile(r"https://sts\.(.+?)\.amazonaws\.com/?\?Action=GetCallerIdentity&Version=2011-06-15")
+_AWS_STS = re.compile(
+    r"https://sts\.(.+?)\.amazonaws\.com/?\?Action=GetCallerIdentity&Version=2011-06-15"
+)
 HEADERS = ("accept", "authorization", "metadata", "metadata-flavor")
 
 
 @dataclass(frozen=True)
 class Destinations:
-    """The addresses that one login may ask, by origin and path; `below` are paths with anything after them."""
+    """The addresses that one login may ask, by origin and path; `below` are paths with anything
+    after them.
+    """
 
     addresses: frozenset[tuple[Origin, str]] = frozenset()
     below: frozenset[tuple[Origin, str]] = frozenset()
@@ -81,13 +91,17 @@ def _address(url: str) -> tuple[Origin, str]:
 
 @dataclass(frozen=True)
 class Rules:
-    """What the configuration is checked against: the run's `api-endpoint`, and the URL of the CI system's server."""
+    """What the configuration is checked against: the run's `api-endpoint`, and the URL of the CI
+    system's server.
+    """
 
     endpoint: str = ""
     server: str = ""
 
     def local(self, url: str) -> bool:
-        """Whether the URL and the endpoint are both on this machine, where emulators and tests are."""
+        """Whether the URL and the endpoint are both on this machine, where emulators and tests
+        are.
+        """
         return on_loopback(url) and on_loopback(self.endpoint)
 
     def token_url(self, url: str) -> bool:
@@ -95,16 +109,24 @@ class Rules:
         return self.local(url) or (is_google_service(url, "sts") and _has_path(url, TOKEN_PATHS))
 
     def token_uri(self, url: str) -> bool:
-        """Whether Google's OAuth service, or the one of a host that stands in for Google, hands out tokens there."""
+        """Whether Google's OAuth service, or the one of a host that stands in for Google, hands out
+        tokens there.
+        """
         if self.local(url) or url in TOKEN_URIS:
             return True
         if is_google_service(url, "oauth2") and _has_path(url, ("/token",)):
             return True
-        return origin(url) == origin(self.endpoint) and origin(url).scheme == "https" and _is_plain(url)
+        return (
+            origin(url) == origin(self.endpoint)
+            and origin(url).scheme == "https"
+            and _is_plain(url)
+        )
 
     def impersonation(self, url: str) -> bool:
         """Whether the IAM credentials API hands out a service account's tokens there."""
-        return bool(principal(url)) and (self.local(url) or is_google_service(url, "iamcredentials"))
+        return bool(principal(url)) and (
+            self.local(url) or is_google_service(url, "iamcredentials")
+        )
 
     def identity(self, url: str) -> bool:
         """Whether a CI system, or the machine's own cloud, hands out an identity token there."""
@@ -134,7 +156,9 @@ def _has_path(url: str, paths: Iterable[str]) -> bool:
 
 
 def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
-    """What is wrong with an AWS source: metadata is asked at one link-local host, and AWS signs for its own STS."""
+    """What is wrong with an AWS source: metadata is asked at one link-local host, and AWS signs for
+    its own STS.
+    """
     if source.get("environment_id") != "aws1":
         yield "the field `environment_id` of `credential_source` must be `aws1`."
     hosts = set()
@@ -146,8 +170,8 @@ def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
         hosts.add(origin(text))
         if not ((is_aws_metadata(text) or rules.local(text)) and _has_path(text, paths)):
             yield (
-                f"the URL in `{name}` of `credential_source` must be `http://169.254.169.254{paths[0]}`, "
-                "or the same on [fd00:ec2::254]."
+                f"the URL in `{name}` of `credential_source` must be "
+                f"`http://169.254.169.254{paths[0]}`, or the same on [fd00:ec2::254]."
             )
     if len(hosts) > 1:
         yield "the URLs of `credential_source` must be on one metadata server."
@@ -161,7 +185,9 @@ def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
 
 
 def wrong_headers(headers: object) -> Iterator[str]:
-    """What is wrong with the headers that a token source is asked with; `Host` would choose another server."""
+    """What is wrong with the headers that a token source is asked with; `Host` would choose another
+    server.
+    """
     if headers is None:
         return
     if not isinstance(headers, Mapping):
@@ -171,7 +197,7 @@ def wrong_headers(headers: object) -> Iterator[str]:
         fits = isinstance(value, str) and value.isascii() and value.isprintable()
         if name.lower() not in HEADERS or not fits:
             yield (
-                "the field `headers` of `credential_source` may hold `Authorization`, `Accept`, `Metadata` and "
-                "`Metadata-Flavor` alone, each a text on one line."
+                "the field `headers` of `credential_source` may hold `Authorization`, `Accept`, "
+                "`Metadata` and `Metadata-Flavor` alone, each a text on one line."
             )
             return

@@ -1,8 +1,10 @@
-"""google-auth's credentials, the adapter that sends their requests, and the login that hands out their tokens.
+"""google-auth's credentials, the adapter that sends their requests, and the login that hands out
+their tokens.
 
-google-auth decides what is asked and signs it. It sees only a 200 that is short enough; everything else ends in the
-adapter, so that google-auth repeats no request by itself and puts no response's text into an exception. `Login` decides
-when a token is fetched: ahead of time, and never inside another request.
+google-auth decides what is asked and signs it. It sees only a 200 that is short enough; everything
+else ends in the adapter, so that google-auth repeats no request by itself and puts no response's
+text into an exception. `Login` decides when a token is fetched: ahead of time, and never inside
+another request.
 """
 
 from __future__ import annotations
@@ -34,7 +36,14 @@ from google.oauth2 import credentials as user_credentials
 from google.oauth2 import service_account
 
 from uploader.auth import credential_source as configuration
-from uploader.auth.destinations import AWS_PATHS, GOOGLE_TOKEN_URI, IAM, METADATA, Destinations, principal
+from uploader.auth.destinations import (
+    AWS_PATHS,
+    GOOGLE_TOKEN_URI,
+    IAM,
+    METADATA,
+    Destinations,
+    principal,
+)
 from uploader.auth.oidc import JobToken
 from uploader.auth.token_source import AWS, TokenFile
 from uploader.errors import (
@@ -57,21 +66,40 @@ from uploader.redaction import Redactor
 from uploader.retry import Report, RetryPolicy
 
 EARLY_RENEWAL = 300.0  # seconds before a token expires
-USUAL_LIFETIME = 3600.0  # seconds; Google's, where a response does not say (RFC 6749, section 5.1 lets it be left out)
+# seconds; Google's, where a response does not say (RFC 6749, section 5.1 lets it be left out)
+USUAL_LIFETIME = 3600.0
 CONNECT_TIMEOUT, RESPONSE_TIMEOUT = 10.0, 30.0  # seconds
 MAX_RESPONSE = 1 << 20  # bytes; a real one has a few thousand
-BEARER = re.compile(r"[\x21-\x7e]{1,16384}")  # a token with a line break would become a header of its own
-TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")  # RFC 6749, section 4.1.2.1; Google
+# a token with a line break would become a header of its own
+BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
+# RFC 6749, section 4.1.2.1; Google
+TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
 # What google-auth raises on a damaged configuration, an unreadable file or a strange response.
-_USUAL = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, OSError)
+_USUAL = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    OSError,
+)
 RAISED = (GoogleAuthError, UnsupportedAlgorithm, subprocess.SubprocessError, *_USUAL)
 HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
-_ENTRIES = Path(__file__).with_name("login_errors.txt").read_text(encoding="utf-8").strip().split("\n\n")[1:]
+_ENTRIES = (
+    Path(__file__)
+    .with_name("login_errors.txt")
+    .read_text(encoding="utf-8")
+    .strip()
+    .split("\n\n")[1:]
+)
 # The error's code, words of the response, likely cause and hint; the first row that fits counts.
-CAUSES = tuple((*head.split(": ", 1), cause, hint) for head, cause, hint in map(str.splitlines, _ENTRIES))
+CAUSES = tuple(
+    (*head.split(": ", 1), cause, hint) for head, cause, hint in map(str.splitlines, _ENTRIES)
+)
 
 logging.getLogger("google").addHandler(logging.NullHandler())  # its advice is not for our log
 
@@ -80,21 +108,31 @@ class Unavailable(Exception):
     """The endpoint at `host` did not answer, or is failing: another try may help."""
 
     def __init__(self, host: str, response: Response | TransportError) -> None:
-        detail = f": {response.why}" if isinstance(response, TransportError) else f" (HTTP {response.status})"
+        detail = (
+            f": {response.why}"
+            if isinstance(response, TransportError)
+            else f" (HTTP {response.status})"
+        )
         super().__init__(f"no access token from {host}{detail}")
         self.response = response
 
 
 class TokenRequest(GoogleAuthRequest):
-    """google-auth's transport over the program's own. Raises `Unavailable` and `UploaderError`, nothing else.
+    """google-auth's transport over the program's own. Raises `Unavailable` and `UploaderError`,
+    nothing else.
 
-    `destinations` are the only addresses that are asked: those that the checked configuration names.
-    `root` replaces the hosts of googleapis.com: a keyless login with a loopback endpoint goes there as a whole.
-    `responded` is the host of the last response that was handed on, empty before the first one.
+    `destinations` are the only addresses that are asked: those that the checked configuration
+    names. `root` replaces the hosts of googleapis.com: a keyless login with a loopback endpoint
+    goes there as a whole. `responded` is the host of the last response that was handed on, empty
+    before the first one.
     """
 
     def __init__(
-        self, client: HttpClient, on_secret: Callable[[str], object], destinations: Destinations, root: str = ""
+        self,
+        client: HttpClient,
+        on_secret: Callable[[str], object],
+        destinations: Destinations,
+        root: str = "",
     ) -> None:
         self._client = client
         self._destinations = destinations
@@ -104,28 +142,50 @@ class TokenRequest(GoogleAuthRequest):
         self.responded = ""
 
     def __call__(
-        self, url: str, method: str = "GET", body: Any = None, headers: Any = None, timeout: Any = None, **options: Any
+        self,
+        url: str,
+        method: str = "GET",
+        body: Any = None,
+        headers: Any = None,
+        timeout: Any = None,
+        **options: Any,
     ) -> Any:
-        """Sends one request. `timeout` can only shorten ours; the option `cert` is a client certificate and its key."""
+        """Sends one request. `timeout` can only shorten ours; the option `cert` is a client
+        certificate and its key.
+        """
         if not self._destinations.allow(url):
             raise CredentialsError(
-                f"The login would ask {urlsplit(url).hostname or 'an address'}, which the checked credential "
-                "configuration does not name; nothing was sent there.",
-                hint="Check the credential configuration, and the variables that an earlier step has set.",
+                f"The login would ask {urlsplit(url).hostname or 'an address'}, which the checked "
+                "credential configuration does not name; nothing was sent there.",
+                hint="Check the credential configuration, and the variables that an earlier step "
+                "has set.",
             )
         body, headers = body or b"", headers or {}
         cert = options.get("cert")
-        self._mask(value.partition(" ")[2] for name, value in headers.items() if name.lower() == "authorization")
-        self._mask(value for name, value in parse_qsl(body.decode("utf-8", "replace")) if name in SENT)
+        self._mask(
+            value.partition(" ")[2]
+            for name, value in headers.items()
+            if name.lower() == "authorization"
+        )
+        self._mask(
+            value for name, value in parse_qsl(body.decode("utf-8", "replace")) if name in SENT
+        )
         if cert and not all(Path(file).is_file() for file in cert):
-            what = "The client certificate named in the credential configuration, or its key, does not exist."
-            raise CredentialsError(what, hint="Check the paths in the certificate configuration of this machine.")
+            what = (
+                "The client certificate named in the credential configuration, or its key, does "
+                "not exist."
+            )
+            raise CredentialsError(
+                what, hint="Check the paths in the certificate configuration of this machine."
+            )
         # A token is fetched once an hour: an idle connection would not live so long.
         fields = tuple({**headers, "Connection": "close"}.items())
         if self._root and is_google(url):
             url = re.sub("(?i)https://[^/?]+", self._root, url, count=1)
         request = Request(method, url, fields, body, client_certificate=cert)
-        connect, whole = (min(ours, timeout or ours) for ours in (CONNECT_TIMEOUT, RESPONSE_TIMEOUT))
+        connect, whole = (
+            min(ours, timeout or ours) for ours in (CONNECT_TIMEOUT, RESPONSE_TIMEOUT)
+        )
         host = urlsplit(request.url).hostname or ""
         try:
             timeouts = Timeouts(connect, RESPONSE_TIMEOUT, whole, MAX_RESPONSE)
@@ -138,7 +198,10 @@ class TokenRequest(GoogleAuthRequest):
         if len(response.body) >= MAX_RESPONSE:
             raise ProtocolError(f"{host} answered a token request with more than 1 MiB.", hint=HINT)
         if 300 <= response.status < 400:
-            what = f"{host} answered a token request with a redirect, and redirects are never followed."
+            what = (
+                f"{host} answered a token request with a redirect, and redirects are never "
+                "followed."
+            )
             raise UntrustedHost(what, hint=HINT)
         if response.status != 200:
             raise refused(host, error, self._redactor.one_line(error.message, limit=500))
@@ -160,7 +223,8 @@ class TokenRequest(GoogleAuthRequest):
 def _as_answer(method: str, response: Response) -> Response | TransportError:
     """The response, or a broken connection in place of what no endpoint of a login says.
 
-    What is posted is answered with a JSON object that holds a token. A machine's metadata is text or JSON.
+    What is posted is answered with a JSON object that holds a token. A machine's metadata is text
+    or JSON.
     """
     if method == "POST":
         return as_answer(response, RECEIVED)
@@ -177,35 +241,57 @@ def refused(host: str, error: google_error.GoogleError, message: str) -> Credent
     known = (row for row in CAUSES if any(words in everything for words in row[1].split(" | ")))
     code, _, cause, hint = next(known, ("", "", "", ""))
     what = f"{host} refused the login (HTTP {error.status}): {said.rstrip('.')}."
-    return CredentialsError(what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code)
+    return CredentialsError(
+        what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code
+    )
 
 
 def credentials(
-    source: configuration.CredentialSource, scopes: Sequence[str], subject: str, supplier: Any, access: Access
+    source: configuration.CredentialSource,
+    scopes: Sequence[str],
+    subject: str,
+    supplier: Any,
+    access: Access,
 ) -> Any:
-    """The object that google-auth refreshes. Raises InputError when the configuration turns out to be unusable."""
+    """The object that google-auth refreshes. Raises InputError when the configuration turns out to
+    be unusable.
+    """
     try:
         return _credentials(source.info, list(scopes), subject or None, supplier, access)
     except RAISED:
-        what = "`private_key` can't be read." if "private_key" in source.info else "the configuration can't be used."
-    raise InputError(Problem(source.origin, what, "a credential configuration as Google's tools write it."))
+        what = (
+            "`private_key` can't be read."
+            if "private_key" in source.info
+            else "the configuration can't be used."
+        )
+    raise InputError(
+        Problem(source.origin, what, "a credential configuration as Google's tools write it.")
+    )
 
 
-def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any, access: Access) -> Any:
+def _credentials(
+    info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any, access: Access
+) -> Any:
     kind = info.get("type")
     if kind == configuration.SERVICE_ACCOUNT:
-        return service_account.Credentials.from_service_account_info(info, scopes=scopes, subject=subject)
-    if kind == configuration.USER:  # google-auth's own reader ignores a `token_uri`; the refresh token has its scopes
+        return service_account.Credentials.from_service_account_info(
+            info, scopes=scopes, subject=subject
+        )
+    # google-auth's own reader ignores a `token_uri`; the refresh token has its scopes
+    if kind == configuration.USER:
         fields = {name: info[name] for name in ("refresh_token", "client_id", "client_secret")}
         token_uri = info.get("token_uri") or GOOGLE_TOKEN_URI
         return user_credentials.Credentials(None, token_uri=token_uri, **fields)
     if kind == configuration.EXTERNAL_USER:
         return external_account_authorized_user.Credentials.from_info(info)
-    if kind == configuration.IMPERSONATED or subject:  # IAM's generateAccessToken, or for a user its signJwt
+    # IAM's generateAccessToken, or for a user its signJwt
+    if kind == configuration.IMPERSONATED or subject:
         alone = {name: value for name, value in info.items() if name != configuration.IMPERSONATION}
         url = info[configuration.IMPERSONATION]
         return impersonated_credentials.Credentials(
-            source_credentials=_credentials(info.get("source_credentials", alone), scopes, None, supplier, access),
+            source_credentials=_credentials(
+                info.get("source_credentials", alone), scopes, None, supplier, access
+            ),
             target_principal=principal(url),
             target_scopes=scopes,
             delegates=info.get("delegates"),
@@ -213,13 +299,17 @@ def _credentials(info: Mapping[str, Any], scopes: list[str], subject: str | None
             iam_endpoint_override=url,
         )
     if supplier:
-        return identity_pool.Credentials.from_info(info, scopes=scopes, subject_token_supplier=supplier)
+        return identity_pool.Credentials.from_info(
+            info, scopes=scopes, subject_token_supplier=supplier
+        )
     if info["subject_token_type"] == AWS:
         return aws.Credentials.from_info(info, scopes=scopes)
     if "file" in info["credential_source"]:
         token = TokenFile(info["credential_source"], access)
         without = {name: value for name, value in info.items() if name != "credential_source"}
-        return identity_pool.Credentials.from_info(without, scopes=scopes, subject_token_supplier=token)
+        return identity_pool.Credentials.from_info(
+            without, scopes=scopes, subject_token_supplier=token
+        )
     # google-auth runs a command only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES allows it.
     module = pluggable if "executable" in info["credential_source"] else identity_pool
     return module.Credentials.from_info(info, scopes=scopes)
@@ -243,7 +333,11 @@ def destinations(
 
 def _asked(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The URLs that a configuration has google-auth ask, and those below which it asks."""
-    urls = [str(info[name]) for name in ("token_url", "token_uri", configuration.IMPERSONATION) if info.get(name)]
+    urls = [
+        str(info[name])
+        for name in ("token_url", "token_uri", configuration.IMPERSONATION)
+        if info.get(name)
+    ]
     below: list[str] = []
     if info.get("type") == configuration.USER and not info.get("token_uri"):
         urls.append(GOOGLE_TOKEN_URI)
@@ -258,10 +352,16 @@ def _asked(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _metadata_server(inputs: LoginInputs) -> tuple[str, str]:
-    """The address that tells whether this is a machine of Google's, and the root of what is asked then."""
+    """The address that tells whether this is a machine of Google's, and the root of what is asked
+    then.
+    """
     variables = inputs.platform.google_auth
     ip = variables.get("GCE_METADATA_IP") or "169.254.169.254"
-    host = variables.get("GCE_METADATA_HOST") or variables.get("GCE_METADATA_ROOT") or "metadata.google.internal"
+    host = (
+        variables.get("GCE_METADATA_HOST")
+        or variables.get("GCE_METADATA_ROOT")
+        or "metadata.google.internal"
+    )
     return f"http://{ip}", f"http://{host}{METADATA}"
 
 
@@ -269,35 +369,48 @@ def application_default(scopes: Sequence[str], request: TokenRequest, inputs: Lo
     """A login by the metadata server, which is asked once and briefly. Raises CredentialsError."""
     try:
         if inputs.platform.google_auth.get("NO_GCE_CHECK") != "true":
-            response = request(_metadata_server(inputs)[0], headers={"Metadata-Flavor": "Google"}, timeout=3.0)
+            response = request(
+                _metadata_server(inputs)[0], headers={"Metadata-Flavor": "Google"}, timeout=3.0
+            )
             if response.headers.get("Metadata-Flavor") == "Google":
-                return compute_engine.Credentials(scopes=list(scopes), universe_domain="googleapis.com")
+                return compute_engine.Credentials(
+                    scopes=list(scopes), universe_domain="googleapis.com"
+                )
     except (Unavailable, UploaderError):
         pass  # nobody answers there, or somebody else
     raise CredentialsError(
         "There are no credentials.",
-        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine has none of its own. "
-        "A secret that is misspelt, or that a pull request from a fork may not read, is empty: it counts as not given.",
-        hint="Give `credentials`, or for a keyless login `workload-identity-provider` and `service-account`.",
+        cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine "
+        "has none of its own. A secret that is misspelt, or that a pull request from a fork may "
+        "not read, is empty: it counts as not given.",
+        hint="Give `credentials`, or for a keyless login `workload-identity-provider` and "
+        "`service-account`.",
         code="no-credentials",
     )
 
 
 def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
-    """A fresh access token and its life in seconds. Raises Unavailable, CredentialsError, ProtocolError."""
+    """A fresh access token and its life in seconds. Raises Unavailable, CredentialsError,
+    ProtocolError.
+    """
     request.responded = said = ""
     try:
         credential.refresh(request)
         expiry: datetime | None = credential.expiry
         now = datetime.now(timezone.utc)
-        lifetime = (expiry.replace(tzinfo=timezone.utc) - now).total_seconds() if expiry else USUAL_LIFETIME
+        lifetime = (
+            (expiry.replace(tzinfo=timezone.utc) - now).total_seconds()
+            if expiry
+            else USUAL_LIFETIME
+        )
         if BEARER.fullmatch(credential.token) and lifetime > 0:
             return credential.token, lifetime
     except RAISED as caught:  # what Python itself says of a response may hold a part of it
         said = str(caught.args[0]) if isinstance(caught, GoogleAuthError) and caught.args else ""
         said = caught.strerror or "" if isinstance(caught, OSError) else said
         said = _without_output(said, caught)
-    if request.responded:  # a failure after a response is the response's; one before any is this machine's
+    # a failure after a response is the response's; one before any is this machine's
+    if request.responded:
         what = f"{request.responded} answered a token request with something other than a token."
         raise ProtocolError(what, hint=HINT)
     said = said.strip().rstrip(".") or "the configured source of the token can't be read"
@@ -314,23 +427,32 @@ def _without_output(said: str, caught: BaseException) -> str:
     if isinstance(caught, subprocess.TimeoutExpired):
         return "the command in `credential_source` took too long"
     if code := re.match(r"Executable exited with non-zero return code (-?\d+)", said):
-        return f"the command in `credential_source` ended with exit code {code[1]}; what it printed is not repeated"
+        return (
+            f"the command in `credential_source` ended with exit code {code[1]}; what it printed "
+            "is not repeated"
+        )
     if said.startswith("Executable returned"):
-        return "the command in `credential_source` brought no token; what it printed is not repeated"
+        return (
+            "the command in `credential_source` brought no token; what it printed is not repeated"
+        )
     return said
 
 
 def account_of(inputs: LoginInputs, source: configuration.CredentialSource) -> str:
     """Who acts, for people."""
-    return (f"{inputs.impersonate_user} through " if inputs.impersonate_user else "") + source.account
+    return (
+        f"{inputs.impersonate_user} through " if inputs.impersonate_user else ""
+    ) + source.account
 
 
 class Login:
-    """One account's tokens for one set of scopes. May be used from several threads; one fetch runs at a time.
+    """One account's tokens for one set of scopes. May be used from several threads; one fetch runs
+    at a time.
 
-    `account` is who acts, for people; `quota_project` what a user's calls are billed to, mostly empty. `report` hears
-    of waits, `on_secret` of each secret before it can show up anywhere. Raises InputError for a key that can't be read,
-    CredentialsError where a keyless login has no OIDC token; nothing is sent before the first `token()`.
+    `account` is who acts, for people; `quota_project` what a user's calls are billed to, mostly
+    empty. `report` hears of waits, `on_secret` of each secret before it can show up anywhere.
+    Raises InputError for a key that can't be read, CredentialsError where a keyless login has no
+    OIDC token; nothing is sent before the first `token()`.
     """
 
     def __init__(
@@ -347,28 +469,37 @@ class Login:
         project = str(source.info.get("quota_project_id") or "")
         self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
         self._scopes, self._policy, self._report = scopes, policy, report
-        # On a loopback endpoint the token exchange and the impersonation of a federated login go there too.
+        # On a loopback endpoint the token exchange and the impersonation of a federated login go
+        # there too.
         federated = source.kind in (configuration.KEYLESS, configuration.EXTERNAL)
         root = inputs.api_endpoint if federated and on_loopback(inputs.api_endpoint) else ""
         self._inputs = inputs
         supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
-        self._request = TokenRequest(client, on_secret, destinations(source, inputs, supplier), root)
-        self._credential: Any = None  # the machine's own is looked for when the first token is needed
+        self._request = TokenRequest(
+            client, on_secret, destinations(source, inputs, supplier), root
+        )
+        # the machine's own is looked for when the first token is needed
+        self._credential: Any = None
         if source.kind != configuration.DEFAULT:
             access = Access(Workspace.of_login(inputs), source.origin)
-            self._credential = credentials(source, scopes, inputs.impersonate_user, supplier, access)
+            self._credential = credentials(
+                source, scopes, inputs.impersonate_user, supplier, access
+            )
         self._lock = threading.Lock()
         self._token = ""
-        self._failure: UploaderError | None = None  # of the first token: then nobody asks or waits again
+        # of the first token: then nobody asks or waits again
+        self._failure: UploaderError | None = None
         self._lifetime = self._expires = 0.0
         for secret in source.secrets:
             on_secret(secret)
 
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
-        """A bearer token that stays valid for `min_seconds`, or for half its life where it never lives so long.
+        """A bearer token that stays valid for `min_seconds`, or for half its life where it never
+        lives so long.
 
-        Raises CredentialsError when the login is refused, ProtocolError for a response that is no token, TemporaryError
-        when the endpoint stays unavailable through `max-retries` waits, Interrupted when the run is asked to end.
+        Raises CredentialsError when the login is refused, ProtocolError for a response that is no
+        token, TemporaryError when the endpoint stays unavailable through `max-retries` waits,
+        Interrupted when the run is asked to end.
         """
         with self._lock:
             if self._failure:
@@ -383,7 +514,9 @@ class Login:
             return self._token
 
     def renew(self) -> None:
-        """Fetches a fresh token although the old one looked valid, after a 401. Calls at the same time share one."""
+        """Fetches a fresh token although the old one looked valid, after a 401. Calls at the same
+        time share one.
+        """
         seen = self._token
         with self._lock:
             if self._token == seen:
@@ -395,7 +528,9 @@ class Login:
             self._policy.cancellation.check()
             began = clock.monotonic()
             try:
-                self._credential = self._credential or application_default(self._scopes, self._request, self._inputs)
+                self._credential = self._credential or application_default(
+                    self._scopes, self._request, self._inputs
+                )
                 self._token, self._lifetime = fetch(self._credential, self._request)
             except Unavailable as caught:
                 failure = caught
@@ -403,7 +538,8 @@ class Login:
                 self._expires = began + self._lifetime
                 return
             finally:
-                self._policy.cancellation.check()  # a request that was broken off fails in one way or another
+                # a request that was broken off fails in one way or another
+                self._policy.cancellation.check()
             cause = "The token endpoint is down, or can't be reached from this machine."
             hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
             retrier.wait(str(failure), failure.response, cause=cause, hint=hint)

@@ -1,4 +1,6 @@
-"""The CI system's own OIDC token for a keyless login, fetched again for each exchange: GitHub's lives five minutes."""
+"""The CI system's own OIDC token for a keyless login, fetched again for each exchange: GitHub's
+lives five minutes.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,14 @@ from uploader.http.messages import Response
 from uploader.inputs.platform import ID_TOKEN, Kind
 from uploader.inputs.table import LoginInputs
 
-AUDIENCE = "https://iam.googleapis.com/"  # followed by the provider's name: one that it accepts unless told otherwise
-GITHUB_HINT = "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer granted)."
-# By where the program runs, what is told of a job that has no OIDC token: what is the matter, why, what to do.
+# followed by the provider's name: one that it accepts unless told otherwise
+AUDIENCE = "https://iam.googleapis.com/"
+GITHUB_HINT = (
+    "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer "
+    "granted)."
+)
+# By where the program runs, what is told of a job that has no OIDC token: what is the matter, why,
+# what to do.
 NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
     "github": (
         "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set.",
@@ -26,10 +33,16 @@ NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
     "gitlab": (
         f"There is no OIDC token for the keyless login: {ID_TOKEN} is not set.",
         "",
-        f"Give the job an id token named {ID_TOKEN} (`id_tokens:`) whose `aud` is {AUDIENCE} and the provider's name.",
+        (
+            f"Give the job an id token named {ID_TOKEN} (`id_tokens:`) whose `aud` is {AUDIENCE} "
+            "and the provider's name."
+        ),
     ),
     "console": (
-        f"There is no OIDC token: this is neither a GitHub nor a GitLab job, and {ID_TOKEN} is not set either.",
+        (
+            f"There is no OIDC token: this is neither a GitHub nor a GitLab job, and {ID_TOKEN} is "
+            "not set either."
+        ),
         "Other places issue none that a keyless login could use by itself.",
         "Give `credentials` here instead of `workload-identity-provider`.",
     ),
@@ -37,7 +50,8 @@ NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
 
 
 class JobToken(SubjectTokenSupplier):
-    """Asks GitHub for a token whose audience is the provider, or hands on what GitLab put into the environment.
+    """Asks GitHub for a token whose audience is the provider, or hands on what GitLab put into the
+    environment.
 
     Raises CredentialsError, before anything is sent, for a job that has neither.
     """
@@ -49,8 +63,9 @@ class JobToken(SubjectTokenSupplier):
         self._given = "" if self._url else platform.id_token
         if self._url and not self._is_issuer(inputs):
             raise CredentialsError(
-                "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below actions.githubusercontent.com, nor on this "
-                "job's own server (GITHUB_SERVER_URL, where GitHub's runner has set it).",
+                "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below "
+                "actions.githubusercontent.com, nor on this job's own server (GITHUB_SERVER_URL, "
+                "where GitHub's runner has set it).",
                 cause="An earlier step or job has set this variable.",
                 hint=GITHUB_HINT,
             )
@@ -62,7 +77,9 @@ class JobToken(SubjectTokenSupplier):
             raise CredentialsError(what, cause=why, hint=hint, code="no-id-token")
 
     def _is_issuer(self, inputs: LoginInputs) -> bool:
-        """Whether the request for a token goes to the CI system, or stays on this machine as the endpoint does."""
+        """Whether the request for a token goes to the CI system, or stays on this machine as the
+        endpoint does.
+        """
         if on_loopback(self._url):
             return on_loopback(inputs.api_endpoint)
         return is_github_oidc(self._url, inputs.platform.server_url)
@@ -73,7 +90,9 @@ class JobToken(SubjectTokenSupplier):
         return self._url
 
     def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
-        """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its response holds none."""
+        """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its
+        response holds none.
+        """
         if self._given:
             return self._given
         headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
@@ -81,7 +100,9 @@ class JobToken(SubjectTokenSupplier):
             response = request(self._url, headers=headers)
         except CredentialsError as caught:
             why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
-            raise CredentialsError(caught.what, cause=why, hint=GITHUB_HINT, code="id-token-refused") from None
+            raise CredentialsError(
+                caught.what, cause=why, hint=GITHUB_HINT, code="id-token-refused"
+            ) from None
         token = (Response(200, body=response.data).json() or {}).get("value")
         if not isinstance(token, str) or not token:
             raise ProtocolError("GitHub's OIDC endpoint answered without a token.")

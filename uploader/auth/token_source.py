@@ -1,4 +1,6 @@
-"""What a configuration's `credential_source` may name, and the token file in it, opened by the program's own door."""
+"""What a configuration's `credential_source` may name, and the token file in it, opened by the
+program's own door.
+"""
 
 from __future__ import annotations
 
@@ -21,29 +23,35 @@ AWS = "urn:ietf:params:aws:token-type:aws4_request"
 SOURCES = ("file", "url", "executable", "certificate")
 MAX_TOKEN = 1 << 20  # bytes; a real token has a few thousand
 NEVER = (
-    "is never opened: nothing in `.git`, `.ssh`, `/proc` or `/sys`, no `.env*` or `gha-creds-*.json`, and no "
-    "credential of this run is"
+    "is never opened: nothing in `.git`, `.ssh`, `/proc` or `/sys`, no `.env*` or "
+    "`gha-creds-*.json`, and no credential of this run is"
 )
 _WEB_TOKEN = re.compile(r"([\w-]+)\.[\w-]+\.[\w-]*", re.ASCII)
 _SAML = "urn:oasis:names:tc:SAML:"
-CERTIFICATES = ("GOOGLE_API_CERTIFICATE_CONFIG", "CLOUDSDK_CONTEXT_AWARE_CERTIFICATE_CONFIG_FILE_PATH")
+CERTIFICATES = (
+    "GOOGLE_API_CERTIFICATE_CONFIG",
+    "CLOUDSDK_CONTEXT_AWARE_CERTIFICATE_CONFIG_FILE_PATH",
+)
 _CONFIGURATION = "certificate_config.json"
 GCLOUD_FOLDER = str(Path(GCLOUD).parent)
 COMMANDS = (
-    "the `executable` of `credential_source` is only run where the configuration is given in `credentials`, or lies "
-    "outside the workspace: a file in it could name any command."
+    "the `executable` of `credential_source` is only run where the configuration is given in "
+    "`credentials`, or lies outside the workspace: a file in it could name any command."
 )
 IDENTITY = (
     "the URL in `url` of `credential_source` must be https on GitHub's token service (below "
-    "actions.githubusercontent.com, or on this job's own server), or the identity endpoint of Azure's or Google's "
-    "metadata server; write any other token into a file in an earlier step, and name that in `file`."
+    "actions.githubusercontent.com, or on this job's own server), or the identity endpoint of "
+    "Azure's or Google's metadata server; write any other token into a file in an earlier step, "
+    "and name that in `file`."
 )
 
 
 def wrong_source(
     info: Mapping[str, Any], rules: Rules, access: Access, platform: Platform, *, commands: bool
 ) -> Iterator[str]:
-    """What is wrong with the `credential_source`, an object, of a configuration; `commands` may be run or not."""
+    """What is wrong with the `credential_source`, an object, of a configuration; `commands` may be
+    run or not.
+    """
     source = info["credential_source"]
     if info.get("subject_token_type") == AWS:
         yield from wrong_aws(source, rules)
@@ -51,7 +59,10 @@ def wrong_source(
         return
     named = [name for name in SOURCES if name in source]
     if len(named) != 1:
-        yield "the field `credential_source` must name one of `file`, `url`, `executable` and `certificate`."
+        yield (
+            "the field `credential_source` must name one of `file`, `url`, `executable` and "
+            "`certificate`."
+        )
         return
     if named == ["url"]:
         url = source["url"]
@@ -61,7 +72,10 @@ def wrong_source(
     elif named == ["file"]:
         yield from _wrong_file("file", source["file"], access)
         if named_format(source) is None:
-            yield "the `format` of `credential_source` must be `text`, or `json` with a `subject_token_field_name`."
+            yield (
+                "the `format` of `credential_source` must be `text`, or `json` with a "
+                "`subject_token_field_name`."
+            )
     elif named == ["executable"]:
         yield from _wrong_command(source["executable"], access, commands=commands)
     else:
@@ -69,7 +83,9 @@ def wrong_source(
 
 
 def named_format(source: Mapping[str, Any]) -> str | None:
-    """The field of the JSON that holds the token, empty where the whole text is it; None for anything else."""
+    """The field of the JSON that holds the token, empty where the whole text is it; None for
+    anything else.
+    """
     wanted = source.get("format")
     if wanted is None:
         return ""
@@ -129,11 +145,15 @@ def _wrong_certificate(certificate: object, access: Access, platform: Platform) 
     if complaints:
         return
     for field_name, file in _certificate_files(Path(path), access):
-        yield from _wrong_file(f"{name}`, its `{field_name}`, and so the `certificate", file, access)
+        yield from _wrong_file(
+            f"{name}`, its `{field_name}`, and so the `certificate", file, access
+        )
 
 
 def _default_configuration(platform: Platform) -> tuple[str, str]:
-    """Which configuration of a certificate counts where a credential names none, and by which name people know it."""
+    """Which configuration of a certificate counts where a credential names none, and by which name
+    people know it.
+    """
     for variable in CERTIFICATES:
         if path := platform.google_auth.get(variable):
             return variable, path
@@ -142,17 +162,27 @@ def _default_configuration(platform: Platform) -> tuple[str, str]:
 
 
 def with_named_certificate(source: Mapping[str, Any], platform: Platform) -> Mapping[str, Any]:
-    """The source with the configuration of its certificate named, so that google-auth looks for none by itself."""
+    """The source with the configuration of its certificate named, so that google-auth looks for
+    none by itself.
+    """
     certificate = source.get("certificate")
-    if not isinstance(certificate, Mapping) or not certificate.get("use_default_certificate_config"):
+    if not isinstance(certificate, Mapping) or not certificate.get(
+        "use_default_certificate_config"
+    ):
         return source
-    named = {name: value for name, value in certificate.items() if name != "use_default_certificate_config"}
+    named = {
+        name: value
+        for name, value in certificate.items()
+        if name != "use_default_certificate_config"
+    }
     named.setdefault("certificate_config_location", _default_configuration(platform)[1])
     return {**source, "certificate": named}
 
 
 def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object]]:
-    """The certificate and the key that a certificate configuration names; none where it is not there."""
+    """The certificate and the key that a certificate configuration names; none where it is not
+    there.
+    """
     try:
         with access.open(path) as file:
             workload = json.loads(file.read(MAX_TOKEN))["cert_configs"]["workload"]
@@ -163,7 +193,9 @@ def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object
 
 
 class TokenFile(SubjectTokenSupplier):
-    """The token in a file, read anew for each exchange: Kubernetes replaces its file every hour or so."""
+    """The token in a file, read anew for each exchange: Kubernetes replaces its file every hour or
+    so.
+    """
 
     def __init__(self, source: Mapping[str, Any], access: Access) -> None:
         self._path = str(source["file"])
@@ -171,7 +203,9 @@ class TokenFile(SubjectTokenSupplier):
         self._access = access
 
     def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
-        """The token as it is now. Raises CredentialsError where the file may not be read or holds none."""
+        """The token as it is now. Raises CredentialsError where the file may not be read or holds
+        none.
+        """
         try:
             with self._access.open(Path(self._path)) as file:
                 content = file.read(MAX_TOKEN + 1)
@@ -189,22 +223,25 @@ class TokenFile(SubjectTokenSupplier):
             token = ""
         if not isinstance(token, str) or not (_is_web_token(token) or _is_saml(token)):
             raise self._failure(
-                "holds no token in the `format` that `credential_source` says: neither a JSON Web Token (three parts "
-                "with dots between them) nor a SAML assertion"
+                "holds no token in the `format` that `credential_source` says: neither a JSON Web "
+                "Token (three parts with dots between them) nor a SAML assertion"
             )
         return token
 
     def _failure(self, why: str) -> CredentialsError:
         return CredentialsError(
             f"There is no token to log in with: the file `{printable(self._path)}` {why}.",
-            cause="The `file` of `credential_source` names what this job does not have, or may not read.",
+            cause="The `file` of `credential_source` names what this job does not have, or may not "
+            "read.",
             hint="Check `credential_source`, and that its file is written before this step.",
             code="no-token-source",
         )
 
 
 def _is_web_token(text: str) -> bool:
-    """Whether it is a JSON Web Token (RFC 7519): its first part is an object that names the algorithm."""
+    """Whether it is a JSON Web Token (RFC 7519): its first part is an object that names the
+    algorithm.
+    """
     found = _WEB_TOKEN.fullmatch(text)
     if not found:
         return False

@@ -1,8 +1,9 @@
-"""Finds the files of a run: patterns and paths become frozen artifacts, checked before anything is sent.
+"""Finds the files of a run: patterns and paths become frozen artifacts, checked before anything is
+sent.
 
-The order is that of the patterns, and within one pattern that of the names (by code point), so that every machine of a
-matrix sees the same list. What is found here is only looked at: `Artifact.open` passes the workspace's door once more,
-and gives out nothing but the very file that was found.
+The order is that of the patterns, and within one pattern that of the names (by code point), so that
+every machine of a matrix sees the same list. What is found here is only looked at: `Artifact.open`
+passes the workspace's door once more, and gives out nothing but the very file that was found.
 """
 
 from __future__ import annotations
@@ -20,10 +21,20 @@ from typing import NoReturn, TypeAlias
 from uploader.errors import InputError, IntegrityError, Problem, Problems
 from uploader.files.android.manifest import Manifest, read_manifest
 from uploader.files.checked_content import CheckedFile, digest_blocks
-from uploader.files.workspace import ANYWHERE, LOGIN_FILE, Access, NotOpened, Workspace, path_hint, printable, reason
+from uploader.files.workspace import (
+    ANYWHERE,
+    LOGIN_FILE,
+    Access,
+    NotOpened,
+    Workspace,
+    path_hint,
+    printable,
+    reason,
+)
 
 STREAM = "-"
-MAX_ARTIFACT: Mapping[str, int] = {  # bytes that Google Play accepts; discovery documents, `maxSize`
+# bytes that Google Play accepts; discovery documents, `maxSize`
+MAX_ARTIFACT: Mapping[str, int] = {
     "bundle": 53_687_091_200,  # edits.bundles.upload: 50 GiB
     "apk": 10_737_418_240,  # edits.apks.upload: 10 GiB
 }
@@ -35,13 +46,15 @@ _ACCEPTED = "paths and globs (*, ?, [a-z], **) relative to the workspace, or - f
 
 @dataclass(frozen=True)
 class Artifact:
-    """One file as it was found: everything needed to recognise it again and to notice a change while it is sent.
+    """One file as it was found: everything needed to recognise it again and to notice a change
+    while it is sent.
 
-    `name` is how people see it (relative to the workspace, always printable as UTF-8), `location` is where the bytes
-    are (`-` is standard input): text, since a path object takes four times the memory and there may be many. `size` is
-    in bytes, None for a stream. `identity` is (device, inode, mtime, ctime), times in nanoseconds. Small generated
-    content (a composed mail) travels in `data` instead of a file. `access` is what the input that named it may open.
-    `digests` are those of its blocks when its content was checked, empty where only its identity was: of whatever has
+    `name` is how people see it (relative to the workspace, always printable as UTF-8), `location`
+    is where the bytes are (`-` is standard input): text, since a path object takes four times the
+    memory and there may be many. `size` is in bytes, None for a stream. `identity` is (device,
+    inode, mtime, ctime), times in nanoseconds. Small generated content (a composed mail) travels in
+    `data` instead of a file. `access` is what the input that named it may open. `digests` are those
+    of its blocks when its content was checked, empty where only its identity was: of whatever has
     them, no other bytes can be read. `holder` keeps a file open that has no name of its own.
     """
 
@@ -62,7 +75,9 @@ class Artifact:
 
     @property
     def certificate_sha256(self) -> str:
-        """SHA-256 of the certificate that signed it, as far as it was inspected; of several signers, with commas."""
+        """SHA-256 of the certificate that signed it, as far as it was inspected; of several
+        signers, with commas.
+        """
         return ",".join(signer.sha256 for signer in self.manifest.signers) if self.manifest else ""
 
     @property
@@ -71,7 +86,8 @@ class Artifact:
         return self.manifest.version if self.manifest else ""
 
     def open(self) -> io.FileIO | io.BytesIO | CheckedFile:
-        """The file that was found, unbuffered. Raises IntegrityError for any other that is in its place by now.
+        """The file that was found, unbuffered. Raises IntegrityError for any other that is in its
+        place by now.
 
         Of a file whose content was checked, reading raises it for bytes that are other ones by now.
         """
@@ -100,17 +116,21 @@ Artifacts: TypeAlias = tuple[Artifact, ...]
 
 
 def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
-    """The files that the patterns name, each once. Raises InputError with every problem found (name `files`).
+    """The files that the patterns name, each once. Raises InputError with every problem found (name
+    `files`).
 
-    A text that is the exact name of a file is that file, whatever brackets it holds; anything else is a glob. `*` and
-    `**` pass over names that begin with a dot, and `**` does not follow links to folders.
+    A text that is the exact name of a file is that file, whatever brackets it holds; anything else
+    is a glob. `*` and `**` pass over names that begin with a dot, and `**` does not follow links to
+    folders.
     """
     found: dict[str, Artifact] = {}  # by real path
     problems = Problems()
     whole = " ".join(patterns)  # a shell takes a path with blanks apart
     apart = len(patterns) > 1 and not os.path.lexists(workspace.root / patterns[0])
     if apart and os.path.lexists(workspace.root / whole):
-        raise InputError(Problem("files", f"`{printable(whole)}` came in {len(patterns)} parts.", "it in quotes"))
+        raise InputError(
+            Problem("files", f"`{printable(whole)}` came in {len(patterns)} parts.", "it in quotes")
+        )
     for pattern in patterns:
         if pattern == STREAM:
             found.setdefault(STREAM, Artifact(STREAM, STREAM, None))
@@ -118,7 +138,13 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
         tidy = _tidy(pattern, workspace.root)
         try:
             exact = os.path.lexists(workspace.root / pattern)
-            names = [tidy] if exact else sorted(expand(tidy, workspace.root)) if _WILDCARD.search(tidy) else []
+            names = (
+                [tidy]
+                if exact
+                else sorted(expand(tidy, workspace.root))
+                if _WILDCARD.search(tidy)
+                else []
+            )
         except (OSError, ValueError) as error:
             folder = str(getattr(error, "filename", "")).removeprefix(f"{workspace.root}/")
             where = f"the folder {printable(folder)} can't be read: " if folder else ""
@@ -146,15 +172,18 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
 
 
 def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:
-    """The k-th (from 1) of n contiguous parts of the whole list; their lengths differ by one at most."""
+    """The k-th (from 1) of n contiguous parts of the whole list; their lengths differ by one at
+    most.
+    """
     return files[len(files) * (k - 1) // n : len(files) * k // n]
 
 
 def inspect(artifact: Artifact) -> Artifact:
-    """The artifact with its manifest and the digests of its content. Raises InputError when it is none, or damaged.
+    """The artifact with its manifest and the digests of its content. Raises InputError when it is
+    none, or damaged.
 
-    The manifest is read a second time, from the content that the digests are of: between reading and digesting a file,
-    somebody could have changed it.
+    The manifest is read a second time, from the content that the digests are of: between reading
+    and digesting a file, somebody could have changed it.
     """
     found = _with_manifest(artifact)
     kind = found.manifest.kind if found.manifest else "bundle"
@@ -165,13 +194,17 @@ def inspect(artifact: Artifact) -> Artifact:
 
 def _with_manifest(artifact: Artifact) -> Artifact:
     if artifact.size is None or artifact.data is not None:
-        raise InputError(Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file."))
+        raise InputError(
+            Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file.")
+        )
     with artifact.reader() as file:
         return replace(artifact, manifest=read_manifest(file, artifact.name))
 
 
 def checked(artifact: Artifact) -> Artifact:
-    """The artifact with the digests of its content, which is read once: from now on nothing else comes out of it."""
+    """The artifact with the digests of its content, which is read once: from now on nothing else
+    comes out of it.
+    """
     if artifact.size is None or artifact.data is not None:
         return artifact
     with artifact.open() as file:
@@ -183,7 +216,8 @@ def checked(artifact: Artifact) -> Artifact:
 
 
 def identity(status: os.stat_result) -> Identity:
-    """What tells one state of one file from another, beside its size: device, inode, mtime and ctime in nanoseconds.
+    """What tells one state of one file from another, beside its size: device, inode, mtime and
+    ctime in nanoseconds.
 
     Whoever rewrites a file can set its mtime back, but not its ctime.
     """
@@ -191,53 +225,70 @@ def identity(status: os.stat_result) -> Identity:
 
 
 def difference(artifact: Artifact, status: os.stat_result) -> str:
-    """How a file differs today from what was found, in words; empty when it is the same one and was not touched.
+    """How a file differs today from what was found, in words; empty when it is the same one and was
+    not touched.
 
-    A new mode or link moves the ctime, too; it is not looked at where the content itself is compared.
+    A new mode or link moves the ctime, too; it is not looked at where the content itself is
+    compared.
     """
     if artifact.size is None:  # writing into a pipe changes all but its place
         return "" if identity(status)[:2] == artifact.identity[:2] else "it was replaced"
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
     compared = 3 if artifact.digests else 4
-    return "" if identity(status)[:compared] == artifact.identity[:compared] else "it was rewritten or replaced"
+    return (
+        ""
+        if identity(status)[:compared] == artifact.identity[:compared]
+        else "it was rewritten or replaced"
+    )
 
 
 def changed(artifact: Artifact, how: str) -> IntegrityError:
     """The error for a file that is no longer the one that was found."""
     return IntegrityError(
         f"{artifact.name} changed during the upload: {how}.",
-        cause="Something else is still writing to it, often a build step or a second job in the same workspace.",
-        hint="Let the build finish before this step. Nothing was published from a file that changed.",
+        cause="Something else is still writing to it, often a build step or a second job in the "
+        "same workspace.",
+        hint="Let the build finish before this step. Nothing was published from a file that "
+        "changed.",
         code="file-changed",
     )
 
 
 def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
-    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError for that input."""
+    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError
+    for that input.
+    """
     with access.open_input(path, name) as file:
         status = os.fstat(file.fileno())
     return Artifact(printable(name), str(path), status.st_size, identity(status), access=access)
 
 
 def expand(pattern: str, root: Path) -> list[str]:
-    """The names below `root` that match a glob: `*`, `?`, `[…]` within a name, `**` for any depth; absolute if it is.
+    """The names below `root` that match a glob: `*`, `?`, `[…]` within a name, `**` for any depth;
+    absolute if it is.
 
-    As in a shell, a wildcard passes over names that begin with a dot unless its own text begins with one. `**` does not
-    follow links to folders, so that a loop of links has an end; a folder that another segment names may be a link.
-    Unlike `glob`, which knows none of this, it raises OSError for a folder on the way that can't be listed, since its
-    files would be missing without a word, and goes over each folder once for a segment.
+    As in a shell, a wildcard passes over names that begin with a dot unless its own text begins
+    with one. `**` does not follow links to folders, so that a loop of links has an end; a folder
+    that another segment names may be a link. Unlike `glob`, which knows none of this, it raises
+    OSError for a folder on the way that can't be listed, since its files would be missing without a
+    word, and goes over each folder once for a segment.
     """
     segments = [segment for segment in pattern.split("/") if segment]
     found: list[str] = []
-    todo = [("/" if pattern.startswith("/") else "", 0)]  # a folder, and the segment that is looked for in it
+    # a folder, and the segment that is looked for in it
+    todo = [("/" if pattern.startswith("/") else "", 0)]
     done: set[tuple[str, int]] = set()
     while todo:
         folder, number = place = todo.pop()
         if place in done:
             continue
         done.add(place)
-        segment, last, deep = segments[number], number == len(segments) - 1, segments[number] == "**"
+        segment, last, deep = (
+            segments[number],
+            number == len(segments) - 1,
+            segments[number] == "**",
+        )
         if deep and not last:
             todo.append((folder, number + 1))
         if not _WILDCARD.search(segment):
@@ -245,7 +296,9 @@ def expand(pattern: str, root: Path) -> list[str]:
         else:
             try:
                 with os.scandir(root / folder) as listed:
-                    entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed]
+                    entries = [
+                        (entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed
+                    ]
             except NotADirectoryError:
                 continue
         for name, is_folder in entries:
@@ -261,12 +314,16 @@ def expand(pattern: str, root: Path) -> list[str]:
 
 
 def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifact] | str | None:
-    """The file with its real path; what is wrong with it; or None for a folder, and credentials that a glob matched."""
+    """The file with its real path; what is wrong with it; or None for a folder, and credentials
+    that a glob matched.
+    """
     path = workspace.root / name
     try:
         status = path.stat()
     except OSError as error:
-        return "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
+        return (
+            "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
+        )
     if stat.S_ISDIR(status.st_mode):
         return None
     real, regular = os.path.realpath(path), stat.S_ISREG(status.st_mode)
@@ -285,7 +342,9 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
 
 
 def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
-    """What to write instead of a pattern that matches files which are not taken; empty where it matches no others."""
+    """What to write instead of a pattern that matches files which are not taken; empty where it
+    matches no others.
+    """
     endings = sorted({Path(name).suffix for name in taken})
     told_apart = all(endings) and not {Path(name).suffix for name in refused}.intersection(endings)
     last = pattern.rpartition("/")[2]
@@ -301,7 +360,9 @@ def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
     what = f"'{printable(pattern)}' matches nothing"
     if names and (root / pattern).is_dir():
         folder = printable(pattern.rstrip("/"))
-        kind = next((kind for kind in (".aab", ".apk") if any((root / pattern).glob(f"*{kind}"))), "")
+        kind = next(
+            (kind for kind in (".aab", ".apk") if any((root / pattern).glob(f"*{kind}"))), ""
+        )
         return f"`{folder}` is a folder. Name its files: `{folder}/*{kind}`."
     if left_out := [name for name in names if not (root / name).is_dir()]:
         return f"{what} that can be uploaded: {printable(left_out[0])} {LOGIN_FILE}."
@@ -319,7 +380,9 @@ def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
 
 
 def _tidy(pattern: str, workspace: Path) -> str:
-    """The pattern without empty and `.` segments, relative when it begins with the workspace's path; `..` stays."""
+    """The pattern without empty and `.` segments, relative when it begins with the workspace's
+    path; `..` stays.
+    """
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
     if not pattern.startswith("/"):
         return "/".join(segments)

@@ -1,8 +1,10 @@
-"""What a file held when it was checked: a digest of each block, held against every block that is read later.
+"""What a file held when it was checked: a digest of each block, held against every block that is
+read later.
 
-Neither a file's times nor an open descriptor show every change: a writer that has the file mapped into its memory may
-change bytes without moving a time, and in place. Whoever reads through `CheckedFile` gets the bytes that were digested,
-or an error, block by block: no other byte can be parsed, compared or sent.
+Neither a file's times nor an open descriptor show every change: a writer that has the file mapped
+into its memory may change bytes without moving a time, and in place. Whoever reads through
+`CheckedFile` gets the bytes that were digested, or an error, block by block: no other byte can be
+parsed, compared or sent.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ class Readable(Protocol):
         """So many bytes at most; none at the end."""
 
 
-CHECKED_BLOCK = 256 * 1024  # bytes; the digests of a bundle of 50 GiB, the largest there is, take 6.5 MB
+# bytes; the digests of a bundle of 50 GiB, the largest there is, take 6.5 MB
+CHECKED_BLOCK = 256 * 1024
 _DIGEST = 32  # bytes of a SHA-256
 _KEPT = 16  # blocks: zip readers revisit a few blocks
 
 
 def digest_blocks(file: Readable, size: int) -> bytes:
-    """The SHA-256 of each block of the first `size` bytes, one behind the other; of a shorter file, of all there is."""
+    """The SHA-256 of each block of the first `size` bytes, one behind the other; of a shorter file,
+    of all there is.
+    """
     digests = bytearray()
     for block in _blocks(file, size):
         digests += hashlib.sha256(block).digest()
@@ -59,10 +64,13 @@ def _read_fully(file: Readable, count: int) -> bytes:
 class CheckedFile(io.RawIOBase):
     """An open file, of which only what has the `digests` can be read. `size` is in bytes.
 
-    `refuse` raises the error for a block that is another one by now. Owns `file`, and is not for several threads.
+    `refuse` raises the error for a block that is another one by now. Owns `file`, and is not for
+    several threads.
     """
 
-    def __init__(self, file: io.FileIO, size: int, digests: bytes, refuse: Callable[[], NoReturn]) -> None:
+    def __init__(
+        self, file: io.FileIO, size: int, digests: bytes, refuse: Callable[[], NoReturn]
+    ) -> None:
         super().__init__()
         self._file = file
         self._size = size
@@ -134,4 +142,6 @@ class CheckedFile(io.RawIOBase):
         return block
 
     def _is_checked(self, index: int, block: bytes) -> bool:
-        return hashlib.sha256(block).digest() == self._digests[index * _DIGEST : (index + 1) * _DIGEST]
+        return (
+            hashlib.sha256(block).digest() == self._digests[index * _DIGEST : (index + 1) * _DIGEST]
+        )

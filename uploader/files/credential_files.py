@@ -1,10 +1,12 @@
-"""Tells by its content whether a file is a key, a keystore or another credential; its name says nothing.
+"""Tells by its content whether a file is a key, a keystore or another credential; its name says
+nothing.
 
-Whatever begins in the first `HEAD` bytes is found, and of a keystore as much is read as says whether a key is in it:
-one with certificates alone (a truststore) is none. Archives are not looked into. Every search is linear in what is
-read. Sources: the Java keystore format (JDK,
-`sun.security.provider.JavaKeyStore`), Bouncy Castle's `BcKeyStoreSpi` for BKS and UBER, RFC 7292 for PKCS #12, RFC 5958
-for PKCS #8, RFC 7468 for PEM, java.util.Properties for properties, and the JSON files of google-auth.
+Whatever begins in the first `HEAD` bytes is found, and of a keystore as much is read as says
+whether a key is in it: one with certificates alone (a truststore) is none. Archives are not looked
+into. Every search is linear in what is read. Sources: the Java keystore format (JDK,
+`sun.security.provider.JavaKeyStore`), Bouncy Castle's `BcKeyStoreSpi` for BKS and UBER, RFC 7292
+for PKCS #12, RFC 5958 for PKCS #8, RFC 7468 for PEM, java.util.Properties for properties, and the
+JSON files of google-auth.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ from uploader.redaction import google_secret, holds_private_key
 
 HEAD: Final = 64 * 1024  # bytes; every credential file of Google's has less than a tenth of it
 _MARGIN: Final = 8 * 1024  # bytes that are read beyond, so that what begins before ends within
-_MAX_KEYSTORE: Final = 1024 * 1024  # bytes of a keystore that are looked at; certificates may come before the key
+# bytes of a keystore that are looked at; certificates may come before the key
+_MAX_KEYSTORE: Final = 1024 * 1024
 _MAX_NESTED: Final = 2  # base64 of base64, and no further
 
 _LFS: Final = b"version https://git-lfs.github.com/spec/v1"
 LFS_POINTER: Final = (
-    "is a Git LFS pointer, not the file itself: check out with `lfs: true`, or run `git lfs pull` before this step"
+    "is a Git LFS pointer, not the file itself: check out with `lfs: true`, or run `git lfs pull` "
+    "before this step"
 )
 
-# --- text -----------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------------------
 
 _PUTTY: Final = re.compile(r"PuTTY-User-Key-File-[0-9]{1,2}: ")
 _AWS: Final = re.compile(
@@ -46,8 +50,11 @@ _NPMRC: Final = re.compile(
     re.MULTILINE,
 )
 _PYPIRC: Final = re.compile(r"^[ \t]{0,20}password[ \t]{0,9}[=:][ \t]{0,9}[^\s$<%{]", re.MULTILINE)
-_INDEX: Final = re.compile(r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])", re.MULTILINE)
-# The names that Gradle's and Android's own files and documents use for a password of a keystore, or of a key in it.
+_INDEX: Final = re.compile(
+    r"^(?:\[(?:distutils|pypi|testpypi)\]|[ \t]{0,20}repository[ \t]{0,9}[=:])", re.MULTILINE
+)
+# The names that Gradle's and Android's own files and documents use for a password of a keystore, or
+# of a key in it.
 _STORE_PASSWORD: Final = re.compile(r"(?i)(?:^|[_.-])(?:key)?store[_.-]?pass(?:word)?$")
 _KEY_PASSWORD: Final = re.compile(
     r"(?i)(?:(?:^|[_.-])key[_.-]?pass(?:word)?|^signing\.password|^signingInMemoryKeyPassword)$"
@@ -61,7 +68,9 @@ _PROPERTY: Final = re.compile(
 )
 _COMMENTS: Final = ("#", "!", ";")
 _ESCAPED: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
-_PLACEHOLDER: Final = re.compile(r"\$|<.*>$|\{\{|%\w+%$|@\w+@$|\*+$|(?i:x+|changeme|todo|your[\w -]*)$")
+_PLACEHOLDER: Final = re.compile(
+    r"\$|<.*>$|\{\{|%\w+%$|@\w+@$|\*+$|(?i:x+|changeme|todo|your[\w -]*)$"
+)
 _LOGIN_URL: Final = re.compile(r"https?://[^\s/:@]{0,999}:(?![$<{%])[^\s/@]{1,999}@[^\s@]+")
 _SHORTEST_BASE64: Final = 160  # characters; an elliptic key has 164
 _BASE64: Final = re.compile(r"[\w+/-]+={0,2}", re.ASCII)
@@ -69,7 +78,8 @@ _BASE64_WORD: Final = re.compile(rf"(?<![\w+/-])[\w+/-]{{{_SHORTEST_BASE64},}}={
 _BASE64_LINE: Final = re.compile(r"(?!--)[\w+/-]+={0,2}", re.ASCII)
 _SHORTEST_LINE: Final = 40  # characters; base64 is wrapped after 64 or 76
 
-_GOOGLE: Final = {  # by the value of `type`: what the file is, and the field that only a real one has
+# by the value of `type`: what the file is, and the field that only a real one has
+_GOOGLE: Final = {
     "service_account": ("a service-account key", "private_key"),
     "gdch_service_account": ("a service-account key", "private_key"),
     "authorized_user": ("a Google user's credential", "refresh_token"),
@@ -78,7 +88,7 @@ _GOOGLE: Final = {  # by the value of `type`: what the file is, and the field th
     "impersonated_service_account": ("a Google credential configuration", "source_credentials"),
 }
 
-# --- keystores ------------------------------------------------------------------------------------------------------
+# --- keystores ------------------------------------------------------------------------------------
 
 _SQLITE: Final = b"SQLite format 3\0"
 _JKS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
@@ -89,16 +99,28 @@ _PKCS12: Final = re.compile(
     rb"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07[\x01\x02]",
     re.DOTALL,
 )
-# The object identifiers of a key, an encrypted key and a secret: 1.2.840.113549.1.12.10.1 with 1, 2 and 5.
-_PKCS12_KEYS: Final = tuple(b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind]) for kind in (1, 2, 5))
-_LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..|\x83...|\x84....)"  # some programs write more bytes than it needs
+# The object identifiers of a key, an encrypted key and a secret: 1.2.840.113549.1.12.10.1 with 1, 2
+# and 5.
+_PKCS12_KEYS: Final = tuple(
+    b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind]) for kind in (1, 2, 5)
+)
+# some programs write more bytes than it needs
+_LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..|\x83...|\x84....)"
 _PKCS8: Final = re.compile(
-    rb"\x30" + _LENGTH + rb"\x02\x01[\x00\x01]\x30" + _LENGTH + rb"\x06[\x03-\x09](?:\x2a|\x2b)", re.DOTALL
+    rb"\x30" + _LENGTH + rb"\x02\x01[\x00\x01]\x30" + _LENGTH + rb"\x06[\x03-\x09](?:\x2a|\x2b)",
+    re.DOTALL,
 )
 _PKCS8_ENCRYPTED: Final = re.compile(
-    rb"\x30" + _LENGTH + rb"\x30" + _LENGTH + rb"\x06[\x09\x0a]\x2a\x86\x48\x86\xf7\x0d\x01(?:\x05|\x0c\x01)", re.DOTALL
+    rb"\x30"
+    + _LENGTH
+    + rb"\x30"
+    + _LENGTH
+    + rb"\x06[\x09\x0a]\x2a\x86\x48\x86\xf7\x0d\x01(?:\x05|\x0c\x01)",
+    re.DOTALL,
 )
-_PKCS1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x00\x02" + _LENGTH + rb"\x00", re.DOTALL)
+_PKCS1: Final = re.compile(
+    rb"\x30" + _LENGTH + rb"\x02\x01\x00\x02" + _LENGTH + rb"\x00", re.DOTALL
+)
 _SEC1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", re.DOTALL)
 
 
@@ -129,11 +151,15 @@ def kind_of(data: bytes, nested: int = 0) -> str:
     if data.startswith(_SQLITE):  # gcloud keeps its logins in such files
         return _holding(google_secret(data.decode("latin-1")))
     text = _text(data[: HEAD + _MARGIN])
-    return _json_credential(text) or _secret_in_text(text) or _settings(text) or _encoded(text, nested)
+    return (
+        _json_credential(text) or _secret_in_text(text) or _settings(text) or _encoded(text, nested)
+    )
 
 
 def _text(data: bytes) -> str:
-    """The bytes as text, in whatever Unicode encoding, as far as they are text; NULs before it do not count."""
+    """The bytes as text, in whatever Unicode encoding, as far as they are text; NULs before it do
+    not count.
+    """
     start = data.lstrip(b"\0")
     encoding = json.detect_encoding(start)
     return start.decode(encoding, "replace").removeprefix("\ufeff").partition("\0")[0]
@@ -204,14 +230,19 @@ def _is_secret(value: Any) -> bool:
 
 
 def _has_docker_login(value: dict[str, Any]) -> bool:
-    """Whether registries have a login: in `config.json` below `auths`, in the older `.dockercfg` at the top."""
+    """Whether registries have a login: in `config.json` below `auths`, in the older `.dockercfg` at
+    the top.
+    """
     registries = value.get("auths")
     if isinstance(registries, dict):
         for registry in registries.values():
-            if isinstance(registry, dict) and (registry.get("auth") or registry.get("identitytoken")):
+            if isinstance(registry, dict) and (
+                registry.get("auth") or registry.get("identitytoken")
+            ):
                 return True
     return any(
-        isinstance(registry, dict) and _is_user_and_password(registry.get("auth")) for registry in value.values()
+        isinstance(registry, dict) and _is_user_and_password(registry.get("auth"))
+        for registry in value.values()
     )
 
 
@@ -237,7 +268,11 @@ def _holding(secret: str) -> str:
 
 def _settings(text: str) -> str:
     """Settings files that are known to hold a password or a token, and do."""
-    lines = [line for each in text.splitlines() if (line := each.strip()) and not line.startswith(_COMMENTS)]
+    lines = [
+        line
+        for each in text.splitlines()
+        if (line := each.strip()) and not line.startswith(_COMMENTS)
+    ]
     if not lines:
         return ""
     if all(map(_LOGIN_URL.fullmatch, lines)):
@@ -250,7 +285,12 @@ def _settings(text: str) -> str:
         return "a properties file with the password of a signing key"
     if _NPMRC.search(text) and all("=" in line for line in lines):
         return "an .npmrc file with a token"
-    if re.match(r"\[[\w.-]+\]$", lines[0]) and _INDEX.search(text) and _PYPIRC.search(text) and "username" in text:
+    if (
+        re.match(r"\[[\w.-]+\]$", lines[0])
+        and _INDEX.search(text)
+        and _PYPIRC.search(text)
+        and "username" in text
+    ):
         return "a .pypirc file with a password"
     return ""
 
@@ -258,9 +298,9 @@ def _settings(text: str) -> str:
 def _has_signing_password(text: str) -> bool:
     """Whether these are properties with the password of a keystore or its key.
 
-    Translations have names such as `login.keyPassword`, too. So beside the password of a key there must be the keystore
-    or the alias of the key, or the name is in capitals, as those of settings are; that of a keystore may stand alone
-    where it is one word.
+    Translations have names such as `login.keyPassword`, too. So beside the password of a key there
+    must be the keystore or the alias of the key, or the name is in capitals, as those of settings
+    are; that of a keystore may stand alone where it is one word.
     """
     properties = _properties(text)
     if any(map(_KEYSTORE.search, properties)):
@@ -279,7 +319,8 @@ def _secrets(properties: dict[str, str], names: re.Pattern[str]) -> list[str]:
 def _properties(text: str) -> dict[str, str]:
     """Java's properties, or a shell's variables; none where one line is something else.
 
-    Between name and value is `=`, `:` or white space, and a letter may be written as a backslash, `u` and its number.
+    Between name and value is `=`, `:` or white space, and a letter may be written as a backslash,
+    `u` and its number.
     """
     properties = dict[str, str]()
     for line in _logical_lines(text):
@@ -332,7 +373,9 @@ def _encoded_parts(text: str) -> Iterator[str]:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Each block of lines of base64, joined: they have one length, and only the last may be shorter."""
+    """Each block of lines of base64, joined: they have one length, and only the last may be
+    shorter.
+    """
     block: list[str] = []
     for line in (*text.splitlines(), ""):
         word = line.strip(" \t>")  # a mail quotes with >
@@ -374,12 +417,16 @@ def _keystore(data: bytes) -> str:
     if _PKCS12.match(data):
         return "a PKCS #12 keystore" if any(oid in data for oid in _PKCS12_KEYS) else ""
     if _is_bouncy_castle(data):
-        return "a Bouncy Castle keystore" if _holds_key(_Reader(data).bouncy_castle_entries()) else ""
+        return (
+            "a Bouncy Castle keystore" if _holds_key(_Reader(data).bouncy_castle_entries()) else ""
+        )
     return ""
 
 
 def _holds_key(entries: Iterator[bool]) -> bool:
-    """Whether one of the entries is a key; so is whatever can't be read, since only its owner can say what it is."""
+    """Whether one of the entries is a key; so is whatever can't be read, since only its owner can
+    say what it is.
+    """
     try:
         return any(entries)
     except (_Cut, UnicodeDecodeError):
@@ -400,7 +447,9 @@ class _Reader:
         self._data, self._at = data, 0
 
     def java_entries(self) -> Iterator[bool]:
-        """Of each entry whether it is a key: tag, alias, date, then a certificate (2) or something else."""
+        """Of each entry whether it is a key: tag, alias, date, then a certificate (2) or something
+        else.
+        """
         self._skip(4)
         version, count = self._number(), self._number()
         for _ in range(count):
@@ -413,7 +462,8 @@ class _Reader:
             self._skip(self._number())
 
     def bouncy_castle_entries(self) -> Iterator[bool]:
-        """The same: a byte for the kind, alias, date, certificate chain, then the certificate (1) or something else.
+        """The same: a byte for the kind, alias, date, certificate chain, then the certificate (1)
+        or something else.
 
         UBER encrypts all of this, and reads as nonsense here: as a key.
         """

@@ -1,8 +1,10 @@
-"""The one door through which a run writes files that were asked for: whole or not at all, and never through a link.
+"""The one door through which a run writes files that were asked for: whole or not at all, and never
+through a link.
 
-Every folder on the way is opened from the one above it without following links, and the file is made, checked and named
-in the folder that is open: whoever may change the workspace meanwhile can't lead the bytes elsewhere. What already
-stands under the name is replaced only if it is a regular file.
+Every folder on the way is opened from the one above it without following links, and the file is
+made, checked and named in the folder that is open: whoever may change the workspace meanwhile can't
+lead the bytes elsewhere. What already stands under the name is replaced only if it is a regular
+file.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _BLOCK = 256 * 1024  # bytes
 
 @dataclass(frozen=True)
 class Destination:
-    """A file that one input lets the run write. `path` is relative to the workspace, or absolute."""
+    """A file that one input lets the run write. `path` is relative to the workspace, or
+    absolute.
+    """
 
     workspace: Workspace
     input_name: str
@@ -39,16 +43,23 @@ class Destination:
         return printable(self.path)
 
     def check(self) -> None:
-        """Raises InputError where the file may not or can't be written, as far as that shows without writing."""
+        """Raises InputError where the file may not or can't be written, as far as that shows
+        without writing.
+        """
         with suppress(FileNotFoundError), self._folder(make=False) as folder:
             self.check_kind(folder)
 
     def holds(self, sha256: str) -> bool:
         """Whether exactly these bytes are there already. Raises InputError as `check` does."""
         try:
-            with self._folder(make=False) as folder, open(self.leaf, "rb", opener=_from(folder, _READ)) as file:
+            with (
+                self._folder(make=False) as folder,
+                open(self.leaf, "rb", opener=_from(folder, _READ)) as file,
+            ):
                 found = hashlib.sha256()
-                while stat.S_ISREG(os.fstat(file.fileno()).st_mode) and (block := file.read(_BLOCK)):
+                while stat.S_ISREG(os.fstat(file.fileno()).st_mode) and (
+                    block := file.read(_BLOCK)
+                ):
                     found.update(block)
                 return found.hexdigest() == sha256
         except OSError:  # what can't be read is written again, which says what is wrong
@@ -56,9 +67,11 @@ class Destination:
 
     @contextmanager
     def writing(self) -> Iterator[NewFile]:
-        """A new file beside it, which takes its name once it is kept, and else goes without a trace.
+        """A new file beside it, which takes its name once it is kept, and else goes without a
+        trace.
 
-        Raises InputError as `check` does, UploaderError where the system does not let it be written.
+        Raises InputError as `check` does, UploaderError where the system does not let it be
+        written.
         """
         with self._named_errors(), self._folder(make=True) as folder:
             temporary = f".{self.leaf[:100]}.{os.urandom(8).hex()}"
@@ -70,7 +83,9 @@ class Destination:
                         os.unlink(temporary, dir_fd=folder)
 
     def write(self, data: bytes) -> bool:
-        """Makes the file hold exactly this; False where it did already. Raises as `writing` does."""
+        """Makes the file hold exactly this; False where it did already. Raises as `writing`
+        does.
+        """
         if self.holds(hashlib.sha256(data).hexdigest()):
             return False
         with self.writing() as file:
@@ -89,7 +104,9 @@ class Destination:
 
     @contextmanager
     def _folder(self, *, make: bool) -> Iterator[int]:
-        """The folder of the file, open. Raises FileNotFoundError where it is not there and is not to be made."""
+        """The folder of the file, open. Raises FileNotFoundError where it is not there and is not
+        to be made.
+        """
         path = self.workspace.lexical(str(Path(self.path).parent))
         if self.leaf in ("", "..") or self.path.endswith("/"):
             self.refuse("names a folder.")
@@ -107,7 +124,9 @@ class Destination:
             os.close(folder)
 
     def check_kind(self, folder: int) -> None:
-        """Raises InputError where something in the open folder has the name and is no regular file."""
+        """Raises InputError where something in the open folder has the name and is no regular
+        file.
+        """
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.stat(self.leaf, dir_fd=folder, follow_symlinks=False).st_mode):
                 self.refuse("already exists and is not a regular file.")
@@ -155,10 +174,13 @@ class NewFile:
         return self.file
 
     def keep(self, ending: str = "") -> str:
-        """Gives the file its name, with this at its end, and returns its path. Raises InputError as `check` does."""
+        """Gives the file its name, with this at its end, and returns its path. Raises InputError as
+        `check` does.
+        """
         destination = self.destination.ending(ending)
         self.file.flush()
-        os.fchmod(self.file.fileno(), 0o644)  # whatever the umask: a later step may run as another user
+        # whatever the umask: a later step may run as another user
+        os.fchmod(self.file.fileno(), 0o644)
         destination.check_kind(self.folder)
         os.replace(self.temporary, destination.leaf, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         return destination.path

@@ -1,4 +1,6 @@
-"""Opens a folder step by step, each from the one above it, so that nobody's link leads elsewhere."""
+"""Opens a folder step by step, each from the one above it, so that nobody's link leads
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ class NotAFolder(OSError):
 
 
 def open_folder(start: str, path: str, *, make: bool, mode: int = _MODE) -> int:
-    """A descriptor of the folder at `path` below the folder `start`; no link below `start` is followed.
+    """A descriptor of the folder at `path` below the folder `start`; no link below `start` is
+    followed.
 
-    With `make` whatever is not there is made, the last folder with this mode. Raises NotAFolder, FileNotFoundError
-    where something is missing and may not be made, and OSError.
+    With `make` whatever is not there is made, the last folder with this mode. Raises NotAFolder,
+    FileNotFoundError where something is missing and may not be made, and OSError.
     """
     parts = [part for part in path.split("/") if part]
     folder = os.open(start, _FOLDER)

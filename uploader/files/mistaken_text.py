@@ -1,7 +1,8 @@
-"""Tells a text that is to be published from what was meant to lead to it: a path, or what another tool prints.
+"""Tells a text that is to be published from what was meant to lead to it: a path, or what another
+tool prints.
 
-Each function returns what is wrong as the rest of a sentence that begins with "it", and what to write instead; nothing
-for a text.
+Each function returns what is wrong as the rest of a sentence that begins with "it", and what to
+write instead; nothing for a text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _MAX_PATH: Final = 4096  # characters
 _MAX_LINES: Final = 20
 _LFS: Final = "version https://git-lfs.github.com/spec/v1"
 _OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-# What a word is a path by, whether or not it is there. `/` and `.` alone are none: "iOS/Android", "1.2.3", "Node.js".
+# What a word is a path by, whether or not it is there. `/` and `.` alone are none: "iOS/Android",
+# "1.2.3", "Node.js".
 _PATH: Final = re.compile(
     r"(?:\.{0,2}|~)[/\\]\S+|[A-Za-z]:\\\S+|\S+\.(?:md|markdown|txt|rst|adoc|json|ya?ml|html?|properties)"
     r"|(?:\S*[/\\])?whatsnew-\S+|(?:\S*[/\\])?(?:CHANGELOG|RELEASE_NOTES|WHATSNEW)"
@@ -43,21 +45,34 @@ def lfs_pointer(text: str) -> Mistake | None:
     return None
 
 
-def path_to_a_text(text: str, folders: Sequence[Path], instead: str, *, must_exist: bool = False) -> Mistake | None:
-    """The path of something in one of the folders, or what can only be a path unless it `must_exist`."""
+def path_to_a_text(
+    text: str, folders: Sequence[Path], instead: str, *, must_exist: bool = False
+) -> Mistake | None:
+    """The path of something in one of the folders, or what can only be a path unless it
+    `must_exist`.
+    """
     lines = [line for each in text.splitlines() if (line := each.strip())]
     if not lines or len(lines) > _MAX_LINES:
         return None
     named = re.fullmatch(r"file:(\s*)(\S+)", text, re.IGNORECASE)
     if named and (not named[1] or _exists(named[2], folders)):
-        return Mistake("is `file:PATH`, which is not read here and would be published as the text.", instead)
+        return Mistake(
+            "is `file:PATH`, which is not read here and would be published as the text.", instead
+        )
     if re.fullmatch(r"@\S+", text) and (not must_exist or _exists(text[1:], folders)):
-        return Mistake("is `@PATH`, which is not read here and would be published as the text.", instead)
+        return Mistake(
+            "is `@PATH`, which is not read here and would be published as the text.", instead
+        )
     if all(_exists(line, folders) for line in lines):
         kind = "folder" if any((folder / lines[0]).is_dir() for folder in folders) else "file"
-        return Mistake(f"is the path of a {kind} in the workspace, and would be published as the text.", instead)
+        return Mistake(
+            f"is the path of a {kind} in the workspace, and would be published as the text.",
+            instead,
+        )
     if not must_exist and all(_is_path(line) for line in lines):
-        return Mistake("is a path, and would be published as the text; there is no such file.", instead)
+        return Mistake(
+            "is a path, and would be published as the text; there is no such file.", instead
+        )
     return None
 
 
@@ -66,7 +81,9 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
     if text in _EMPTY_VALUES:
         return Mistake(f"is `{text}`: the expression in the workflow has no value.", instead)
     if text == _OBJECT:
-        return Mistake(f"is `{text}`: the expression in the workflow is an object, not a text.", instead)
+        return Mistake(
+            f"is `{text}`: the expression in the workflow is an object, not a text.", instead
+        )
     if not text.startswith(("{", "[")):
         return None
     try:
@@ -74,9 +91,14 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
     except (ValueError, RecursionError):
         structured = _JSON_START.match(text) is not None
     else:
-        structured = isinstance(value, dict) or any(isinstance(one, (str, dict, list)) for one in value)
+        structured = isinstance(value, dict) or any(
+            isinstance(one, (str, dict, list)) for one in value
+        )
     if structured:
-        return Mistake("is JSON that is not a map from languages to texts, and would be published as it is.", instead)
+        return Mistake(
+            "is JSON that is not a map from languages to texts, and would be published as it is.",
+            instead,
+        )
     return None
 
 
@@ -86,7 +108,9 @@ def first(mistakes: Iterable[Mistake | None]) -> Mistake | None:
 
 
 def is_existing_file(text: str, folder: Path) -> bool:
-    """Whether a text is nothing but the path of a regular file, with a folder or an ending in it."""
+    """Whether a text is nothing but the path of a regular file, with a folder or an ending in
+    it.
+    """
     if not re.search(r"/|\.[A-Za-z]\w*$", text) or not _exists(text, (folder,)):
         return False
     return (folder / text).is_file()
@@ -98,7 +122,11 @@ def is_existing_folder(text: str, folder: Path) -> bool:
 
 
 def _is_path(line: str) -> bool:
-    return len(line) <= _MAX_PATH and not _OTHER_SCHEME.match(line) and _PATH.fullmatch(line) is not None
+    return (
+        len(line) <= _MAX_PATH
+        and not _OTHER_SCHEME.match(line)
+        and _PATH.fullmatch(line) is not None
+    )
 
 
 def _exists(line: str, folders: Sequence[Path]) -> bool:

@@ -1,11 +1,13 @@
-"""The only way out: one seam, `HttpClient.send(request, …) -> Response`, for the login's requests and the transfer's.
+"""The only way out: one seam, `HttpClient.send(request, …) -> Response`, for the login's requests
+and the transfer's.
 
-requests sends, through its adapter and not through a session: no redirect is followed, nothing is sent again by itself,
-no cookie is parsed and no .netrc is read. Foreign exceptions end at this border.
+requests sends, through its adapter and not through a session: no redirect is followed, nothing is
+sent again by itself, no cookie is parsed and no .netrc is read. Foreign exceptions end at this
+border.
 
-A response that ends too early is none. http.client takes the end of the connection for the end of the headers, and a
-TLS connection can be ended by anybody on the way; so the head is looked at here before it is parsed, and the body has
-to say where it ends.
+A response that ends too early is none. http.client takes the end of the connection for the end of
+the headers, and a TLS connection can be ended by anybody on the way; so the head is looked at here
+before it is parsed, and the body has to say where it ends.
 """
 
 from __future__ import annotations
@@ -32,7 +34,13 @@ from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidURL
 from requests.utils import get_environ_proxies, select_proxy
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationValueError, NewConnectionError, ProxyError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    LocationValueError,
+    NewConnectionError,
+    ProxyError,
+)
 from urllib3.util.wait import wait_for_read
 
 from uploader import __version__
@@ -40,24 +48,29 @@ from uploader.errors import InputError, Problem, UntrustedHost
 from uploader.hosts import NOWHERE, may_use_proxy, origin
 from uploader.http.messages import Block, Headers, Request, Response, TransportError
 
-MAX_BODY = 4 * 1024 * 1024  # bytes of a response's body; no resource that these methods return comes near it
-_AROUND_A_BODY = 256 * 1024  # bytes for the head of a response, for interim ones, and for what frames its chunks
+# bytes of a response's body; no resource that these methods return comes near it
+MAX_BODY = 4 * 1024 * 1024
+# bytes for the head of a response, for interim ones, and for what frames its chunks
+_AROUND_A_BODY = 256 * 1024
 MAX_HEAD = 64 * 1024  # bytes of the status line and the headers; Google's have less than 4 KiB
 _PIECE = 64 * 1024  # bytes that are received at once
 _TLS_RECORD = 16 * 1024  # bytes (RFC 8446, section 5.1)
-_UNDECIDED = re.compile(rb"HTTP/1\.[01] 1|.{0,9}\Z", re.DOTALL)  # what may become an interim response
+# what may become an interim response
+_UNDECIDED = re.compile(rb"HTTP/1\.[01] 1|.{0,9}\Z", re.DOTALL)
 _INTERIM = re.compile(rb"\A(?:HTTP/1\.[01] 1\d\d[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n)+")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _FIELD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
 _NO_BYTES_NOW = (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError)
-# Nothing compressed is asked for: responses are small, and one could unpack to far more than fits in memory.
+# Nothing compressed is asked for: responses are small, and one could unpack to far more than fits
+# in memory.
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after the last byte.
+    """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after
+    the last byte.
 
     `max_size` is how many bytes of the response's body are kept.
     """
@@ -69,7 +82,9 @@ class Timeouts:
 
 
 class HttpClient:
-    """The transport of every real run: pooled connections, the system's proxies and certificates, for all threads."""
+    """The transport of every real run: pooled connections, the system's proxies and certificates,
+    for all threads.
+    """
 
     def __init__(self, *, connections: int = 4) -> None:
         """`connections` is how many are kept open for each host."""
@@ -77,19 +92,26 @@ class HttpClient:
         self._under_way: set[_Exchange] = set()
         self._aborted = False
 
-    def send(self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts) -> Response:
+    def send(
+        self, request: Request, blocks: Iterable[Block], token: str, timeouts: Timeouts
+    ) -> Response:
         """Sends `request` with `blocks` (as many bytes as it says) and returns the response.
 
-        `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut there. Raises
-        `TransportError` when there is no response, or not all of one that `request.receive` takes, and `UntrustedHost`
-        for a certificate that is not trusted. What reading the blocks raises comes through as it is, unless it is an
-        OSError or a ValueError, and what the receiver raises likewise.
+        `token` is the bearer token, empty for none. A body longer than `timeouts.max_size` is cut
+        there. Raises `TransportError` when there is no response, or not all of one that
+        `request.receive` takes, and `UntrustedHost` for a certificate that is not trusted. What
+        reading the blocks raises comes through as it is, unless it is an OSError or a ValueError,
+        and what the receiver raises likewise.
         """
         proxy = proxy_for(request.url)
         exchange = _current.exchange = _Exchange(request, blocks, timeouts)
         self._under_way.add(exchange)
         try:
-            if origin(request.url) == NOWHERE or " " in proxy or (self._aborted and not request.closing):
+            if (
+                origin(request.url) == NOWHERE
+                or " " in proxy
+                or (self._aborted and not request.closing)
+            ):
                 raise InvalidURL
             answer = self._adapter.send(
                 exchange.prepared(token),
@@ -101,20 +123,23 @@ class HttpClient:
             )
             with closing(answer.raw):
                 return exchange.received(answer.raw)
-        except (OSError, HTTPException, HTTPError, ValueError) as error:  # a chunk of a negative size is a ValueError
+        # a chunk of a negative size is a ValueError
+        except (OSError, HTTPException, HTTPError, ValueError) as error:
             raise _failure(error, request.url, proxy, exchange.sent_whole) from None
         finally:
             self._under_way.discard(exchange)
 
     def abort(self) -> None:
-        """Breaks every connection at once, from any thread; after it only a `closing` request is sent."""
+        """Breaks every connection at once, from any thread; after it only a `closing` request is
+        sent.
+        """
         self._aborted = True
         for exchange in tuple(self._under_way):
             exchange.aborted = True
             sock: Any = exchange.connection and exchange.connection.sock
             with suppress(OSError, TypeError):  # it is closed already, or not there
-                # The plain socket's own: that of `ssl` first drops the cipher, and another thread may be writing. TLS
-                # inside a proxy's TLS is no socket, but holds one.
+                # The plain socket's own: that of `ssl` first drops the cipher, and another thread
+                # may be writing. TLS inside a proxy's TLS is no socket, but holds one.
                 socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
@@ -123,28 +148,44 @@ class _Exchange:
 
     def __init__(self, request: Request, blocks: Iterable[Block], timeouts: Timeouts) -> None:
         self._request, self._blocks, self.timeouts = request, blocks, timeouts
-        self.stall = timeouts.stall if request.receive else timeouts.response  # while the response is received
+        # while the response is received
+        self.stall = timeouts.stall if request.receive else timeouts.response
         self.connection: _Connection | None = None
         self.sent_whole = self.aborted = False
 
     def prepared(self, token: str) -> PreparedRequest:
-        """The request as it is given: a session URI is not quoted anew, and a body of no bytes has a length, too."""
+        """The request as it is given: a session URI is not quoted anew, and a body of no bytes has
+        a length, too.
+        """
         prepared, headers = PreparedRequest(), {**_HEADERS, **dict(self._request.headers)}
-        headers |= {"User-Agent": f"uploader/{__version__}", "Content-Length": str(self._request.size)}
-        prepared.prepare_headers({**headers, "Authorization": f"Bearer {token}"} if token else headers)
-        prepared.method, prepared.url, prepared.body = self._request.method, self._request.url, cast(Any, self)
+        headers |= {
+            "User-Agent": f"uploader/{__version__}",
+            "Content-Length": str(self._request.size),
+        }
+        prepared.prepare_headers(
+            {**headers, "Authorization": f"Bearer {token}"} if token else headers
+        )
+        prepared.method, prepared.url, prepared.body = (
+            self._request.method,
+            self._request.url,
+            cast(Any, self),
+        )
         return prepared
 
     def __iter__(self) -> Iterator[Block]:
         connection = cast(Any, self.connection)
         connection.incoming = _Incoming(connection.sock, self)
         # TLS inside a proxy's TLS can't write a part of a record and be asked again.
-        connection.sock.settimeout(0 if isinstance(connection.sock, socket.socket) else self.timeouts.stall)
+        connection.sock.settimeout(
+            0 if isinstance(connection.sock, socket.socket) else self.timeouts.stall
+        )
         yield from self._blocks
         self.sent_whole = True
 
     def received(self, raw: Any) -> Response:
-        """The response with its body, unless there is a receiver for it. A longer one is cut, and fails as JSON."""
+        """The response with its body, unless there is a receiver for it. A longer one is cut, and
+        fails as JSON.
+        """
         if raw.status < 200 or not self._says_where_it_ends(raw):
             raise HTTPException("an end that is open (RFC 9112, section 6.3)")
         headers = Headers((name, " ".join(value.split())) for name, value in raw.headers.items())
@@ -159,13 +200,16 @@ class _Exchange:
         return Response(raw.status, headers, bytes(kept), self.sent_whole)
 
     def _says_where_it_ends(self, raw: Any) -> bool:
-        """Whether the body has a length or comes in chunks. One that ends with the connection may have been cut."""
+        """Whether the body has a length or comes in chunks. One that ends with the connection may
+        have been cut.
+        """
         if raw.status in (204, 304) or self._request.method == "HEAD":
             return True
         coding, length = raw.headers.get("Transfer-Encoding"), raw.headers.get("Content-Length")
         if coding is not None:
             return coding.strip().lower() == "chunked" and length is None
-        lengths = {value.strip() for value in (length or "").split(",")}  # the same may be said twice
+        # the same may be said twice
+        lengths = {value.strip() for value in (length or "").split(",")}
         return len(lengths) == 1 and _LENGTH.fullmatch(lengths.pop()) is not None
 
 
@@ -175,8 +219,9 @@ _current = threading.local()  # its `exchange` is the one for which this thread 
 class _Connection(HTTPConnection):
     """urllib3's connection, which sends a body until a response comes, and limits what it receives.
 
-    A response that comes while the body is on its way stops the body at once (RFC 9110, section 7.5), an interim one
-    (1xx) does not. Nothing is looked for before the body: a tunnel and its TLS stand by then, and no proxy forges any.
+    A response that comes while the body is on its way stops the body at once (RFC 9110, section
+    7.5), an interim one (1xx) does not. Nothing is looked for before the body: a tunnel and its TLS
+    stand by then, and no proxy forges any.
     """
 
     sock: Any
@@ -186,12 +231,14 @@ class _Connection(HTTPConnection):
     def connect(self) -> None:
         self._exchange = _current.exchange
         self._exchange.connection = self
-        self.socket_options = self.default_socket_options  # behind a proxy, too: no waiting until a packet is full
+        # behind a proxy, too: no waiting until a packet is full
+        self.socket_options = self.default_socket_options
         super().connect()
 
     @property
     def is_connected(self) -> bool:
-        return self._exchange.sent_whole and super().is_connected  # the rest of a body would be the next request
+        # the rest of a body would be the next request
+        return self._exchange.sent_whole and super().is_connected
 
     def request(self, method: str, url: str, body: Any = None, *args: Any, **options: Any) -> None:
         self._exchange = body
@@ -216,7 +263,8 @@ class _Connection(HTTPConnection):
             found = poll.poll(max(deadline - time.monotonic(), 0) * 1000)
             if not found:
                 raise _Broken("no data was transferred within the time limit")
-            # TLS inside a proxy's TLS may hold a response that it received behind the end of its handshake.
+            # TLS inside a proxy's TLS may hold a response that it received behind the end of its
+            # handshake.
             if (nested or found[0][1] & ~select.POLLOUT) and self.incoming.has_begun():
                 raise BrokenPipeError("answered before the body was sent")
             if found[0][1] & ~select.POLLIN:
@@ -226,7 +274,8 @@ class _Connection(HTTPConnection):
 
     def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
         incoming, self.incoming = self.incoming or _Incoming(sock, self._exchange), None
-        incoming.deadline = time.monotonic() + sock.gettimeout()  # to connect, for what a proxy says to CONNECT
+        # to connect, for what a proxy says to CONNECT
+        incoming.deadline = time.monotonic() + sock.gettimeout()
         return HTTPResponse(cast(Any, incoming), *args, **options)
 
 
@@ -234,7 +283,9 @@ class _TLSConnection(_Connection, HTTPSConnection): ...
 
 
 class _Incoming(io.RawIOBase):
-    """What a connection receives as one response, without interim ones, limited in size and time as a whole."""
+    """What a connection receives as one response, without interim ones, limited in size and time as
+    a whole.
+    """
 
     def __init__(self, sock: Any, exchange: _Exchange) -> None:
         self._sock, self._stall = sock, exchange.stall
@@ -253,20 +304,26 @@ class _Incoming(io.RawIOBase):
         return True
 
     def has_begun(self) -> bool:
-        """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a ticket only."""
+        """Whether the response itself has begun, or the end. Under TLS a readable socket may hold a
+        ticket only.
+        """
         while not self._begun and (received := self._receive()) is not None:
             self._head = _INTERIM.sub(b"", self._head + received)
-            self._begun = not (received and len(self._head) <= _PIECE and _UNDECIDED.match(self._head))
+            self._begun = not (
+                received and len(self._head) <= _PIECE and _UNDECIDED.match(self._head)
+            )
         return self._begun
 
     def _has_head(self) -> bool:
         """Whether all of the response's head is there, or nothing will come any more.
 
-        Raises `_Broken` for one that is cut, too large, or malformed in a way that a parser would pass over.
+        Raises `_Broken` for one that is cut, too large, or malformed in a way that a parser would
+        pass over.
         """
         while not self._head_is_whole and self.has_begun():
             end = _END_OF_HEAD.search(self._head)
-            if end or not b"HTTP/".startswith(self._head[:5]):  # what is no HTTP at all has no head either
+            # what is no HTTP at all has no head either
+            if end or not b"HTTP/".startswith(self._head[:5]):
                 _check_head(self._head[: end.end()] if end else b"")
                 self._head_is_whole = True
                 break
@@ -288,7 +345,8 @@ class _Incoming(io.RawIOBase):
         timeout = self._sock.gettimeout()
         self._sock.settimeout(0)
         try:
-            received: bytes = self._sock.recv(min(_PIECE, self._left)) or b""  # TLS in TLS ends with a 0
+            # TLS in TLS ends with a 0
+            received: bytes = self._sock.recv(min(_PIECE, self._left)) or b""
         except _NO_BYTES_NOW:
             return None
         finally:
@@ -314,7 +372,9 @@ class _Incoming(io.RawIOBase):
 
 
 def _check_head(head: bytes) -> None:
-    """Raises `_Broken` for headers that parsers read in different ways: folded ones, and lines that are no header."""
+    """Raises `_Broken` for headers that parsers read in different ways: folded ones, and lines that
+    are no header.
+    """
     if len(head) > MAX_HEAD:
         raise _Broken("the headers of the answer were too large")
     for line in head.split(b"\n")[1:-2]:
@@ -340,7 +400,9 @@ class _Adapter(HTTPAdapter):
 
 
 def proxy_for(url: str) -> str:
-    """The URL of the proxy on the way to another; empty where there is none. Raises `InputError` for a SOCKS proxy."""
+    """The URL of the proxy on the way to another; empty where there is none. Raises `InputError`
+    for a SOCKS proxy.
+    """
     proxy = select_proxy(url, get_environ_proxies(url)) or "" if may_use_proxy(url) else ""
     if proxy.lower().startswith("socks"):  # no other try would find another one
         what = f"{named(proxy)} is a SOCKS proxy, which can't be used."
@@ -350,15 +412,20 @@ def proxy_for(url: str) -> str:
 
 
 def named(proxy: str) -> str:
-    """The proxy by its host and port, without the password in its URL, and the variable that it comes from."""
+    """The proxy by its host and port, without the password in its URL, and the variable that it
+    comes from.
+    """
     place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
-    names = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")  # in the order of precedence, as with urllib
+    # in the order of precedence, as with urllib
+    names = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
     variable = next((name for name in names if os.environ.get(name)), "")
     return f"the proxy {place}" + (f" (from {variable})" if variable else "")
 
 
 def _authorities() -> str:
-    """The file or folder of the certificates that are trusted; empty for those that come with requests."""
+    """The file or folder of the certificates that are trusted; empty for those that come with
+    requests.
+    """
     path = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
     return os.path.expanduser(path)  # noqa: PTH111  # which a path object may refuse
 
@@ -368,7 +435,8 @@ class _Broken(OSError):
 
 
 _MALFORMED = (InvalidURL, LocationValueError)
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")  # by an answer in plain HTTP, as OpenSSL names it
+# by an answer in plain HTTP, as OpenSSL names it
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 _WORDS: tuple[tuple[Any, str], ...] = (
     (ConnectionRefusedError, "the connection to {peer} was refused"),
     (RemoteDisconnected, "the connection was closed before an answer"),
@@ -398,16 +466,20 @@ def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Ex
         return UntrustedHost(
             f"The certificate of {'the proxy' if found(ProxyError) else host} is not trusted: "
             f"{refused.verify_message.rstrip('.')}.",
-            cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its own.",
-            hint="Set REQUESTS_CA_BUNDLE (in GitLab's component its input ca-file) to a file that holds the "
-            "authority's certificate.",
+            cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its "
+            "own.",
+            hint="Set REQUESTS_CA_BUNDLE (in GitLab's component its input ca-file) to a file that "
+            "holds the authority's certificate.",
             code="certificate-not-trusted",
         )
     try:
         if authorities and url.startswith("https:") and not Path(authorities).is_dir():
             ssl.create_default_context(cafile=authorities)
     except OSError:  # no other try would find any certificates there
-        what, accepted = f"no certificates can be read from {authorities}.", "a file of certificates in PEM form."
+        what, accepted = (
+            f"no certificates can be read from {authorities}.",
+            "a file of certificates in PEM form.",
+        )
         return InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted))
     code = "host-not-found" if found(socket.gaierror) else ""
     code = "connection-refused" if found(ConnectionRefusedError) else code

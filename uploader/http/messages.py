@@ -1,4 +1,6 @@
-"""The values that protocol and transport exchange: requests that name their bytes, answers, broken connections."""
+"""The values that protocol and transport exchange: requests that name their bytes, answers, broken
+connections.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ from typing import Any, TypeAlias
 
 from urllib3 import HTTPHeaderDict
 
-Block: TypeAlias = "bytes | memoryview"  # bytes on their way; a view holds only until the next block is asked for
-Headers: TypeAlias = HTTPHeaderDict  # names in any case; several values of one name are joined with commas
+# bytes on their way; a view holds only until the next block is asked for
+Block: TypeAlias = "bytes | memoryview"
+# names in any case; several values of one name are joined with commas
+Headers: TypeAlias = HTTPHeaderDict
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,10 @@ class Request:
     """One HTTP request, to which the transport adds `Content-Length` and the bearer token.
 
     Its body is `prefix`, the `span` of the file, which is read only while it is sent, and `suffix`.
-    `client_certificate` names the client's certificate and its key for TLS, two files in PEM form. `closing` marks the
-    last request of a run that was told to end: it is still sent. `receive` is given the status and the headers of the
-    response, and says who takes its body, block by block; with None of either, the body is kept in the response.
+    `client_certificate` names the client's certificate and its key for TLS, two files in PEM form.
+    `closing` marks the last request of a run that was told to end: it is still sent. `receive` is
+    given the status and the headers of the response, and says who takes its body, block by block;
+    with None of either, the body is kept in the response.
     """
 
     method: str
@@ -54,7 +59,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One HTTP response with its whole body. `sent_whole` is false when it came while the request was on its way."""
+    """One HTTP response with its whole body. `sent_whole` is false when it came while the request
+    was on its way.
+    """
 
     status: int
     headers: Headers = field(default_factory=Headers)
@@ -62,10 +69,13 @@ class Response:
     sent_whole: bool = True
 
     def json(self) -> dict[str, Any] | None:
-        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a list, broken text)."""
+        """The body as a JSON object; None when it is anything else (an HTML page of a proxy, a
+        list, broken text).
+        """
         try:
             value = json.loads(text := self.body.decode("utf-8-sig"))
-            if "\\ud" in text.lower():  # half a surrogate pair can't be written anywhere again (RFC 8259, 8.2)
+            # half a surrogate pair can't be written anywhere again (RFC 8259, 8.2)
+            if "\\ud" in text.lower():
                 json.dumps(value, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return None
@@ -76,7 +86,8 @@ Receive: TypeAlias = Callable[[int, Headers], Callable[[bytes], object] | None]
 
 
 class TransportError(Exception):
-    """A connection that ended without a response. `why` is the middle of a sentence, `code` the output `failure`.
+    """A connection that ended without a response. `why` is the middle of a sentence, `code` the
+    output `failure`.
 
     `sent_whole` is false when the server can't have the whole request.
     """

@@ -1,6 +1,8 @@
-"""The environment becomes frozen `Inputs`: this folder is the one place that knows the names of variables.
+"""The environment becomes frozen `Inputs`: this folder is the one place that knows the names of
+variables.
 
-`table` says what there is, `parsers` what a text means, `platform` where the program runs; `reader` puts them together.
+`table` says what there is, `parsers` what a text means, `platform` where the program runs; `reader`
+puts them together.
 """
 
 from uploader.inputs.platform import JobRun, Platform

@@ -1,4 +1,6 @@
-"""The command line, made from the table: every input that is no secret is an option; and what is shown of them."""
+"""The command line, made from the table: every input that is no secret is an option; and what is
+shown of them.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,18 @@ from uploader.inputs.other_tools import mistake
 from uploader.inputs.parsers import InvalidValue, nearest
 from uploader.inputs.table import TARGETS, Field, Show, fields
 
-OPTIONS = "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
+OPTIONS = (
+    "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
+)
 ENTRYPOINT = (
-    "the program was called with arguments, but takes only options. Under GitLab CI the image's entrypoint gets the "
-    'runner\'s shell as arguments: clear it with `image: {name: …, entrypoint: [""]}` and call `uploader` in `script`.'
+    "the program was called with arguments, but takes only options. Under GitLab CI the image's "
+    "entrypoint gets the runner's shell as arguments: clear it with `image: {name: …, entrypoint: "
+    '[""]}` and call `uploader` in `script`.'
 )
 PATHS = ("files", "mapping-file", "debug-symbols")  # the lists whose words name files
-ARTIFACT = re.compile(r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)")
+ARTIFACT = re.compile(
+    r"[\w .+@~/*?-]{1,200}\.(?:aab|apks?|zip|obb|eml|png|jpe?g|txt|html?|pdf|csv)"
+)
 
 DOCS = "https://github.com/OWNER/google-release-uploader/blob/main/docs"
 USAGE = """\
@@ -35,24 +42,27 @@ Uploads release artifacts to Google, and resumes interrupted uploads.
 """
 SHORT = f"""\
 {USAGE}
-Put the service-account key into the variable UPLOADER_CREDENTIALS, as JSON, base64 or a path. To try it without an
-account, add --api-endpoint emulator. `uploader --help` lists every input.
+Put the service-account key into the variable UPLOADER_CREDENTIALS, as JSON, base64 or a path. To
+try it without an account, add --api-endpoint emulator. `uploader --help` lists every input.
 
 ERROR: target: is required but was not given. Nothing was sent.
 """
 HELP = f"""\
 {USAGE}\
-  uploader --target play --package-name com.example.app --promote-from internal --tracks production --user-fraction 5%
-  uploader --target play-rollout --package-name com.example.app --tracks production --rollout-steps 5%,20%,100%
+  uploader --target play --package-name com.example.app --promote-from internal \\
+           --tracks production --user-fraction 5%
+  uploader --target play-rollout --package-name com.example.app --tracks production \\
+           --rollout-steps 5%,20%,100%
 
-The second promotes the release on the internal track; the third takes its rollout one step further each time.
-With --api-endpoint emulator each is a rehearsal in the embedded emulator: no account is needed, nothing is published.
+The second promotes the release on the internal track; the third takes its rollout one step further
+each time. With --api-endpoint emulator each is a rehearsal in the embedded emulator: no account is
+needed, nothing is published.
 METHODS, every other value of --target: {DOCS}/METHODS.md
 
-Every input below is an option and an environment variable: --package-name is UPLOADER_PACKAGE_NAME, or `package-name`
-under `with:` in a GitHub workflow. If both are set, the option wins; --env-file comes last, and no other file is read
-for variables. The secrets (credentials, state-key) are variables only. Lists are separated by newlines or commas, or
-given as several words.
+Every input below is an option and an environment variable: --package-name is UPLOADER_PACKAGE_NAME,
+or `package-name` under `with:` in a GitHub workflow. If both are set, the option wins; --env-file
+comes last, and no other file is read for variables. The secrets (credentials, state-key) are
+variables only. Lists are separated by newlines or commas, or given as several words.
 """
 EXIT_CODES = f"""\
 Exit codes:
@@ -71,7 +81,9 @@ Every input and output: {DOCS}/REFERENCE.md
 
 
 def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping[str, str]]:
-    """Reads the arguments: a text to show, with which nothing else counts; an env file's path; inputs as `--tracks`."""
+    """Reads the arguments: a text to show, with which nothing else counts; an env file's path;
+    inputs as `--tracks`.
+    """
     if argv and (PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return "", "", {}
@@ -93,11 +105,19 @@ def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping
     given, files = dict[str, str](), list[str]()
     for field in fields():
         if values := getattr(found, field.attribute):
-            words = [word for each in values for word in ([each] if isinstance(each, str) else each)]
+            words = [
+                word for each in values for word in ([each] if isinstance(each, str) else each)
+            ]
             misplaced = [word for word in words if _misplaced(field, word)]
             files += misplaced
             if not misplaced or misplaced != words:
-                _add(field, [word for word in words if word not in misplaced], len(values) > 1, given, problems)
+                _add(
+                    field,
+                    [word for word in words if word not in misplaced],
+                    len(values) > 1,
+                    given,
+                    problems,
+                )
     if len(found.env_file) > 1 or "" in found.env_file:
         what = "was given twice." if len(found.env_file) > 1 else "needs the path of a file."
         problems.add("--env-file", what, OPTIONS)
@@ -106,7 +126,9 @@ def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping
 
 
 def _misplaced(field: Field, word: str) -> bool:
-    """Whether a file stands behind an option that takes none, as what comes last on a command line often does."""
+    """Whether a file stands behind an option that takes none, as what comes last on a command line
+    often does.
+    """
     if field.switch:
         return not _is_value(field, word) and _is_file(word)
     return field.many and field.name not in PATHS and ARTIFACT.fullmatch(word) is not None
@@ -121,10 +143,14 @@ def _is_value(field: Field, word: str) -> bool:
     return True
 
 
-def _add(field: Field, words: list[str], again: bool, given: dict[str, str], problems: Problems) -> None:
+def _add(
+    field: Field, words: list[str], again: bool, given: dict[str, str], problems: Problems
+) -> None:
     """One input with its value; lists add up, anything else is given once, a secret never."""
     if not field.is_option:
-        what = "is not an option: other users of the machine could read it in the list of processes."
+        what = (
+            "is not an option: other users of the machine could read it in the list of processes."
+        )
         accepted = f"`{field.variables[-1]}` in the environment or in the file of `--env-file`."
     elif field.left_out and not "".join(words).strip():
         given[field.option] = ""  # the reader says what is wrong with it
@@ -134,7 +160,10 @@ def _add(field: Field, words: list[str], again: bool, given: dict[str, str], pro
     elif again and not field.many:
         what, accepted = "was given twice.", "one value"
     elif field.switch and not _is_value(field, words[0]):  # the word may be a part of a key
-        what, accepted = "is followed by a word that it does not take.", "`true`, `false`, or no value at all."
+        what, accepted = (
+            "is followed by a word that it does not take.",
+            "`true`, `false`, or no value at all.",
+        )
     else:
         given[field.option] = "\n".join(words)
         return
@@ -142,13 +171,19 @@ def _add(field: Field, words: list[str], again: bool, given: dict[str, str], pro
 
 
 def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> None:
-    """What is neither an option nor the value of one, repeated only where it can't be a part of a key."""
+    """What is neither an option nor the value of one, repeated only where it can't be a part of a
+    key.
+    """
     behind_unknown = False  # what follows an option that nobody knows is taken for its values
     for word in words:
         name = word.partition("=")[0]
         if word.startswith("-") and word != "-":
             behind_unknown = True
-            shown = repr(name) if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name) else "what begins with a dash"
+            shown = (
+                repr(name)
+                if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name)
+                else "what begins with a dash"
+            )
             problem = mistake(name, name.lstrip("-"), "option")
             what = f"{shown} is not an option.{nearest(name, ('--env-file',))}"
             problems.extend([problem or Problem("arguments", what, OPTIONS)])
@@ -157,7 +192,10 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
         elif word in TARGETS and not behind_unknown:
             problems.add("arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",))
         elif not behind_unknown:
-            what = "a word is neither an option nor the value of one. A value with blanks in it needs quotes."
+            what = (
+                "a word is neither an option nor the value of one. A value with blanks in it needs "
+                "quotes."
+            )
             problems.add("arguments", what, OPTIONS)
     if files:
         problems.add("arguments", f"did you mean `--files {' '.join(files)}`?", OPTIONS, ("files",))
@@ -177,7 +215,9 @@ def text(show: Show) -> str:
         for field in group:
             default = field.written_default or field.otherwise.replace("`", "")
             meaning = f"{field.short} Default: {default}." if default else field.short
-            first, *rest = textwrap.wrap(meaning, 86, break_long_words=False, break_on_hyphens=False)
+            first, *rest = textwrap.wrap(
+                meaning, 86, break_long_words=False, break_on_hyphens=False
+            )
             name = field.option if field.is_option else field.variables[-1]
             lines += [f"  {name:30} {first}", *(f"{'':33}{line}" for line in rest)]
         lines.append("")

@@ -1,7 +1,8 @@
 """Names that are not ours: the inputs of the tools that people come from, and misspelt ones.
 
-`other_tools.txt` is the one table of what each is here; docs/MIGRATION.md is made from it, too. A name that differs
-from ours in hyphens, underscores and capitals alone (packageName) needs no row to be answered.
+`other_tools.txt` is the one table of what each is here; docs/MIGRATION.md is made from it, too. A
+name that differs from ours in hyphens, underscores and capitals alone (packageName) needs no row to
+be answered.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Literal
 from uploader.errors import Problem
 from uploader.inputs.table import Field, fields
 
-Way = Literal["with", "option", "variable"]  # how a name was given: in a workflow under `with`, on the command line, …
+# how a name was given: in a workflow under `with`, on the command line, …
+Way = Literal["with", "option", "variable"]
 
 TABLE = Path(__file__).with_name("other_tools.txt")
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
@@ -51,17 +53,25 @@ def tools() -> Mapping[str, tuple[str, tuple[Row, ...]]]:
         head, *lines = section.strip().splitlines()
         cells = [[cell.strip() for cell in line.split("|")] for line in lines]
         name, _, title = head.partition(": ")
-        found[name] = title, tuple(Row(tuple(names.split(", ")), here, remark) for names, here, remark in cells)
+        found[name] = (
+            title,
+            tuple(Row(tuple(names.split(", ")), here, remark) for names, here, remark in cells),
+        )
     return found
 
 
 @cache
 def answers() -> Mapping[str, tuple[str, str]]:
-    """By its letters alone, how another tool writes a name that a variable can have, and what to do here."""
+    """By its letters alone, how another tool writes a name that a variable can have, and what to do
+    here.
+    """
     known: dict[str, tuple[str, str]] = {}
     for field in fields():
         first, *others = field.name.split("-")
-        known[squashed(field.name)] = (first + "".join(map(str.capitalize, others)), f"Use `{field.name}`.")
+        known[squashed(field.name)] = (
+            first + "".join(map(str.capitalize, others)),
+            f"Use `{field.name}`.",
+        )
     for row in (row for _, rows in tools().values() for row in rows):
         for name in row.names:
             if re.fullmatch(r"(--)?\w[\w-]*", name):
@@ -70,7 +80,9 @@ def answers() -> Mapping[str, tuple[str, str]]:
 
 
 def squashed(name: str) -> str:
-    """A name without the differences that variables lose: `packageName`, `package-name`, `PACKAGE_NAME` are one."""
+    """A name without the differences that variables lose: `packageName`, `package-name`,
+    `PACKAGE_NAME` are one.
+    """
     return re.sub("[-_ ]", "", name).lower()
 
 
@@ -78,15 +90,18 @@ def nearly(plain: str) -> Field | None:
     """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
     known = {field.name: field for field in fields()}
     same = [name for name in known if squashed(name) == squashed(plain)]
-    found = same or get_close_matches(plain[:80].lower().replace("_", "-"), known, n=1, cutoff=SIMILARITY)
+    found = same or get_close_matches(
+        plain[:80].lower().replace("_", "-"), known, n=1, cutoff=SIMILARITY
+    )
     return known[found[0]] if found else None
 
 
 def mistake(given: str, plain: str, way: Way) -> Problem | None:
-    """The problem with a name that was surely meant for an input of this program or of another tool.
+    """The problem with a name that was surely meant for an input of this program or of another
+    tool.
 
-    `given` is the variable or the option, `plain` the name in it. What stood under `with` before the runner made a
-    variable of it is told as the other tool writes it.
+    `given` is the variable or the option, `plain` the name in it. What stood under `with` before
+    the runner made a variable of it is told as the other tool writes it.
     """
     noun = "option" if way == "option" else "input"
     written, answer = answers().get(squashed(plain), ("", ""))
@@ -98,11 +113,23 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
         return Problem(name, f"is another tool's {noun}. {answer}", covers=covers)
     if field is None:
         return None
-    how = ": variables are written in capitals, with underscores" if same and way == "variable" else ""
-    ours = field.name if way == "with" else field.option if way == "option" and field.is_option else field.variables[-1]
+    how = (
+        ": variables are written in capitals, with underscores"
+        if same and way == "variable"
+        else ""
+    )
+    ours = (
+        field.name
+        if way == "with"
+        else field.option
+        if way == "option" and field.is_option
+        else field.variables[-1]
+    )
     off = field.switch and re.match("no[-_]?", plain, re.IGNORECASE)  # as in `--no-commit`
     ours += (": false" if way == "with" else "=false") if off else ""
-    return Problem(printable(given), f"is not an {noun}{how}. Did you mean `{ours}`?", covers=(field.name,))
+    return Problem(
+        printable(given), f"is not an {noun}{how}. Did you mean `{ours}`?", covers=(field.name,)
+    )
 
 
 def printable(name: str) -> str:

@@ -1,8 +1,10 @@
-"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never in the message.
+"""Turns the text of one input into a value, or says what is wrong with it; the text itself is never
+in the message.
 
-Every parser takes trimmed, non-empty text and raises `InvalidValue`. Leaving the text out is what keeps a key that was
-pasted into the wrong place out of every log: only `reader` decides whether, and how much of it, is shown. What a
-regular expression sees is short, or the expression is linear in it.
+Every parser takes trimmed, non-empty text and raises `InvalidValue`. Leaving the text out is what
+keeps a key that was pasted into the wrong place out of every log: only `reader` decides whether,
+and how much of it, is shown. What a regular expression sees is short, or the expression is linear
+in it.
 """
 
 from __future__ import annotations
@@ -29,19 +31,30 @@ Metric = Literal["crash-rate", "anr-rate"]
 EMULATOR = "emulator"  # the endpoint that means the embedded one
 LAST_RELEASE: Final = "last-release"  # what the release before has: its notes, its versions
 PLACEHOLDERS = ("{version-code}", "{name}")
-PACKAGE: Final = "{package}"  # the name of an app, in each path of which several apps have one of their own
+# the name of an app, in each path of which several apps have one of their own
+PACKAGE: Final = "{package}"
 MAX_TEXT = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 MAX_LINE = 4096  # characters; as long as the longest path
 MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
 MAX_SHOWN = 80  # characters of a wrong value
 MAX_VERSION_CODE = 2_100_000_000  # Play's limit, developer.android.com/studio/publish/versioning
-MIN_STATE_KEY = 16  # characters; what guards a session is worth guessing, and a cache can be read by many
+# characters; what guards a session is worth guessing, and a cache can be read by many
+MIN_STATE_KEY = 16
 SIZE_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 TIME_UNITS = {"s": 1, "m": 60, "h": 3600}
-BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+BOOLEANS = {
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
 RENAMED_TRACKS = {
-    "internalsharing": "is not a track: for internal app sharing use `target: play-internal-sharing`.",
-    "rollout": "is no longer a track: for a staged rollout use `tracks: production` with `user-fraction`.",
+    "internalsharing": "is not a track: for internal app sharing use `target: "
+    "play-internal-sharing`.",
+    "rollout": "is no longer a track: for a staged rollout use `tracks: production` with "
+    "`user-fraction`.",
 }
 # What people write for a word that is spelt in another way, in lower case.
 MEANT = {
@@ -49,30 +62,39 @@ MEANT = {
     **dict.fromkeys(("rollout", "staged", "in-progress"), "inProgress"),
     **dict.fromkeys(("paused", "stopped"), "halted"),
     **dict.fromkeys(("google-play", "googleplay", "play-store", "playstore", "android"), "play"),
-    **dict.fromkeys(("internal-sharing", "internal-app-sharing", "internalsharing"), "play-internal-sharing"),
+    **dict.fromkeys(
+        ("internal-sharing", "internal-app-sharing", "internalsharing"), "play-internal-sharing"
+    ),
     **dict.fromkeys(("mail", "email", "google-mail"), "gmail"),
     **dict.fromkeys(("drive", "google-drive"), "drive.files.create"),
     **dict.fromkeys(("gcs", "storage", "cloud-storage"), "storage.objects.insert"),
 }
 
 # `$NAME`, `${NAME}`, `${{ … }}`, `$(…)`, with nothing before or behind it.
-_REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|\{\{.*\}\}|\(.*\))", re.ASCII | re.DOTALL)
+_REFERENCE = re.compile(
+    r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|\{\{.*\}\}|\(.*\))", re.ASCII | re.DOTALL
+)
 NO_VALUE = ("null", "undefined", "None", "~", "[object Object]")
 """What templates and scripts write for a value that is not there."""
 NOT_EXPANDED = "is the name of a variable, not its value: it was not expanded."
 EXPANDED: Mapping[Kind, str] = {
     "github": "`${{ secrets.NAME }}` or `${{ vars.NAME }}`; GitHub expands no `$NAME` in `with:`.",
-    "gitlab": "a variable that this job has. GitLab leaves `$NAME` as it is where NAME is not defined, or is protected "
-    "and the job's branch or tag is not (Settings, CI/CD, Variables): docs/GITLAB.md, Secrets.",
+    "gitlab": "a variable that this job has. GitLab leaves `$NAME` as it is where NAME is not "
+    "defined, or is protected and the job's branch or tag is not (Settings, CI/CD, Variables): "
+    "docs/GITLAB.md, Secrets.",
     "console": "the value itself. Nothing is expanded in single quotes or in an env file.",
 }
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
-_FILES = "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
+_FILES = (
+    "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
+)
 
 
 @dataclass(eq=False)
 class InvalidValue(ValueError):
-    """The text can't be accepted: a reason that completes "the value …", and what would be accepted."""
+    """The text can't be accepted: a reason that completes "the value …", and what would be
+    accepted.
+    """
 
     reason: str
     accepted: str = ""
@@ -80,14 +102,20 @@ class InvalidValue(ValueError):
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a rate may be: a share of the users, or, `relative`, a multiple of the completed release's rate."""
+    """The most that a rate may be: a share of the users, or, `relative`, a multiple of the
+    completed release's rate.
+    """
 
     metric: Metric
     value: float
     relative: bool = False
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.value:g}x" if self.relative else f"{self.metric} {self.value * 100:g} %"
+        return (
+            f"{self.metric} {self.value:g}x"
+            if self.relative
+            else f"{self.metric} {self.value * 100:g} %"
+        )
 
 
 def is_reference(value: str) -> bool:
@@ -96,14 +124,18 @@ def is_reference(value: str) -> bool:
 
 
 def quoted(value: str) -> str:
-    """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is only described."""
+    """The text for people: quoted, escaped, short; a long one, or one that looks like a key, is
+    only described.
+    """
     if len(value) > MAX_SHOWN or "PRIVATE KEY" in value or holds_credential(value):
         return f"A value of {len(value)} characters"
     return repr(value)
 
 
 def require_public(value: str) -> None:
-    """Raises `InvalidValue` for a credential, in plain or in base64, in an input that is shown or sent to a service."""
+    """Raises `InvalidValue` for a credential, in plain or in base64, in an input that is shown or
+    sent to a service.
+    """
     if holds_credential(value):
         raise InvalidValue("holds a key or another credential.", "a key only in `credentials`")
 
@@ -140,7 +172,9 @@ def line(value: str) -> str:
 
 
 def leads_elsewhere(value: str) -> bool:
-    """Whether a part of a URL's path leads to another one: by dots, or by escapes of them, perhaps escaped again."""
+    """Whether a part of a URL's path leads to another one: by dots, or by escapes of them, perhaps
+    escaped again.
+    """
     plain = unquote(unquote(unquote(value)))
     return any(segment in {".", ".."} for segment in re.split(r"[/\\]", plain))
 
@@ -148,7 +182,9 @@ def leads_elsewhere(value: str) -> bool:
 def path_part(value: str) -> str:
     """One line that stands in the path of a URL."""
     if leads_elsewhere(line(value)):
-        raise InvalidValue("contains a . or .. segment, which would lead to another path.", "a plain name or id")
+        raise InvalidValue(
+            "contains a . or .. segment, which would lead to another path.", "a plain name or id"
+        )
     return value
 
 
@@ -162,7 +198,9 @@ def word(value: str) -> str:
 def path(value: str) -> str:
     """The path of a file or folder."""
     if any(len(part.encode()) > MAX_NAME for part in line(value).split("/")):
-        raise InvalidValue("is not a valid path: a name in it is too long.", f"names of at most {MAX_NAME} bytes")
+        raise InvalidValue(
+            "is not a valid path: a name in it is too long.", f"names of at most {MAX_NAME} bytes"
+        )
     return value
 
 
@@ -173,7 +211,9 @@ def folder(value: str) -> Path | None:
 
 def items(value: str) -> tuple[str, ...]:
     """Items separated by newlines or commas, each once, in order."""
-    found = dict.fromkeys(item for each in re.split(r"[\n,]", text(value)) if (item := line(each.strip())))
+    found = dict.fromkeys(
+        item for each in re.split(r"[\n,]", text(value)) if (item := line(each.strip()))
+    )
     listed = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL)
     if listed or any(re.fullmatch(r"- .+|([\"']).*\1", item) for item in found):
         accepted = "items separated by line breaks or commas, without dashes, brackets and quotes"
@@ -199,13 +239,18 @@ def images_prune(value: str) -> Literal["false", "true", "everywhere"]:
 
 
 def choice(literal: object) -> Callable[[str], Any]:
-    """One of a Literal's words, spelt exactly so; the message for any other suggests the nearest."""
+    """One of a Literal's words, spelt exactly so; the message for any other suggests the
+    nearest.
+    """
     words = tuple(word for word in get_args(literal) if word)
 
     def parse(value: str) -> str:
         if value in words:
             return value
-        raise InvalidValue("is not a valid choice." + nearest(value, words), ", ".join(f"`{known}`" for known in words))
+        raise InvalidValue(
+            "is not a valid choice." + nearest(value, words),
+            ", ".join(f"`{known}`" for known in words),
+        )
 
     return parse
 
@@ -214,18 +259,25 @@ def nearest(value: str, words: tuple[str, ...]) -> str:
     """A question that names the likeliest word, or nothing; it begins with a space."""
     known = MEANT.get(value.lower(), "")
     if known not in words:
-        found = get_close_matches(value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6)
+        found = get_close_matches(
+            value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6
+        )
         known = next((known for known in words if found and known.lower() == found[0]), "")
     return f" Did you mean `{known}`?" if known else ""
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:
-    """One of the named targets, or the id of an upload method; whether the method exists is the catalogue's to say."""
+    """One of the named targets, or the id of an upload method; whether the method exists is the
+    catalogue's to say.
+    """
 
     def parse(value: str) -> str:
         if value in words or _fits(r"[A-Za-z]\w*(:v[\w.]+)?(\.[A-Za-z]\w*)+", value):
             return value
-        accepted = ", ".join(f"`{known}`" for known in words) + ", or a method's id such as `drive.files.create`"
+        accepted = (
+            ", ".join(f"`{known}`" for known in words)
+            + ", or a method's id such as `drive.files.create`"
+        )
         meant = nearest(value, (*words, "drive.files.create", "storage.objects.insert"))
         raise InvalidValue("is not a target." + meant, accepted)
 
@@ -233,7 +285,9 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str], int]:
-    """A whole number within limits, in decimal digits; `others` are what the input takes beside them."""
+    """A whole number within limits, in decimal digits; `others` are what the input takes beside
+    them.
+    """
 
     def parse(value: str) -> int:
         if re.fullmatch(r"[0-9]{1,18}", value) and min_value <= int(value) <= max_value:
@@ -255,12 +309,16 @@ def size(value: str) -> int | None:
         return None
     found = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
     if not found or not int(found[1]):
-        raise InvalidValue("is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`")
+        raise InvalidValue(
+            "is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`"
+        )
     return int(found[1]) * SIZE_UNITS[found[2]]
 
 
 def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
-    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit is refused."""
+    """Seconds from `90s`, `5m` or `2h`, within limits given in seconds; a number without a unit is
+    refused.
+    """
 
     def parse(value: str) -> float:
         found = re.fullmatch(r"([0-9]{1,9})([smh])", value)
@@ -289,29 +347,42 @@ def _fits(pattern: str, value: str) -> bool:
 def media_type(value: str) -> str:
     """A media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in headers."""
     name = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
-    if not re.fullmatch(rf'{name}/{name}(?: ?; ?{name}=(?:{name}|"[ !#-\[\]-~]{{0,127}}"))*', line(value)):
-        raise InvalidValue("is not a media type.", "`type/subtype`, such as `text/html; charset=utf-8`")
+    if not re.fullmatch(
+        rf'{name}/{name}(?: ?; ?{name}=(?:{name}|"[ !#-\[\]-~]{{0,127}}"))*', line(value)
+    ):
+        raise InvalidValue(
+            "is not a media type.", "`type/subtype`, such as `text/html; charset=utf-8`"
+        )
     return value
 
 
 def package_name(value: str) -> str:
     """An Android application id, developer.android.com/build/configure-app-module."""
     if len(value) > 255 or not _fits(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", value):
-        accepted = "two or more words joined by dots, such as `com.example.app`, with a comma between two apps"
+        accepted = (
+            "two or more words joined by dots, such as `com.example.app`, with a comma between two "
+            "apps"
+        )
         raise InvalidValue("is not a package name.", accepted)
     return value
 
 
 def certificate(value: str) -> str:
-    """The SHA-256 of a certificate in lower-case hex; tools write it with colons, or in upper case."""
+    """The SHA-256 of a certificate in lower-case hex; tools write it with colons, or in upper
+    case.
+    """
     digits = value.replace(":", "").lower()
     if not _fits(r"[0-9a-f]{64}", digits):
-        raise InvalidValue("is not the SHA-256 of a certificate.", "64 hexadecimal digits, with or without colons")
+        raise InvalidValue(
+            "is not the SHA-256 of a certificate.", "64 hexadecimal digits, with or without colons"
+        )
     return digits
 
 
 def provider(value: str) -> str:
-    """A workload identity provider's resource name, without the host that some tools print before it."""
+    """A workload identity provider's resource name, without the host that some tools print before
+    it.
+    """
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
     form = r"projects/([^/]+)/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
     accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
@@ -332,9 +403,13 @@ def address(value: str) -> str:
 
 def testers(value: str) -> tuple[str, ...]:
     """The e-mail addresses of Google Groups, in lower case; each is given once."""
-    found = [address(item.strip()).lower() for item in re.split(r"[\n,]", text(value)) if item.strip()]
+    found = [
+        address(item.strip()).lower() for item in re.split(r"[\n,]", text(value)) if item.strip()
+    ]
     if twice := [group for group, times in Counter(found).items() if times > 1]:
-        raise InvalidValue(f"names {plural(len(twice), 'group')} more than once.", "each group once")
+        raise InvalidValue(
+            f"names {plural(len(twice), 'group')} more than once.", "each group once"
+        )
     return tuple(found)
 
 
@@ -346,11 +421,16 @@ def endpoint(value: str) -> str:
     form = r"(?:(https?)://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?"
     found = re.fullmatch(form, value) if len(value) <= MAX_LINE else None
     if not found or not 0 < int((found[3] or ":443")[1:]) < 65536:
-        raise InvalidValue("is not the root URL of an API: it must not have a path, user or query.", accepted)
+        raise InvalidValue(
+            "is not the root URL of an API: it must not have a path, user or query.", accepted
+        )
     scheme, host, port = found.groups(default="")
     local = is_loopback(host.strip("[]"))
     if not scheme:
-        meant = nearest(value, (EMULATOR,)) or f" Did you mean `{'http' if local else 'https'}://{host}{port}`?"
+        meant = (
+            nearest(value, (EMULATOR,))
+            or f" Did you mean `{'http' if local else 'https'}://{host}{port}`?"
+        )
         raise InvalidValue("has no scheme." + meant, accepted)
     if scheme == "http" and not local:
         raise InvalidValue("would send the access token over the network unencrypted.", accepted)
@@ -365,7 +445,9 @@ def track(value: str) -> str:
             "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones",
         )
     if reason := RENAMED_TRACKS.get(value.lower()):
-        raise InvalidValue(reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones")
+        raise InvalidValue(
+            reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
+        )
     return path_part(value)
 
 
@@ -384,18 +466,26 @@ def country(value: str) -> str:
 
 def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str, ...]]:
     """Several values, each once; one of the words among them stays as it is."""
-    return lambda value: tuple(dict.fromkeys(item if item in words else parse(item) for item in items(value)))
+    return lambda value: tuple(
+        dict.fromkeys(item if item in words else parse(item) for item in items(value))
+    )
 
 
 def version_files(value: str) -> FilesByVersion:
-    """Pairs of version code and path from lines `42=path`; a path alone is one pair, with an empty version code."""
-    lines = [line.strip() for line in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value)) if line.strip()]
+    """Pairs of version code and path from lines `42=path`; a path alone is one pair, with an empty
+    version code.
+    """
+    lines = [
+        line.strip() for line in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value)) if line.strip()
+    ]
     found = [re.fullmatch(r"([0-9]+)\s*=\s*(.+)", line, re.ASCII) for line in lines]
     pairs = tuple((version_code(each[1]), _with_placeholders(each[2])) for each in found if each)
     if not pairs and len(lines) == 1:
         return (("", _with_placeholders(lines[0])),)
     if len(pairs) < len(lines):
-        raise InvalidValue("has several lines, and not all of them begin with a version code.", _FILES)
+        raise InvalidValue(
+            "has several lines, and not all of them begin with a version code.", _FILES
+        )
     if len(dict(pairs)) < len(pairs):
         raise InvalidValue("names two files for one version code.", _FILES)
     return pairs
@@ -407,7 +497,9 @@ def version_path(value: str) -> str:
     return _with_placeholders(value, (PLACEHOLDERS[0], PACKAGE), accepted)
 
 
-def _with_placeholders(value: str, known: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES) -> str:
+def _with_placeholders(
+    value: str, known: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES
+) -> str:
     if any(each not in known for each in re.findall(r"\{[^{}]*\}", path(value))):
         raise InvalidValue("has an unknown placeholder.", accepted)
     return value
@@ -433,23 +525,36 @@ def fraction(value: str) -> float:
     if share == 1 and "%" in value:
         return share
     if share == 0:
-        what = "would give the release to nobody. What keeps it back is `status: draft`, or `halted` for a rollout."
+        what = (
+            "would give the release to nobody. What keeps it back is `status: draft`, or `halted` "
+            "for a rollout."
+        )
         raise InvalidValue(what, accepted)
     if share == 1:
-        raise InvalidValue("is not a fraction. For all users write `100%`, or leave it out.", accepted)
+        raise InvalidValue(
+            "is not a fraction. For all users write `100%`, or leave it out.", accepted
+        )
     percent = _share(f"{value}%")
     if percent is not None and 0 < percent < 1:
         exact = f"{percent:.12f}".rstrip("0")
-        raise InvalidValue(f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.", accepted)
-    raise InvalidValue(f"is not a fraction{': its decimal sign must be a point' * (',' in value)}.", accepted)
+        raise InvalidValue(
+            f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.", accepted
+        )
+    raise InvalidValue(
+        f"is not a fraction{': its decimal sign must be a point' * (',' in value)}.", accepted
+    )
 
 
 def rollout_steps(value: str) -> tuple[float, ...]:
     """`1%, 5%, 100%` or `0.01, 0.05, 1` is (0.01, 0.05, 1.0): shares of the users, ascending.
 
-    A 1 without a sign is all users only behind a share below it: alone it may have been meant as a percentage.
+    A 1 without a sign is all users only behind a share below it: alone it may have been meant as a
+    percentage.
     """
-    accepted = "ascending shares above 0 % and up to 100 %, such as `1%, 5%, 20%, 50%, 100%` or `0.01, 0.05`"
+    accepted = (
+        "ascending shares above 0 % and up to 100 %, such as `1%, 5%, 20%, 50%, 100%` or `0.01, "
+        "0.05`"
+    )
     written = items(value)
     shares = [share for item in written if (share := _share(item)) is not None and 0 < share <= 1]
     if not shares or len(shares) < len(written) or (shares[0] == 1 and "%" not in written[0]):
@@ -460,23 +565,43 @@ def rollout_steps(value: str) -> tuple[float, ...]:
 
 
 def limits(value: str) -> tuple[Limit, ...]:
-    """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed release's rate."""
+    """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed
+    release's rate.
+    """
     made: list[Limit] = []
     if re.search(r"(?:^|,)\s*(?:,|$)", value):
-        what = "has a comma with no limit before or after it: an expression there may have had no value."
+        what = (
+            "has a comma with no limit before or after it: an expression there may have had no "
+            "value."
+        )
         raise InvalidValue(what, "a limit on both sides of each comma")
     for item in items(value) or ("",):
         found = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
-        rate = (float(found[2]) if found[3] == "x" else float(Decimal(found[2]) / 100)) if found else 0.0
+        rate = (
+            (float(found[2]) if found[3] == "x" else float(Decimal(found[2]) / 100))
+            if found
+            else 0.0
+        )
         # A rate of 100 % can't be passed, and what is the same passes less than once itself.
         if not found or not (rate >= 1 if found[3] == "x" else 0 < rate < 1):
-            raise InvalidValue("is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`")
-        made.append(Limit("anr-rate" if found[1] == "anr-rate" else "crash-rate", rate, relative=found[3] == "x"))
+            raise InvalidValue(
+                "is not a list of limits.",
+                "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`",
+            )
+        made.append(
+            Limit(
+                "anr-rate" if found[1] == "anr-rate" else "crash-rate",
+                rate,
+                relative=found[3] == "x",
+            )
+        )
     return tuple(made)
 
 
 def _share(value: str) -> float | None:
-    """A share written as `5%` or `0.05`; None for anything else. Few enough digits that the number is what is meant."""
+    """A share written as `5%` or `0.05`; None for anything else. Few enough digits that the number
+    is what is meant.
+    """
     if found := re.fullmatch(rf"({_NUMBER}) ?%", value):
         return float(Decimal(found[1]) / 100)
     return float(value) if _fits(r"0?\.[0-9]{1,15}|[01](\.0{1,15})?", value) else None

@@ -1,4 +1,6 @@
-"""Where the program runs: what the CI system says of itself in the environment, believed only where it can be used."""
+"""Where the program runs: what the CI system says of itself in the environment, believed only where
+it can be used.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from typing import Literal
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
-# What google-auth reads in the environment by itself and what decides where a login goes; checked before it is used.
+# What google-auth reads in the environment by itself and what decides where a login goes; checked
+# before it is used.
 GOOGLE_AUTH = (
     "AWS_DEFAULT_REGION",
     "AWS_REGION",
@@ -25,11 +28,12 @@ GOOGLE_AUTH = (
     "GOOGLE_API_CERTIFICATE_CONFIG",
     "NO_GCE_CHECK",
 )
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # proc(5): another one after each boot; containers share it
+# proc(5): another one after each boot; containers share it
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
 
-# The variables by which each CI system makes itself known. One that is set counts whatever its value is: a dotenv
-# report of an earlier job can change any of them, but it can take none away.
+# The variables by which each CI system makes itself known. One that is set counts whatever its
+# value is: a dotenv report of an earlier job can change any of them, but it can take none away.
 _GITLAB, _WOODPECKER = "GitLab", "Woodpecker"
 _MARKS: Mapping[str, tuple[str, ...]] = {
     _GITLAB: ("GITLAB_CI",),
@@ -55,11 +59,15 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "Xcode Cloud": ("CI_XCODE_PROJECT", "CI_XCODEBUILD_ACTION"),
 }
 _GITHUB = "GitHub Actions"
-_GITHUB_MARKS = ("GITHUB_ACTIONS", "GITHUB_OUTPUT")  # Forgejo's and Gitea's runners and act set both as well
-# Where runners make the file for a step's outputs. In their own containers: GitHub's (ContainerActionHandler.cs of
-# actions/runner) and act's, which Gitea's and Forgejo's runners are built on (step.go).
+# Forgejo's and Gitea's runners and act set both as well
+_GITHUB_MARKS = ("GITHUB_ACTIONS", "GITHUB_OUTPUT")
+# Where runners make the file for a step's outputs. In their own containers: GitHub's
+# (ContainerActionHandler.cs of actions/runner) and act's, which Gitea's and Forgejo's runners are
+# built on (step.go).
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_IN_CONTAINERS = re.compile(rf"/github/file_commands/set_output_{_UUID}|/var/run/act/workflow/outputcmd\.txt")
+_IN_CONTAINERS = re.compile(
+    rf"/github/file_commands/set_output_{_UUID}|/var/run/act/workflow/outputcmd\.txt"
+)
 # On a machine: GitHub's (FileCommandManager.cs), and act's without containers (run_context.go).
 _ON_MACHINES = re.compile(
     rf"/.+/_temp/_runner_file_commands/set_output_{_UUID}|/.+/[0-9a-f]{{16}}/act/workflow/outputcmd\.txt"
@@ -70,7 +78,8 @@ _CONTAINER_MARKS = ("container", "KUBERNETES_SERVICE_HOST")
 
 @dataclass(frozen=True)
 class JobRun:
-    """Which run of which job this is. A re-run and a retry have its `id` and a higher `attempt`; an unknown one has "".
+    """Which run of which job this is. A re-run and a retry have its `id` and a higher `attempt`; an
+    unknown one has "".
 
     In a shell nothing tells a re-run from another run but the time: `rerun_within` is in seconds.
     """
@@ -82,13 +91,15 @@ class JobRun:
 
 @dataclass(frozen=True)
 class Platform:
-    """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this process sees them.
+    """The CI system, or a shell. An absent text is empty, an absent path None; paths are as this
+    process sees them.
 
-    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for state, and `keeps_home`
-    says that it is there for the next run as well. `color` is false where somebody asked for a log without colours.
-    `takes_masks` tells whether the runner keeps `::add-mask::` lines out of the log: anywhere else such a line shows
-    the secret. `doubt` says that the variables of several systems are set; it is empty where they are not.
-    `google_auth` holds what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it.
+    `node` is GitLab's part of a parallel job, such as `2/5`; `state_home` the user's folder for
+    state, and `keeps_home` says that it is there for the next run as well. `color` is false where
+    somebody asked for a log without colours. `takes_masks` tells whether the runner keeps
+    `::add-mask::` lines out of the log: anywhere else such a line shows the secret. `doubt` says
+    that the variables of several systems are set; it is empty where they are not. `google_auth`
+    holds what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it.
     """
 
     kind: Kind = "console"
@@ -130,13 +141,16 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     # Woodpecker gives the tag under GitLab's name.
     shell_or_woodpecker = kind == "console" and not others.keys() - {_WOODPECKER}
     of_gitlab = get if kind == "gitlab" or shell_or_woodpecker else _nothing
-    workspace = _workspace({"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, ""))
+    workspace = _workspace(
+        {"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, "")
+    )
     output_file = _path(of_github("GITHUB_OUTPUT"))
     summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
     if others and output_file and summary_file and summary_file.parent != output_file.parent:
         summary_file = None  # GitHub's runner makes both in one folder
     by_runner = get("GITHUB_ACTIONS") == "true" and _made_by_runner(output_file)
-    report = variables.get(DOTENV, "") or ("uploader.env" if kind == "gitlab" else "")  # elsewhere on demand
+    # elsewhere on demand
+    report = variables.get(DOTENV, "") or ("uploader.env" if kind == "gitlab" else "")
     # The XDG base directory specification: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
     states = (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state"))
     return Platform(
@@ -152,7 +166,8 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         summary_file=summary_file,
         dotenv_file=workspace / report if report else None,
         debug=get("RUNNER_DEBUG") == "1" or of_gitlab("CI_DEBUG_TRACE") == "true",
-        color=not get("NO_COLOR") and get("TERM") != "dumb",  # no-color.org; terminfo(5) names the other
+        # no-color.org; terminfo(5) names the other
+        color=not get("NO_COLOR") and get("TERM") != "dumb",
         tag=_tag(of_github, of_gitlab),
         node=f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}" if kind == "gitlab" else "",
         oidc_request_url=of_github("ACTIONS_ID_TOKEN_REQUEST_URL"),
@@ -165,10 +180,12 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
 
 
 def _kind(get: Callable[[str], str], others: Mapping[str, str]) -> Kind:
-    """The system whose log and files this run uses; `others` are the marks of systems other than GitHub.
+    """The system whose log and files this run uses; `others` are the marks of systems other than
+    GitHub.
 
-    Another system's mark counts before GitHub's, since a job of that system may be made to set those. A step that
-    GitHub's runner surely started still gets its outputs: some workflows set TF_BUILD or JENKINS_URL for their tools.
+    Another system's mark counts before GitHub's, since a job of that system may be made to set
+    those. A step that GitHub's runner surely started still gets its outputs: some workflows set
+    TF_BUILD or JENKINS_URL for their tools.
     """
     if _GITLAB in others:
         return "gitlab"
@@ -180,10 +197,12 @@ def _kind(get: Callable[[str], str], others: Mapping[str, str]) -> Kind:
 
 
 def _made_by_runner(output: Path | None) -> bool:
-    """Whether GitHub's runner, or one that follows it, has surely made this file for the outputs of this step.
+    """Whether GitHub's runner, or one that follows it, has surely made this file for the outputs of
+    this step.
 
-    It is where no other file is: in a folder of the runner's own container, or named as only the runner names it and
-    outside every checkout. Variables can be set by an earlier job of another system, and a checkout can hold any file.
+    It is where no other file is: in a folder of the runner's own container, or named as only the
+    runner names it and outside every checkout. Variables can be set by an earlier job of another
+    system, and a checkout can hold any file.
     """
     if output is None or not _is_file(output):
         return False
@@ -204,22 +223,29 @@ def _in_checkout(path: Path) -> bool:
     """Whether the file is below the folder that this process works in, or in a repository."""
     try:
         folders = path.resolve().parents
-        return Path.cwd().resolve() in folders or any((folder / ".git").exists() for folder in folders)
+        return Path.cwd().resolve() in folders or any(
+            (folder / ".git").exists() for folder in folders
+        )
     except OSError:  # no folder of a runner's
         return True
 
 
 def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) -> str:
-    """One sentence where the variables of several systems are set: which, and what that means for this run."""
+    """One sentence where the variables of several systems are set: which, and what that means for
+    this run.
+    """
     marks = dict(others)
     if github := [mark for mark in _GITHUB_MARKS if mark in environ]:
         marks[_GITHUB] = github[0]
-    if len(marks) == 1 or not {_GITHUB, _GITLAB} & marks.keys():  # of all others no variable is used
+    # of all others no variable is used
+    if len(marks) == 1 or not {_GITHUB, _GITLAB} & marks.keys():
         return ""
     found = ", ".join(f"{mark} of {system}" for system, mark in marks.items())
     taken = {
-        "github": "GitHub's runner started this step, but it is not asked to mask secrets in what other steps print.",
-        "gitlab": "This is taken for a GitLab job, and what other systems' variables say is not used.",
+        "github": "GitHub's runner started this step, but it is not asked to mask secrets in what "
+        "other steps print.",
+        "gitlab": "This is taken for a GitLab job, and what other systems' variables say is not "
+        "used.",
         "console": "None of GitHub's variables is used, and no outputs are written for GitHub.",
     }
     return f"The variables of several CI systems are set: {found}. {taken[kind]}"
@@ -237,14 +263,21 @@ def _nothing(name: str) -> str:  # noqa: ARG001  # in the place of a look into t
 
 
 def _run(kind: Kind, get: Callable[[str], str], *, known: bool) -> JobRun:
-    """The run as the CI system names it; in a shell whatever runs on this machine until it is booted again.
+    """The run as the CI system names it; in a shell whatever runs on this machine until it is
+    booted again.
 
     `known`: the marks of a CI system are there, even if its names for its runs are not known here.
     """
     if kind == "github" and get("GITHUB_RUN_ID"):
-        return JobRun(f"GitHub run {get('GITHUB_RUN_ID')}, job {get('GITHUB_JOB')}", _number(get("GITHUB_RUN_ATTEMPT")))
+        return JobRun(
+            f"GitHub run {get('GITHUB_RUN_ID')}, job {get('GITHUB_JOB')}",
+            _number(get("GITHUB_RUN_ATTEMPT")),
+        )
     if kind == "gitlab" and get("CI_PIPELINE_ID"):
-        return JobRun(f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}", _number(get("CI_JOB_ID")))
+        return JobRun(
+            f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}",
+            _number(get("CI_JOB_ID")),
+        )
     if known or (kind == "console" and _set_by_ci(get)):
         return JobRun("")
     try:
@@ -260,7 +293,9 @@ def _set_by_ci(get: Callable[[str], str]) -> bool:
 
 
 def _on_own_machine(get: Callable[[str], str]) -> bool:
-    """Whether a shell seems to be on a person's machine, and neither in a CI job nor in a container."""
+    """Whether a shell seems to be on a person's machine, and neither in a CI job nor in a
+    container.
+    """
     return not _set_by_ci(get) and not any(get(mark) for mark in _CONTAINER_MARKS)
 
 
@@ -273,7 +308,9 @@ def _path(text: str) -> Path | None:
 
 
 def _workspace(given: str) -> Path:
-    """The folder that the CI system names, unless it names the host's and this process sees another file system."""
+    """The folder that the CI system names, unless it names the host's and this process sees another
+    file system.
+    """
     try:
         return Path(given) if given and Path(given).is_dir() else Path.cwd()
     except OSError:  # a path that can't even be asked for

@@ -1,7 +1,8 @@
 """What people and CI systems are told: one reporter for each system, chosen from the environment.
 
-Whatever is said passes the redactor; whatever can't be said (a full disk, a closed pipe) costs one warning at the most.
-Only where the outputs can't be written the run fails as well, since later steps decide by them.
+Whatever is said passes the redactor; whatever can't be said (a full disk, a closed pipe) costs one
+warning at the most. Only where the outputs can't be written the run fails as well, since later
+steps decide by them.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ def make_reporter(
     now: Callable[[], float] = time.time,
     names: Mapping[str, str] | None = None,
 ) -> LogReporter:
-    """The reporter for this platform, as `LogReporter` says; the streams are the process's own unless given."""
+    """The reporter for this platform, as `LogReporter` says; the streams are the process's own
+    unless given.
+    """
     out = stdout or sys.stdout
     err = (stderr or sys.stderr) if platform.kind == "console" else out  # a CI system shows one log
-    reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(platform.kind, ConsoleReporter)
+    reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(
+        platform.kind, ConsoleReporter
+    )
     return reporter(platform, Redactor(), names or {}, out, err, clock, now)

@@ -1,4 +1,6 @@
-"""Reports to a person at a terminal, or to a plain log: what happened on stdout, what went wrong and bars on stderr."""
+"""Reports to a person at a terminal, or to a plain log: what happened on stdout, what went wrong
+and bars on stderr.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class ConsoleReporter(LogReporter):
 
     @cached_property
     def _terminal(self) -> bool:
-        """Whether stderr shows bars: no file, no pipe, and no terminal too plain for one. There may be many files."""
+        """Whether stderr shows bars: no file, no pipe, and no terminal too plain for one. There may
+        be many files.
+        """
         try:
             return os.get_terminal_size(self._err.fileno()).columns > 0
         except OSError:

@@ -1,6 +1,8 @@
-"""The files that a run leaves for other programs: whole or not at all, never through a link that somebody planted.
+"""The files that a run leaves for other programs: whole or not at all, never through a link that
+somebody planted.
 
-A write raises OSError and nothing else when the system does not allow it; the reporter turns that into one line.
+A write raises OSError and nothing else when the system does not allow it; the reporter turns that
+into one line.
 """
 
 from __future__ import annotations
@@ -21,20 +23,24 @@ from uploader.redaction import Redactor
 from uploader.results import FileResult
 
 DOTENV_LIMIT = 5 * 1024 - 1  # bytes; GitLab wants fewer than 5 KiB
-# Inputs have these names, too: GitLab would set them in every later job, above what that job's own variables say, and
-# so the look at one release would decide how the next is rolled out.
+# Inputs have these names, too: GitLab would set them in every later job, above what that job's own
+# variables say, and so the look at one release would decide how the next is rolled out.
 ALSO_INPUTS = frozenset({"status", "universal-apk", "user-fraction"})
 MAX_DEPTH = 64  # levels of a service's response that are kept; what is deeper is an ellipsis
 
 
 def write_whole(path: Path, text: str, workspace: Path) -> None:
-    """Make the file hold exactly `text`, as UTF-8, mode 0644: written beside it, then renamed over it.
+    """Make the file hold exactly `text`, as UTF-8, mode 0644: written beside it, then renamed over
+    it.
 
-    Raises OSError; the old content is then untouched. Anything but a regular file is refused, since it may be a link
-    to a file far away, or a device; and so is a folder of the workspace that leads out of it.
+    Raises OSError; the old content is then untouched. Anything but a regular file is refused, since
+    it may be a link to a file far away, or a device; and so is a folder of the workspace that leads
+    out of it.
     """
     inside = not os.path.relpath(path.parent, workspace).startswith("..")
-    if inside and os.path.relpath(os.path.realpath(path.parent), os.path.realpath(workspace)).startswith(".."):
+    if inside and os.path.relpath(
+        os.path.realpath(path.parent), os.path.realpath(workspace)
+    ).startswith(".."):
         raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -53,7 +59,8 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
 def append_whole(path: Path, text: str) -> None:
     """Add `text` to a file of the runner's, on a line of its own, as UTF-8: all of it, or nothing.
 
-    Raises OSError, after taking back what a full disk let through: half an entry would fail the step.
+    Raises OSError, after taking back what a full disk let through: half an entry would fail the
+    step.
     """
     with path.open("ab+", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
@@ -68,14 +75,20 @@ def append_whole(path: Path, text: str) -> None:
             raise
 
 
-def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
-    """The lines of the dotenv report, and the names of the outputs that were left out so that the rest fits.
+def _key(name: str) -> str:
+    """An output's name as a variable of the dotenv report."""
+    return f"UPLOADER_{re.sub('[^A-Z0-9]', '_', name.upper())}"
 
-    The longest go first: the short ones, single ids, always stay. A value stands on one line. GitLab reads the report,
-    and any other runner to which `UPLOADER_DOTENV` names a file.
+
+def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
+    """The lines of the dotenv report, and the names of the outputs that were left out so that the
+    rest fits.
+
+    The longest go first: the short ones, single ids, always stay. A value stands on one line.
+    GitLab reads the report, and any other runner to which `UPLOADER_DOTENV` names a file.
     """
     lines = {
-        name: f"UPLOADER_{re.sub('[^A-Z0-9]', '_', name.upper())}={redactor.one_line(value).strip()}\n"
+        name: f"{_key(name)}={redactor.one_line(value).strip()}\n"
         for name, value in outputs.items()
         if name not in ALSO_INPUTS
     }
@@ -87,16 +100,22 @@ def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[
 
 
 def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
-    """What is in `uploader-results.json`: an array with one object a line for each file, secrets masked.
+    """What is in `uploader-results.json`: an array with one object a line for each file, secrets
+    masked.
 
-    ASCII alone: an escape sequence in a file name is exact for a program and harmless on a terminal.
+    ASCII alone: an escape sequence in a file name is exact for a program and harmless on a
+    terminal.
     """
-    lines = [json.dumps(_masked(result.as_json(), redactor.hide), allow_nan=False) for result in results]
+    lines = [
+        json.dumps(_masked(result.as_json(), redactor.hide), allow_nan=False) for result in results
+    ]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
-    """The same JSON value without secrets, which `hide` masks, what JSON can't say, and bottomless nesting."""
+    """The same JSON value without secrets, which `hide` masks, what JSON can't say, and bottomless
+    nesting.
+    """
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,6 +1,8 @@
-"""Reports to GitHub's runner: workflow commands in the log, output and summary files, nothing that others can command.
+"""Reports to GitHub's runner: workflow commands in the log, output and summary files, nothing that
+others can command.
 
-The runner obeys `::command::` at the start of a line and `##[command]` anywhere; what our own hold is escaped its way.
+The runner obeys `::command::` at the start of a line and `##[command]` anywhere; what our own hold
+is escaped its way.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from uploader.outputs.reporter import MAX_SENTENCE, LogReporter, neutral
 from uploader.redaction import parts
 
 MAX_ANNOTATIONS = 10  # of one type, for one step; the runner drops what comes after
-LIMIT = 1024 * 1024  # bytes; GitHub drops a larger summary whole, and outputs that are larger in all
+# bytes; GitHub drops a larger summary whole, and outputs that are larger in all
+LIMIT = 1024 * 1024
 
 
 class GitHubReporter(LogReporter):
@@ -65,14 +68,18 @@ class GitHubReporter(LogReporter):
             self._write(f"::add-mask::{_data(part)}", self._out)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
-        """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after a warning.
+        """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after
+        a warning.
 
-        False where a file was named and can't be written; without one there is no step that would read it.
+        False where a file was named and can't be written; without one there is no step that would
+        read it.
         """
         reported = super().write_outputs(outputs)
         path = self.platform.output_file
         if path is None:
-            self.warning("The outputs could not be written: GITHUB_OUTPUT is not set. They are in the log.")
+            self.warning(
+                "The outputs could not be written: GITHUB_OUTPUT is not set. They are in the log."
+            )
             return reported
         entries = ""
         for name, value in outputs.items():
@@ -81,7 +88,10 @@ class GitHubReporter(LogReporter):
                 self.warning(f"The output {name} could not be written: it is too large.")
             else:
                 entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
-        return self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries)) and reported
+        return (
+            self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
+            and reported
+        )
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Append the page, which keeps within GitHub's limit itself, to the job summary."""
@@ -97,9 +107,13 @@ class GitHubReporter(LogReporter):
         return (f"::group::{_data(title)}", "::endgroup::") if folded else (title, "")
 
     def _command(self, name: str, text: str = "", title: str = "") -> None:
-        """One workflow command. Its text is neutral as well: the runner prints it again once it has obeyed."""
+        """One workflow command. Its text is neutral as well: the runner prints it again once it has
+        obeyed.
+        """
         escaped = _data(neutral(title)).replace(":", "%3A").replace(",", "%2C")
-        self._write(f"::{name}{f' title={escaped}' if title else ''}::{_data(neutral(text))}", self._out)
+        self._write(
+            f"::{name}{f' title={escaped}' if title else ''}::{_data(neutral(text))}", self._out
+        )
 
 
 def _data(text: str) -> str:

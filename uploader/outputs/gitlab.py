@@ -1,4 +1,6 @@
-"""Reports to GitLab: foldable sections and coloured words in the log; the outputs in the dotenv report of the job."""
+"""Reports to GitLab: foldable sections and coloured words in the log; the outputs in the dotenv
+report of the job.
+"""
 
 from __future__ import annotations
 

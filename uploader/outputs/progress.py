@@ -1,7 +1,8 @@
-"""How an upload's progress is shown: lines now and then in a log, one moving bar on a terminal, never both.
+"""How an upload's progress is shown: lines now and then in a log, one moving bar on a terminal,
+never both.
 
-Sent and stored are two numbers. Stored is what the server last said that it holds, also where that is less than before;
-sent is every byte that this run handed on, and the speed is its alone.
+Sent and stored are two numbers. Stored is what the server last said that it holds, also where that
+is less than before; sent is every byte that this run handed on, and the speed is its alone.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ MIN_INTERVAL = 1.0  # seconds that pass between two lines at least, however fast
 
 
 class _ProgressDisplay:
-    """What both displays share: how much this run sent, how much the server holds, one end, one lock."""
+    """What both displays share: how much this run sent, how much the server holds, one end, one
+    lock.
+    """
 
     def __init__(self, log: Callable[[str], None], label: str, total: int | None) -> None:
         self._log = log
         self._label = label
         self._total = total
-        self._at = self._sent = self._stored = 0  # the offset that is sent next; bytes of this run, resent ones too
+        # the offset that is sent next; bytes of this run, resent ones too
+        self._at = self._sent = self._stored = 0
         self._ended = False
         self._lock = threading.Lock()
 
@@ -57,14 +61,20 @@ class _ProgressDisplay:
 
     def _end(self, ok: bool) -> None:
         if not ok:
-            held = f"{share(self._stored, self._total)} stored" if self._stored else "nothing confirmed as stored"
+            held = (
+                f"{share(self._stored, self._total)} stored"
+                if self._stored
+                else "nothing confirmed as stored"
+            )
             self._log(f"{self._label}: stopped, {held} ({format_size(self._sent)} sent)")
 
 
 class ProgressLines(_ProgressDisplay):
     """A line at every tenth or every half minute, at most one a second, and one at the end."""
 
-    def __init__(self, log: Callable[[str], None], label: str, total: int | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, log: Callable[[str], None], label: str, total: int | None, clock: Callable[[], float]
+    ) -> None:
         super().__init__(log, label, total)
         self._clock = clock
         self._began = self._said = clock()
@@ -87,7 +97,10 @@ class ProgressLines(_ProgressDisplay):
         if ok:
             seconds = self._clock() - self._began
             pace = f", {speed(self._sent, seconds)}" if self._sent else ""
-            self._log(f"{self._label}: {format_size(self._stored)} stored in {seconds:.1f} s{self._apart()}{pace}")
+            self._log(
+                f"{self._label}: {format_size(self._stored)} stored in {seconds:.1f} "
+                f"s{self._apart()}{pace}"
+            )
 
     def _apart(self) -> str:
         """What this run sent, where that is another number than what is stored."""
@@ -95,14 +108,26 @@ class ProgressLines(_ProgressDisplay):
 
 
 class ProgressBar(_ProgressDisplay):
-    """A tqdm bar. Where the stream is no terminal after all, tqdm itself stays silent (`disable=None`)."""
+    """A tqdm bar. Where the stream is no terminal after all, tqdm itself stays silent
+    (`disable=None`).
+    """
 
-    def __init__(self, log: Callable[[str], None], label: str, total: int | None, stream: Any) -> None:
+    def __init__(
+        self, log: Callable[[str], None], label: str, total: int | None, stream: Any
+    ) -> None:
         super().__init__(log, label, total)
         self._bar = _tqdm()(
-            total=total, desc=label, file=stream, disable=None, smoothing=0,
-            unit="B", unit_scale=True, unit_divisor=1024, dynamic_ncols=True, leave=True,
-        )  # fmt: skip
+            total=total,
+            desc=label,
+            file=stream,
+            disable=None,
+            smoothing=0,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1024,
+            dynamic_ncols=True,
+            leave=True,
+        )
 
     @staticmethod
     def write_above(text: str, stream: TextIO) -> None:

@@ -1,4 +1,6 @@
-"""What every reporter has in common: plain lines, redacted, one at a time; files that are written or warned about."""
+"""What every reporter has in common: plain lines, redacted, one at a time; files that are written
+or warned about.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,12 @@ from uploader.text import sentence
 
 BOLD, YELLOW, RED = "1", "33", "31;1"
 OUTPUTS = "Outputs"
-MAX_SENTENCE = 4000  # characters of one warning or error that are shown; GitHub cuts annotations at 4096
-_NAMED = re.compile(r"`([a-z]+(?:-[a-z]+)*)(?:: ([^`]+))?`")  # an input in a message, perhaps with a value
-# What a CI system takes for a command, whichever runs this: GitHub `::name::` and `##[name]`, Azure Pipelines
-# `##vso[name]` and `##[name]`, TeamCity `##teamcity[name]`.
+# characters of one warning or error that are shown; GitHub cuts annotations at 4096
+MAX_SENTENCE = 4000
+# an input in a message, perhaps with a value
+_NAMED = re.compile(r"`([a-z]+(?:-[a-z]+)*)(?:: ([^`]+))?`")
+# What a CI system takes for a command, whichever runs this: GitHub `::name::` and `##[name]`, Azure
+# Pipelines `##vso[name]` and `##[name]`, TeamCity `##teamcity[name]`.
 _COMMAND = re.compile(r":(?=:)|##(?=\w*\[)")
 
 
@@ -37,7 +41,8 @@ def neutral(text: str) -> str:
 class LogReporter:
     """Writes plain lines, from any thread; a subclass adds what its platform understands.
 
-    `clock` measures seconds, `now` is the time of day in seconds since 1970; `names` say how inputs are called here.
+    `clock` measures seconds, `now` is the time of day in seconds since 1970; `names` say how inputs
+    are called here.
     """
 
     platform: Platform
@@ -68,13 +73,18 @@ class LogReporter:
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
         if isinstance(error, InputError):
-            problems = (replace(problem, name=self.names.get(problem.name, problem.name)) for problem in error.problems)
+            problems = (
+                replace(problem, name=self.names.get(problem.name, problem.name))
+                for problem in error.problems
+            )
             error = InputError(*problems)
         self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
     @contextlib.contextmanager
     def group(self, title: str, *, folded: bool = True) -> Iterator[None]:
-        """Hold together what is said inside, under a title; `folded` where the platform can. Groups don't nest."""
+        """Hold together what is said inside, under a title; `folded` where the platform can. Groups
+        don't nest.
+        """
         opening, closing = self._frame(self._short(title), folded=folded)
         self._write(opening, self._out)
         try:
@@ -87,15 +97,20 @@ class LogReporter:
         self.redactor.add(secret)
 
     def redact_session(self, uri: str, endpoint: str) -> None:
-        """Never show what `uri` holds beyond `endpoint`; unlike a credential it is not named to the CI system."""
+        """Never show what `uri` holds beyond `endpoint`; unlike a credential it is not named to the
+        CI system.
+        """
         self.redactor.add_session(uri, endpoint)
 
     def progress(self, label: str, total: int | None) -> Progress:
-        """Follow one upload of `total` bytes (None = unknown). What is returned may be used from any thread."""
+        """Follow one upload of `total` bytes (None = unknown). What is returned may be used from
+        any thread.
+        """
         return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
-        """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where one is named.
+        """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where
+        one is named.
 
         False where that file can't be written; the warning says why.
         """
@@ -107,15 +122,24 @@ class LogReporter:
             return True
         lines, left_out = dotenv_report(outputs, self.redactor)
         for name in left_out:
-            self.warning(f"The output {name} was left out of the dotenv report, which GitLab limits to 5 KiB.")
+            self.warning(
+                f"The output {name} was left out of the dotenv report, which GitLab "
+                "limits to 5 KiB."
+            )
         text = "".join(lines)
-        return self.written(f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace))
+        return self.written(
+            f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace)
+        )
 
     def write_summary(self, page: Callable[[], str]) -> None:
-        """Show the page that `page` makes, where the platform has a place for one; here is none, and none is made."""
+        """Show the page that `page` makes, where the platform has a place for one; here is none,
+        and none is made.
+        """
 
     def write_results(self, path: Path, results: Iterable[FileResult]) -> bool:
-        """Write `uploader-results.json`, or warn where that is not possible: whether it is there."""
+        """Write `uploader-results.json`, or warn where that is not possible: whether it is
+        there.
+        """
         text = results_json(results, self.redactor)
         if self.written(path.name, lambda: write_whole(path, text, self.platform.workspace)):
             return True
@@ -137,7 +161,9 @@ class LogReporter:
         return self._painted(neutral(title), BOLD, self._out), ""
 
     def _painted(self, text: str, style: str, stream: TextIO) -> str:
-        """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays plain."""
+        """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays
+        plain.
+        """
         shown = {"gitlab": True, "console": stream.isatty()}.get(self.platform.kind, False)
         return f"\x1b[{style}m{text}\x1b[0m" if shown and self.platform.color else text
 
@@ -145,11 +171,19 @@ class LogReporter:
         return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
 
     def _renamed(self, text: str) -> str:
-        """The text with every input in backticks under its name here: `UPLOADER_STATUS=draft` for `status: draft`."""
+        """The text with every input in backticks under its name here: `UPLOADER_STATUS=draft` for
+        `status: draft`.
+        """
 
         def name(found: re.Match[str]) -> str:
             here = self.names.get(found[1])
-            return found[0] if here is None else f"`{here}{self._assign}{found[2]}`" if found[2] else f"`{here}`"
+            return (
+                found[0]
+                if here is None
+                else f"`{here}{self._assign}{found[2]}`"
+                if found[2]
+                else f"`{here}`"
+            )
 
         return _NAMED.sub(name, text) if self.names else text
 
@@ -160,20 +194,30 @@ class LogReporter:
 
     def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
-        after = [self._short(sentence(text), MAX_SENTENCE // 4) for text in (error.cause, error.hint) if text]
+        after = [
+            self._short(sentence(text), MAX_SENTENCE // 4)
+            for text in (error.cause, error.hint)
+            if text
+        ]
         # What happened is cut where the whole would be too long: the hint must be readable.
-        what = self._short(sentence(error.what), MAX_SENTENCE - sum(len(text) + 1 for text in after))
+        what = self._short(
+            sentence(error.what), MAX_SENTENCE - sum(len(text) + 1 for text in after)
+        )
         return "\n".join([" ".join([what, *after]), *self._details(error)])
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
 
     def _say(self, text: str, stream: TextIO | None = None) -> None:
-        """Write whole lines in which no CI system finds a command: the one way of outside text into the log."""
+        """Write whole lines in which no CI system finds a command: the one way of outside text into
+        the log.
+        """
         self._write(neutral(text), stream or self._out)
 
     def _write(self, text: str, stream: TextIO) -> None:
-        """Write lines as they are; what the stream's encoding lacks is escaped, a stream that fails is given up."""
+        """Write lines as they are; what the stream's encoding lacks is escaped, a stream that fails
+        is given up.
+        """
         with self._lock, contextlib.suppress(OSError):
             self._put(writable(text, stream) + "\n", stream)
 

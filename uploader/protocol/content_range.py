@@ -1,7 +1,9 @@
-"""Dialect A: `uploadType=resumable`, `Content-Range` and 308, as moves into requests and responses into events.
+"""Dialect A: `uploadType=resumable`, `Content-Range` and 308, as moves into requests and responses
+into events.
 
-Source: developers.google.com/android-publisher/upload and developers.google.com/gmail/api/guides/uploads, "Resumable
-upload"; where servers differ from the documents, the comments say so.
+Source: developers.google.com/android-publisher/upload and
+developers.google.com/gmail/api/guides/uploads, "Resumable upload"; where servers differ from the
+documents, the comments say so.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from uploader.protocol.session import (
     Stored,
 )
 
-# `Range: bytes=0-42`, and `Range: 0-42` without the unit: both are in Google's documents and mean the same.
+# `Range: bytes=0-42`, and `Range: 0-42` without the unit: both are in Google's documents and mean
+# the same.
 _RANGE = re.compile(r"(?:bytes\s*=\s*)?(\d{1,19})\s*-\s*(\d{1,19})", re.ASCII | re.IGNORECASE)
 
 
@@ -50,7 +53,8 @@ def _send(move: Send, session: Session, media: Media) -> Request:
     total = str(session.size) if move.final else ("*" if media.size is None else str(media.size))
     if not move.span.size:
         return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
-    # A whole file in one request needs no range: it is the documents' preferred way, and some servers know only that.
+    # A whole file in one request needs no range: it is the documents' preferred way, and some
+    # servers know only that.
     whole = move.final and move.span.start == 0
     place = f"bytes {move.span.start}-{move.span.stop - 1}/{total}"
     headers = (("Content-Type", media.media_type), *(() if whole else (("Content-Range", place),)))
@@ -83,5 +87,7 @@ def _stored(move: Move, response: Response) -> Event:
         return ProtocolViolated(f"the Range of the answer can't be read: {value[:80]!r}")
     first, last = int(match[1]), int(match[2])
     if first != 0:
-        return ProtocolViolated(f"the server holds bytes {first} to {last}, which do not begin at 0")
+        return ProtocolViolated(
+            f"the server holds bytes {first} to {last}, which do not begin at 0"
+        )
     return Stored(last + 1)

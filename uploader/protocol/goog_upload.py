@@ -1,7 +1,7 @@
 """Dialect B: `X-Goog-Upload-*` headers, as moves into requests and responses into events.
 
-Source: developers.google.com/android/over-the-air/v1/how-tos/create-package and, for the variants of the header names,
-the guides of Google's newer APIs that speak the same protocol.
+Source: developers.google.com/android/over-the-air/v1/how-tos/create-package and, for the variants
+of the header names, the guides of Google's newer APIs that speak the same protocol.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ CONTENT_LENGTH = "X-Goog-Upload-Header-Content-Length"
 STATUS = "X-Goog-Upload-Status"
 SIZE_RECEIVED = "X-Goog-Upload-Size-Received"
 GRANULARITY = "X-Goog-Upload-Chunk-Granularity"
-URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")  # the second is the same thing under an older name
+# the second is the same thing under an older name
+URLS = ("X-Goog-Upload-URL", "X-Goog-Upload-Control-URL")
 
 _MAX_GRANULARITY = 1 << 30  # bytes; a server that wants more than 1 GiB at once is not believed
 _COUNT = re.compile(r"\d{1,19}", re.ASCII)
@@ -49,7 +50,9 @@ def request(move: Move, session: Session, media: Media) -> Request:
         case Start():
             size = () if media.size is None else ((CONTENT_LENGTH, str(media.size)),)
             command = ((PROTOCOL, "resumable"), (COMMAND, "start"))
-            return media.start(media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size)
+            return media.start(
+                media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size
+            )
         case Send():
             return _send(move, session, media)
         case QueryOffset():
@@ -76,11 +79,13 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
     if isinstance(move, Start):
         return _started(response, status, judged, media)
     if status in ("final", "cancelled") and judged is not Verdict.SUCCESS:
-        return Rejected(response)  # terminal: this first error is the cause, whatever a later query may say
+        # terminal: this first error is the cause, whatever a later query may say
+        return Rejected(response)
     if judged is Verdict.SUCCESS:
         return _accepted(move, response, status, media)
     if status == "active" and response.status >= 400 and judged in (Verdict.REFUSED, Verdict.GONE):
-        # The request was no good (a wrong offset, most often), but the session lives and can tell where it stands.
+        # The request was no good (a wrong offset, most often), but the session lives and can tell
+        # where it stands.
         return OffsetUnknown(f"the server answered {response.status}", response, server_ok=True)
     return failed(move, response, judged)
 
@@ -88,12 +93,14 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
 def _started(response: Response, status: str, judged: Verdict, media: Media) -> Event:
     if status in ("final", "cancelled"):
         return Rejected(response)
-    if response.status == 400 and not status:  # not the upload service's own word, which would say that this is final
+    # not the upload service's own word, which would say that this is final
+    if response.status == 400 and not status:
         return OffsetUnknown(f"the server answered {response.status} without {STATUS}", response)
     if judged is not Verdict.SUCCESS:
         return failed(Start(), response, judged)
     uri = next((value for value in map(response.headers.get, URLS) if value), None)
-    # As the documents show it, without a scheme: then it is https, or the endpoint's own (http on loopback).
+    # As the documents show it, without a scheme: then it is https, or the endpoint's own (http on
+    # loopback).
     if uri and not _SCHEME.match(uri):
         uri = f"{media.url.partition('://')[0]}://{uri.lstrip('/')}"
     value = response.headers.get(GRANULARITY) or ""
@@ -110,8 +117,9 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
     size = int(value) if value is not None and _COUNT.fullmatch(value) else None
     asked = isinstance(move, QueryOffset)
     if status != "active" and (status or size is None or not asked):
-        # The documents' own example of success is a bare 200. Nothing has ended without the header, so it is asked; a
-        # query that is answered so is repeated after a wait, unless what the service lists can settle it.
+        # The documents' own example of success is a bare 200. Nothing has ended without the header,
+        # so it is asked; a query that is answered so is repeated after a wait, unless what the
+        # service lists can settle it.
         why = f"the answer{' to a query' if asked else ''} has no {STATUS}"
         is_bare = not response.body.strip()
         return OffsetUnknown(why, response, server_ok=not asked, untold=asked and is_bare)

@@ -1,4 +1,6 @@
-"""Reads the error bodies of Google's APIs into the service's own words: status, reason and message."""
+"""Reads the error bodies of Google's APIs into the service's own words: status, reason and
+message.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ _RATE_REASONS = {"rateLimitExceeded", "userRateLimitExceeded"}
 
 @dataclass(frozen=True)
 class GoogleError:
-    """What the service said: HTTP status, reasons from every place where Google puts them, and the message."""
+    """What the service said: HTTP status, reasons from every place where Google puts them, and the
+    message.
+    """
 
     status: int
     message: str
@@ -33,11 +37,15 @@ class GoogleError:
 
 
 def read(response: Response) -> GoogleError:
-    """The error in a response. Never fails: a body that is not Google's JSON gives a message made from the status."""
+    """The error in a response. Never fails: a body that is not Google's JSON gives a message made
+    from the status.
+    """
     body = response.json() or {}
     error = body.get("error")
     if isinstance(error, Mapping):
-        return GoogleError(response.status, _text(error.get("message")) or _plain(response), _reasons(error), body)
+        return GoogleError(
+            response.status, _text(error.get("message")) or _plain(response), _reasons(error), body
+        )
     # OAuth's form, RFC 6749 section 5.2: {"error": "invalid_grant", "error_description": "…"}
     if isinstance(error, str):
         message = _text(body.get("error_description")) or error
@@ -46,7 +54,9 @@ def read(response: Response) -> GoogleError:
 
 
 def last_words(response: Response | TransportError | None) -> str:
-    """What the service itself said in a response, to be put behind its status; empty where it said nothing."""
+    """What the service itself said in a response, to be put behind its status; empty where it said
+    nothing.
+    """
     if not isinstance(response, Response):
         return ""
     message = read(response).message.rstrip(".")
@@ -68,9 +78,15 @@ def _text(value: object) -> str:
 
 
 def _plain(response: Response) -> str:
-    """Words for a response without Google's error object: short plain text as it is, markup and binary left out."""
+    """Words for a response without Google's error object: short plain text as it is, markup and
+    binary left out.
+    """
     text = response.body[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
-    short = text if 0 < len(text) <= 300 and not text.startswith(("<", "{", "[")) and text.isprintable() else ""
+    short = (
+        text
+        if 0 < len(text) <= 300 and not text.startswith(("<", "{", "[")) and text.isprintable()
+        else ""
+    )
     return short or _unexplained(response)
 
 

@@ -1,4 +1,6 @@
-"""What is uploaded and to where, in the protocol's own terms: the one value that every dialect builds requests from."""
+"""What is uploaded and to where, in the protocol's own terms: the one value that every dialect
+builds requests from.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,14 @@ JSON_TYPE = "application/json; charset=UTF-8"
 
 @dataclass(frozen=True)
 class Media:
-    """One media upload: `url` is the upload URI without `uploadType`, `size` is in bytes (None for a stream).
+    """One media upload: `url` is the upload URI without `uploadType`, `size` is in bytes (None for
+    a stream).
 
-    `metadata` is the JSON document that goes with it, already encoded; None when there is none. `empty_response` is
-    true when the service documents success without a body. `promised_id` are the dotted paths of which one must hold
-    the identifier in the resource of a success; none where the service promises none. `partial` is true when the
-    request chose the fields of the resource, so that it may have none.
+    `metadata` is the JSON document that goes with it, already encoded; None when there is none.
+    `empty_response` is true when the service documents success without a body. `promised_id` are
+    the dotted paths of which one must hold the identifier in the resource of a success; none where
+    the service promises none. `partial` is true when the request chose the fields of the resource,
+    so that it may have none.
     """
 
     method: str
@@ -33,7 +37,8 @@ class Media:
     partial: bool = False
 
     def is_resource(self, response: Response) -> bool:
-        """Whether the body of a success is what the method returns, with the identifier that it promises.
+        """Whether the body of a success is what the method returns, with the identifier that it
+        promises.
 
         A page is never that, nor an object without any member where the method documents some.
         """
@@ -56,7 +61,9 @@ class Media:
 
 
 def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    """The first identifier under one of the dotted paths `fields`, as text; empty when there is none."""
+    """The first identifier under one of the dotted paths `fields`, as text; empty when there is
+    none.
+    """
     for path in fields:
         value: Any = resource
         for name in path.split("."):

@@ -1,6 +1,8 @@
-"""What a response means whatever was asked: the verdict, and the events that do not depend on how offsets are written.
+"""What a response means whatever was asked: the verdict, and the events that do not depend on how
+offsets are written.
 
-A response is judged once, by `verdict`; whoever decides what comes next gets the verdict and not the status.
+A response is judged once, by `verdict`; whoever decides what comes next gets the verdict and not
+the status.
 """
 
 from __future__ import annotations
@@ -41,10 +43,12 @@ class Verdict(Enum):
 
 
 def verdict(response: Response | TransportError) -> Verdict:
-    """Judges a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may be tried again.
+    """Judges a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may
+    be tried again.
 
-    Whether the server may have acted on the request matters where a repeat adds: it never did before it had all of it,
-    nor when it turned the request away (408, 429, rate limits); a 5xx and a lost response do not tell.
+    Whether the server may have acted on the request matters where a repeat adds: it never did
+    before it had all of it, nor when it turned the request away (408, 429, rate limits); a 5xx and
+    a lost response do not tell.
     """
     if isinstance(response, TransportError):
         return Verdict.IN_DOUBT if response.sent_whole else Verdict.RETRY
@@ -61,12 +65,15 @@ def verdict(response: Response | TransportError) -> Verdict:
 
 
 def as_answer(
-    response: Response | TransportError, promised: Collection[str] = (), *, may_be_empty: bool = False
+    response: Response | TransportError,
+    promised: Collection[str] = (),
+    *,
+    may_be_empty: bool = False,
 ) -> Response | TransportError:
     """The response, or a broken connection in place of a success that can't be the service's.
 
-    That is one without a body (unless it `may_be_empty`), with anything but a JSON object in it, or with none of the
-    `promised` members: a proxy, a login page or a broken server said it.
+    That is one without a body (unless it `may_be_empty`), with anything but a JSON object in it, or
+    with none of the `promised` members: a proxy, a login page or a broken server said it.
     """
     if isinstance(response, TransportError) or verdict(response) is not Verdict.SUCCESS:
         return response
@@ -86,20 +93,24 @@ def as_answer(
 
 
 def finished(move: Move, response: Response, media: Media) -> Event:
-    """What a response that calls the upload complete comes to: nothing without the resource, unless there is none."""
+    """What a response that calls the upload complete comes to: nothing without the resource, unless
+    there is none.
+    """
     if not response.sent_whole:
         why = "the server called the upload finished before it was sent"
         return OffsetUnknown(why, response, server_ok=True, acted=False)
     if media.is_resource(response):
         return Completed(response)
-    # The resource may have been lost on the way (a proxy, an early end): the offset query returns it again. Where the
-    # query itself is answered so, it is asked again after a wait.
+    # The resource may have been lost on the way (a proxy, an early end): the offset query returns
+    # it again. Where the query itself is answered so, it is asked again after a wait.
     why = "the answer to the finished upload is not the resource"
     return OffsetUnknown(why, response, server_ok=not isinstance(move, QueryOffset))
 
 
 def started(uri: str | None, granularity: int, response: Response) -> Event:
-    """What the start of a session comes to; without a session URI nobody answered who could begin one."""
+    """What the start of a session comes to; without a session URI nobody answered who could begin
+    one.
+    """
     if not uri:
         return OffsetUnknown("the answer to the start of a session names no session", response)
     if len(uri) > MAX_URI:
@@ -108,7 +119,9 @@ def started(uri: str | None, granularity: int, response: Response) -> Event:
 
 
 def failed(move: Move, response: Response, judged: Verdict) -> Event:
-    """The event for a response that is no success. 404 and 410 mean a lost session, once there is one."""
+    """The event for a response that is no success. 404 and 410 mean a lost session, once there is
+    one.
+    """
     match judged:
         case Verdict.RETRY | Verdict.IN_DOUBT:
             why = f"the server answered {response.status}"
@@ -118,7 +131,9 @@ def failed(move: Move, response: Response, judged: Verdict) -> Event:
         case Verdict.GONE if not isinstance(move, Start):
             return SessionLost(f"the server answered {response.status}: the session is gone")
         case _ if 300 <= response.status < 400:
-            return ProtocolViolated(f"the server answered with a redirect ({response.status}), which is never followed")
+            return ProtocolViolated(
+                f"the server answered with a redirect ({response.status}), which is never followed"
+            )
         case _:
             return Rejected(response)
 

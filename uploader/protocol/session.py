@@ -1,36 +1,42 @@
-"""The upload session as a state machine: a table of states and events, and the arithmetic of offsets.
+"""The upload session as a state machine: a table of states and events, and the arithmetic of
+offsets.
 
 Theory of operation
 -------------------
 
-A resumable upload is a conversation about one number: how many bytes of the file the server has stored. Only the server
-knows it. The client knows what it was told last (`Session.offset`) and how much it has handed to the network since
-(`Session.sent`); the truth lies between the two. Everything here follows from that.
+A resumable upload is a conversation about one number: how many bytes of the file the server has
+stored. Only the server knows it. The client knows what it was told last (`Session.offset`) and how
+much it has handed to the network since (`Session.sent`); the truth lies between the two. Everything
+here follows from that.
 
-The machine does no input or output, and knows neither of the two dialects: `next_move()` says what to do, the dialect
-(`content_range`, `goog_upload`) turns the move into a request and what came of it into an event, and `after(event)`
-gives the next session.
+The machine does no input or output, and knows neither of the two dialects: `next_move()` says what
+to do, the dialect (`content_range`, `goog_upload`) turns the move into a request and what came of
+it into an event, and `after(event)` gives the next session.
 
-Every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the bytes that were on
-their way: the server may have stored none, some, or all of them, or have finished the upload. Sending again from the
-old offset could put bytes in the wrong place, or finish an upload twice; a query has no effect. So no path in the table
-leads from OFFSET_UNKNOWN or UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except
-through `Stored`. A start that failed has stored nothing: it is simply repeated.
+Every doubt becomes a query. A 503, a broken connection and a rejected token tell nothing about the
+bytes that were on their way: the server may have stored none, some, or all of them, or have
+finished the upload. Sending again from the old offset could put bytes in the wrong place, or finish
+an upload twice; a query has no effect. So no path in the table leads from OFFSET_UNKNOWN or
+UNCONFIRMED (the same after the last byte: the upload may be finished) to a `Send` except through
+`Stored`. A start that failed has stored nothing: it is simply repeated.
 
-What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or does not say whether
-it goes on, the upload may have been finished. Where a repeat replaces, it is started over; where it would add a second
-one (`at_most_once`: a mail, a file in Drive) that is the end: IN_DOUBT. A server that turned the last request away, or
-holds less than everything, has ended the doubt.
+What nobody can tell. When an UNCONFIRMED session is lost, or the server refuses to speak of it or
+does not say whether it goes on, the upload may have been finished. Where a repeat replaces, it is
+started over; where it would add a second one (`at_most_once`: a mail, a file in Drive) that is the
+end: IN_DOUBT. A server that turned the last request away, or holds less than everything, has ended
+the doubt.
 
-What the server says is checked against what it was given. An offset below 0 or beyond `sent`, or completion before
-everything was sent, is a `ProtocolViolated`. An offset that goes back is accepted once in a session, because real
-servers lose their last block when a machine fails; a second time could become a loop. A lost session (404, 410) starts
-over from byte 0, at most `MAX_RESTARTS` times for a file. With the caller's bound on waits without progress this makes
-every upload end; `tests/protocol/test_exhaustive.py` walks every sequence of up to six faults to show it.
+What the server says is checked against what it was given. An offset below 0 or beyond `sent`, or
+completion before everything was sent, is a `ProtocolViolated`. An offset that goes back is accepted
+once in a session, because real servers lose their last block when a machine fails; a second time
+could become a loop. A lost session (404, 410) starts over from byte 0, at most `MAX_RESTARTS` times
+for a file. With the caller's bound on waits without progress this makes every upload end;
+`tests/protocol/test_exhaustive.py` walks every sequence of up to six faults to show it.
 
-A server that lost bytes and calls the upload complete after all of it was sent is believed here; the digest in the
-response tells (`transfer.upload`). A stream's size is unknown until its end is read, so the span that `next_move()`
-names for it is an upper bound: the caller reads ahead, sets `size` when it sees the end, and asks for the move again.
+A server that lost bytes and calls the upload complete after all of it was sent is believed here;
+the digest in the response tells (`transfer.upload`). A stream's size is unknown until its end is
+read, so the span that `next_move()` names for it is an upper bound: the caller reads ahead, sets
+`size` when it sees the end, and asks for the move again.
 """
 
 from __future__ import annotations
@@ -60,7 +66,7 @@ class State(Enum):
     IN_DOUBT = "in doubt"
 
 
-# --- events: what a response meant ---------------------------------------------------------------------------------
+# --- events: what a response meant ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -87,11 +93,13 @@ class Completed:
 
 @dataclass(frozen=True)
 class OffsetUnknown:
-    """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset, or refused a request.
+    """What the server holds is in doubt; `server_ok` when it is well: it did not tell the offset,
+    or refused a request.
 
-    A refusal is such a doubt only where the server says that the session goes on. `acted` is false when the server
-    surely did nothing with the request: it never had all of it, or turned it away. `untold`: it answered a query in a
-    way that the documents show, and left open whether the upload is finished.
+    A refusal is such a doubt only where the server says that the session goes on. `acted` is false
+    when the server surely did nothing with the request: it never had all of it, or turned it away.
+    `untold`: it answered a query in a way that the documents show, and left open whether the upload
+    is finished.
     """
 
     why: str
@@ -130,10 +138,17 @@ class ProtocolViolated:
 
 
 Event: TypeAlias = (
-    Started | Stored | Completed | OffsetUnknown | TokenRejected | SessionLost | Rejected | ProtocolViolated
+    Started
+    | Stored
+    | Completed
+    | OffsetUnknown
+    | TokenRejected
+    | SessionLost
+    | Rejected
+    | ProtocolViolated
 )
 
-# --- moves: what to do next -----------------------------------------------------------------------------------------
+# --- moves: what to do next -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -143,7 +158,9 @@ class Start:
 
 @dataclass(frozen=True)
 class Send:
-    """Send a span; `final` when the file ends with it. An empty final span finishes what is stored already."""
+    """Send a span; `final` when the file ends with it. An empty final span finishes what is stored
+    already.
+    """
 
     span: Span
     final: bool
@@ -161,9 +178,14 @@ class Cancel:
 
 Move: TypeAlias = Start | Send | QueryOffset | Cancel
 
-# --- the table ------------------------------------------------------------------------------------------------------
+# --- the table ------------------------------------------------------------------------------------
 
-_NEW, _KNOWN, _UNKNOWN, _UNCONFIRMED = State.NEW, State.OFFSET_KNOWN, State.OFFSET_UNKNOWN, State.UNCONFIRMED
+_NEW, _KNOWN, _UNKNOWN, _UNCONFIRMED = (
+    State.NEW,
+    State.OFFSET_KNOWN,
+    State.OFFSET_UNKNOWN,
+    State.UNCONFIRMED,
+)
 _ENDS: dict[type[Event], State] = {
     Rejected: State.REFUSED,
     ProtocolViolated: State.VIOLATED,
@@ -183,7 +205,9 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     # With `at_most_once` a lost session, a refusal and a query that tells nothing lead to IN_DOUBT.
     _UNCONFIRMED: {**_OPEN, OffsetUnknown: _UNCONFIRMED, TokenRejected: _UNCONFIRMED},
 }
-"""Every event that may come in every state. What is not in the table can't happen, and asking for it is a bug."""
+"""Every event that may come in every state. What is not in the table can't happen, and asking for
+it is a bug.
+"""
 
 
 def rounded(wanted: int, granularity: int) -> int:
@@ -195,9 +219,10 @@ def rounded(wanted: int, granularity: int) -> int:
 class Chunking:
     """How many bytes go into one request: a fixed number, or None for `auto`.
 
-    `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption it goes on in
-    chunks of 8 MiB that double with every success, so that a bad line loses little and a good one is not slowed down.
-    With `patient` the whole rest is sent until a request from the same offset has broken twice.
+    `auto` sends the whole rest at once, which Google calls the preferred way; after an interruption
+    it goes on in chunks of 8 MiB that double with every success, so that a bad line loses little
+    and a good one is not slowed down. With `patient` the whole rest is sent until a request from
+    the same offset has broken twice.
     """
 
     fixed: int | None = None
@@ -206,7 +231,9 @@ class Chunking:
     broke_at: int | None = None
 
     def length(self, granularity: int) -> int | None:
-        """Bytes for the next request, a multiple of `granularity` and at least one of it; None for the whole rest."""
+        """Bytes for the next request, a multiple of `granularity` and at least one of it; None for
+        the whole rest.
+        """
         wanted = self.fixed if self.fixed is not None else self.current
         return None if wanted is None else rounded(wanted, granularity)
 
@@ -227,10 +254,11 @@ class Chunking:
 class Session:
     """One upload session as it stands. Frozen: `after(event)` gives the next one.
 
-    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's last word, `sent`
-    the end of what it may hold: its last word and what was handed to it since. No honest response lies beyond. `why`
-    tells the last trouble, in UNCONFIRMED what became of the last byte's request. `doubted` is true once a session of
-    this file ended from UNCONFIRMED without a word of how: the file may have been stored before.
+    `size` is the file's size in bytes, None while a stream has not ended. `offset` is the server's
+    last word, `sent` the end of what it may hold: its last word and what was handed to it since. No
+    honest response lies beyond. `why` tells the last trouble, in UNCONFIRMED what became of the
+    last byte's request. `doubted` is true once a session of this file ended from UNCONFIRMED
+    without a word of how: the file may have been stored before.
     """
 
     size: int | None
@@ -248,12 +276,20 @@ class Session:
     response: Response | None = None
 
     def resumed(self, uri: str, granularity: int, unconfirmed: str = "") -> Session:
-        """A session that an earlier run began: anything may have been sent, and the first move is to ask.
+        """A session that an earlier run began: anything may have been sent, and the first move is
+        to ask.
 
         `unconfirmed` says why the upload may even be finished, where it may.
         """
         state = State.UNCONFIRMED if unconfirmed else State.OFFSET_UNKNOWN
-        return replace(self, state=state, uri=uri, granularity=granularity, sent=self.size or 0, why=unconfirmed)
+        return replace(
+            self,
+            state=state,
+            uri=uri,
+            granularity=granularity,
+            sent=self.size or 0,
+            why=unconfirmed,
+        )
 
     @property
     def over(self) -> bool:
@@ -261,13 +297,16 @@ class Session:
         return self.state not in TRANSITIONS
 
     def next_move(self) -> Move:
-        """What to do next. For a stream the end of a `Send` is an upper bound; see the head of this file."""
+        """What to do next. For a stream the end of a `Send` is an upper bound; see the head of this
+        file.
+        """
         if self.state is State.NEW:
             return Start()
         if self.state in (State.OFFSET_UNKNOWN, State.UNCONFIRMED):
             return QueryOffset()
         if self.size is None:
-            # The end is not known, so every request needs one; it is held in memory, so a careful chunk never grows.
+            # The end is not known, so every request needs one; it is held in memory, so a careful
+            # chunk never grows.
             length = rounded(self.chunking.fixed or AUTO_CHUNK, self.granularity)
             return Send(Span(self.offset, self.offset + length), final=False)
         wanted = self.chunking.length(self.granularity)
@@ -275,7 +314,8 @@ class Session:
         return Send(Span(self.offset, stop), final=stop == self.size)
 
     def after(self, event: Event, sent: int = 0) -> Session:
-        """The session after an event; `sent` is the end of what the request that led to it may have brought there.
+        """The session after an event; `sent` is the end of what the request that led to it may have
+        brought there.
 
         Raises `LookupError` for an event that the table does not know in this state.
         """
@@ -285,11 +325,19 @@ class Session:
         try:
             state = TRANSITIONS[self.state][type(event)]
         except KeyError:
-            raise LookupError(f"{type(event).__name__} can't happen with {self.state.value}") from None
+            raise LookupError(
+                f"{type(event).__name__} can't happen with {self.state.value}"
+            ) from None
         after = replace(self, state=state, sent=sent)
         match event:
             case Started():
-                new = Session(self.size, self.chunking, self.at_most_once, restarts=self.restarts, doubted=self.doubted)
+                new = Session(
+                    self.size,
+                    self.chunking,
+                    self.at_most_once,
+                    restarts=self.restarts,
+                    doubted=self.doubted,
+                )
                 return replace(new, state=state, uri=event.uri, granularity=event.granularity)
             case Stored():
                 return self._stored(event.offset, after)
@@ -307,14 +355,18 @@ class Session:
                 return after
 
     def _checked(self, event: Stored | Completed, sent: int) -> Event:
-        """The event, or the violation that it really is: offsets and completion must fit what was sent."""
+        """The event, or the violation that it really is: offsets and completion must fit what was
+        sent.
+        """
         if isinstance(event, Completed):
             if self.size is not None and sent >= self.size:
                 return event
             whole = "a stream that has not ended" if self.size is None else f"{self.size} bytes"
             return ProtocolViolated(f"the server calls the upload complete after {sent} of {whole}")
         if not 0 <= event.offset <= sent:
-            return ProtocolViolated(f"the server claims {event.offset} bytes where {sent} were sent")
+            return ProtocolViolated(
+                f"the server claims {event.offset} bytes where {sent} were sent"
+            )
         if event.offset < self.offset and self.rewinds:
             where = f"from {self.offset} to {event.offset}"
             return ProtocolViolated(f"the server's offset went back a second time, {where}")
@@ -323,14 +375,20 @@ class Session:
     def _stored(self, offset: int, after: Session) -> Session:
         chunking = self.chunking
         if self.state is State.OFFSET_KNOWN:
-            # Less than was sent is an interruption too: the whole rest, again and again, would have no bound, so that
-            # two of them count as one request that broke twice.
-            chunking = chunking.after_success() if offset == after.sent else chunking.after_interruption(-1)
+            # Less than was sent is an interruption too: the whole rest, again and again, would have
+            # no bound, so that two of them count as one request that broke twice.
+            chunking = (
+                chunking.after_success()
+                if offset == after.sent
+                else chunking.after_interruption(-1)
+            )
         rewinds = self.rewinds + (offset < self.offset)
         return replace(after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
-        if self.state is State.OFFSET_KNOWN or (self.state is not State.NEW and not self.chunking.patient):
+        if self.state is State.OFFSET_KNOWN or (
+            self.state is not State.NEW and not self.chunking.patient
+        ):
             after = replace(after, chunking=self.chunking.after_interruption(self.offset))
         if self.state is State.UNCONFIRMED and event.untold and self.at_most_once:
             return replace(after, doubted=True, state=State.IN_DOUBT, why=event.why)
@@ -351,4 +409,6 @@ class Session:
         """What follows when the session ends without a word of what became of it."""
         if self.state is not State.UNCONFIRMED:
             return after
-        return replace(after, doubted=True, state=State.IN_DOUBT if self.at_most_once else after.state)
+        return replace(
+            after, doubted=True, state=State.IN_DOUBT if self.at_most_once else after.state
+        )

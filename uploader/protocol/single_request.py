@@ -1,8 +1,9 @@
 """Simple and multipart uploads: the whole file in one request, in either dialect.
 
-Sources: the "Simple upload" and "Multipart upload" sections of the Google Play, Gmail and Over-The-Air documents, and
-RFC 2387 for `multipart/related`. There is no offset to ask for afterwards, so what the server may have acted on
-(`Verdict.IN_DOUBT`) is not sent again when the method has an effect.
+Sources: the "Simple upload" and "Multipart upload" sections of the Google Play, Gmail and
+Over-The-Air documents, and RFC 2387 for `multipart/related`. There is no offset to ask for
+afterwards, so what the server may have acted on (`Verdict.IN_DOUBT`) is not sent again when the
+method has an effect.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from uploader.protocol.media import JSON_TYPE, Media
 def simple(media: Media, size: int) -> Request:
     """The file alone, `uploadType=media`."""
     headers = (("Content-Type", media.media_type),)
-    return Request(media.method, media.with_query(("uploadType", "media")), headers, span=Span(0, size))
+    return Request(
+        media.method, media.with_query(("uploadType", "media")), headers, span=Span(0, size)
+    )
 
 
 def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = False) -> Request:
-    """Metadata first, then the file: exactly two parts. `boundary` must be random, so that no file can hold it."""
+    """Metadata first, then the file: exactly two parts. `boundary` must be random, so that no file
+    can hold it.
+    """
     prefix = (
         f"--{boundary}\r\nContent-Type: {JSON_TYPE}\r\n\r\n".encode()
         + (media.metadata or b"{}")

@@ -1,4 +1,6 @@
-"""Finds in a service's response what it says of the bytes it holds, in any of the forms that Google's APIs use."""
+"""Finds in a service's response what it says of the bytes it holds, in any of the forms that
+Google's APIs use.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,20 @@ _HEX_FIELDS = {
     "md5Hash": "md5",  # base64 in Cloud Storage
     "crc32c": "crc32c",  # base64, the highest byte first
 }
-# Where else the service itself writes digests; any other object (`metadata`, `properties`) holds what people put there.
+# Where else the service itself writes digests; any other object (`metadata`, `properties`) holds
+# what people put there.
 _HOLDERS = ("binary", "image")
-_LENGTHS = {"sha256": 32, "crc32c": 4, "sha1": 20, "md5": 16}  # bytes; the best for its cost comes first
+# bytes; the best for its cost comes first
+_LENGTHS = {"sha256": 32, "crc32c": 4, "sha1": 20, "md5": 16}
 _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The service says that the `algorithm` digest of what it stored is `value` (lower-case hex)."""
+    """The service says that the `algorithm` digest of what it stored is `value` (lower-case
+    hex).
+    """
 
     algorithm: str
     value: str
@@ -37,14 +43,17 @@ class Claim:
 
 
 def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
-    """Every digest in a response: in the resource, one level below it (`binary`, `image`), and in `x-goog-hash`."""
+    """Every digest in a response: in the resource, one level below it (`binary`, `image`), and in
+    `x-goog-hash`.
+    """
     nested = [value for value in map(resource.get, _HOLDERS) if isinstance(value, Mapping)]
     found = [claim for level in (resource, *nested) for claim in _fields(level)]
     return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))
 
 
 def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim, ...]:
-    """The claims to be checked: those of which the digest is `computed` already, else those of the best algorithm.
+    """The claims to be checked: those of which the digest is `computed` already, else those of the
+    best algorithm.
 
     Whichever fits shows that the bytes arrived, so no other digest is worth reading them again.
     """
@@ -54,7 +63,9 @@ def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim
 
 
 def stated_size(resource: Mapping[str, Any]) -> int | None:
-    """The size in bytes that the resource states for the media (`size`), if it does and the media was not converted."""
+    """The size in bytes that the resource states for the media (`size`), if it does and the media
+    was not converted.
+    """
     value = resource.get("size")
     if str(resource.get("mimeType", "")).startswith("application/vnd.google-apps."):
         return None  # Drive made a document of its own from it
@@ -79,7 +90,9 @@ def _goog_hash(header: str) -> Iterator[Claim]:
 
 
 def normal(text: str, length: int) -> str:
-    """A digest written in hex or base64 as lower-case hex; what is neither stays as it is and will match nothing."""
+    """A digest written in hex or base64 as lower-case hex; what is neither stays as it is and will
+    match nothing.
+    """
     if _HEX.fullmatch(text) and len(text) == 2 * length:
         return text.lower()
     try:

@@ -1,8 +1,10 @@
-"""What a service is made of: endpoints, steps that go to the network or wait, and flows that yield them.
+"""What a service is made of: endpoints, steps that go to the network or wait, and flows that yield
+them.
 
-A flow is a generator. It yields a `Call`, an `Upload` or another step and receives what came of it. The engine in
-`transfer` carries the steps out and throws what went wrong into the flow, which may clean up (yield more steps) and
-raises again. Whatever needs neither network nor wait is a method of the `Context` that a flow is given.
+A flow is a generator. It yields a `Call`, an `Upload` or another step and receives what came of it.
+The engine in `transfer` carries the steps out and throws what went wrong into the flow, which may
+clean up (yield more steps) and raises again. Whatever needs neither network nor wait is a method of
+the `Context` that a flow is given.
 """
 
 from __future__ import annotations
@@ -27,16 +29,17 @@ Dialect = Literal["content-range", "goog-upload"]
 class Endpoint:
     """One upload method of one API: where it is, what it accepts, and how it may be spoken to.
 
-    `root` is scheme and host, replaced as a whole by `api-endpoint`; `path` and `upload_path` have every parameter
-    filled in and escaped. `max_size` is in bytes. `idempotent`: sending the same request twice leaves one effect (a
-    replace), not two (an add, a mail). `empty_response`: success has no body. `at_most_once`: a second effect is worse
-    than none (a mail), so even a lost session is not begun again once everything may have arrived. `looked_up`: the
-    service lists what it has, and the flow or the upload's `search` finds out there whether a file arrived. `lookup` is
-    the path (with its query) that shows what an idempotent request made, where a precondition then refuses its repeat
-    (412).
-    `id_fields` are the dotted paths under which a response may hold the identifier, the best first; where it is
-    `id_promised`, a response without one is no success. `partial`: the request chooses the fields of the response,
-    which may have none of them. `response_digest` is the digest that responses state.
+    `root` is scheme and host, replaced as a whole by `api-endpoint`; `path` and `upload_path` have
+    every parameter filled in and escaped. `max_size` is in bytes. `idempotent`: sending the same
+    request twice leaves one effect (a replace), not two (an add, a mail). `empty_response`: success
+    has no body. `at_most_once`: a second effect is worse than none (a mail), so even a lost session
+    is not begun again once everything may have arrived. `looked_up`: the service lists what it has,
+    and the flow or the upload's `search` finds out there whether a file arrived. `lookup` is the
+    path (with its query) that shows what an idempotent request made, where a precondition then
+    refuses its repeat (412). `id_fields` are the dotted paths under which a response may hold the
+    identifier, the best first; where it is `id_promised`, a response without one is no success.
+    `partial`: the request chooses the fields of the response, which may have none of them.
+    `response_digest` is the digest that responses state.
     """
 
     id: str
@@ -65,7 +68,9 @@ class Endpoint:
 
     @property
     def adds(self) -> bool:
-        """Whether a second upload makes a second thing, and nobody but a person can find out about the first."""
+        """Whether a second upload makes a second thing, and nobody but a person can find out about
+        the first.
+        """
         return not self.idempotent and not self.looked_up
 
     def identify(self, resource: Mapping[str, Json]) -> str:
@@ -77,13 +82,15 @@ class Endpoint:
 class Call:
     """One JSON request to an API, which comes to the JSON object in the response.
 
-    An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as `OutcomeUnknown`. `retry_on`
-    says why a refusal passes by itself (a concurrent update), and is empty for every other. A `closing` call cleans up:
-    it has no body and is sent, once, even after a signal.
+    An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as
+    `OutcomeUnknown`. `retry_on` says why a refusal passes by itself (a concurrent update), and is
+    empty for every other. A `closing` call cleans up: it has no body and is sent, once, even after
+    a signal.
 
-    A success that is no object counts as a lost response, and so does one that has none of the `promised` members.
-    Where success is documented without a body the response `may_be_empty`, and comes to {}. Google leaves out what is
-    empty, so a list without entries may be {}. With `ask_twice` it is believed only if the service says so two times.
+    A success that is no object counts as a lost response, and so does one that has none of the
+    `promised` members. Where success is documented without a body the response `may_be_empty`, and
+    comes to {}. Google leaves out what is empty, so a list without entries may be {}. With
+    `ask_twice` it is believed only if the service says so two times.
     """
 
     method: str
@@ -104,7 +111,8 @@ class Call:
 class Search:
     """How to see whether an upload whose response is lost arrived: a call that lists what is there.
 
-    `find` is given its response, and returns the resource of the upload, None where it is not there.
+    `find` is given its response, and returns the resource of the upload, None where it is not
+    there.
     """
 
     call: Call
@@ -113,10 +121,12 @@ class Search:
 
 @dataclass(frozen=True)
 class Upload:
-    """One file for one endpoint, which comes to its `FileResult`; a failure is thrown into the flow.
+    """One file for one endpoint, which comes to its `FileResult`; a failure is thrown into the
+    flow.
 
-    `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts over. With `search` it
-    starts over as well where nobody knows whether it arrived and it is not found, instead of ending in doubt.
+    `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts
+    over. With `search` it starts over as well where nobody knows whether it arrived and it is not
+    found, instead of ending in doubt.
     """
 
     endpoint: Endpoint
@@ -129,7 +139,9 @@ class Upload:
 
 @dataclass(frozen=True)
 class Batch:
-    """Independent uploads, all tried: they come to a tuple of `FileResult` in their order, failures in the `error`."""
+    """Independent uploads, all tried: they come to a tuple of `FileResult` in their order, failures
+    in the `error`.
+    """
 
     uploads: tuple[Upload, ...]
     max_in_flight: int | None = None  # with `concurrency: auto`, where the service has a limit
@@ -139,9 +151,10 @@ class Batch:
 class Download:
     """One file from a service into the workspace, which comes to a `Downloaded`.
 
-    `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its name, raises what
-    keeps it from getting one, and returns what of `endings` comes behind it. A `public` file is fetched without a
-    token. `sha256` is what the service says of its bytes, if it does; a file that has them already is not fetched.
+    `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its
+    name, raises what keeps it from getting one, and returns what of `endings` comes behind it. A
+    `public` file is fetched without a token. `sha256` is what the service says of its bytes, if it
+    does; a file that has them already is not fetched.
     """
 
     root: str
@@ -157,7 +170,9 @@ class Download:
 
 @dataclass(frozen=True)
 class Downloaded:
-    """A file that is there whole: its path, its SHA-256, and the bytes that it took, 0 where it was there already."""
+    """A file that is there whole: its path, its SHA-256, and the bytes that it took, 0 where it was
+    there already.
+    """
 
     path: str
     sha256: str
@@ -166,10 +181,12 @@ class Downloaded:
 
 @dataclass(frozen=True)
 class Sleep:
-    """Wait before looking again, for the `number`-th time (1, 2, …), longer each time; `why` is told.
+    """Wait before looking again, for the `number`-th time (1, 2, …), longer each time; `why` is
+    told.
 
-    Without `timeout` on the schedule of retries: after the last of them a `TemporaryError` is thrown into the flow.
-    With it at growing intervals: it comes to False, at once, when `timeout` seconds have passed since the first.
+    Without `timeout` on the schedule of retries: after the last of them a `TemporaryError` is
+    thrown into the flow. With it at growing intervals: it comes to False, at once, when `timeout`
+    seconds have passed since the first.
     """
 
     number: int
@@ -179,9 +196,11 @@ class Sleep:
 
 @dataclass(frozen=True)
 class Parallel:
-    """Steps of several flows, carried out at the same time: they come to a tuple of what each came to, in their order.
+    """Steps of several flows, carried out at the same time: they come to a tuple of what each came
+    to, in their order.
 
-    What went wrong with one stands there as its exception; after that an upload that was not begun stands there itself.
+    What went wrong with one stands there as its exception; after that an upload that was not begun
+    stands there itself.
     """
 
     steps: tuple[Step, ...]
@@ -204,7 +223,9 @@ class Chart:
 
 @dataclass(frozen=True)
 class Section:
-    """A table for the job summary that only the service can know; without a header its rows are the lines of a diff."""
+    """A table for the job summary that only the service can know; without a header its rows are the
+    lines of a diff.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -218,7 +239,9 @@ class Section:
         return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
 
     def lines(self) -> list[str]:
-        """The table as people read it in a log: columns one below the other, with their headings."""
+        """The table as people read it in a log: columns one below the other, with their
+        headings.
+        """
         widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in self.table]
 
@@ -228,9 +251,11 @@ Step: TypeAlias = Call | Upload | Batch | Download | Sleep | Parallel | Barrier
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as an error does.
+    """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as
+    an error does.
 
-    `remarks` are the sentences of the headline that have to be told of each app where a run is about several.
+    `remarks` are the sentences of the headline that have to be told of each app where a run is
+    about several.
     """
 
     headline: str
@@ -241,7 +266,9 @@ class Outcome:
 
 
 class Context(Protocol):
-    """What a flow tells and keeps while it runs, at once and without a request: the log, the outputs, the journal."""
+    """What a flow tells and keeps while it runs, at once and without a request: the log, the
+    outputs, the journal.
+    """
 
     def info(self, text: str) -> None:
         """Logs a sentence."""
@@ -250,10 +277,14 @@ class Context(Protocol):
         """Logs a sentence that deserves attention."""
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
-        """Logs what is about to change, and keeps it in `sections` for the summary of a run that ends badly."""
+        """Logs what is about to change, and keeps it in `sections` for the summary of a run that
+        ends badly.
+        """
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Makes outputs known as soon as they are true; `ids` where the resource ids are not those of the uploads."""
+        """Makes outputs known as soon as they are true; `ids` where the resource ids are not those
+        of the uploads.
+        """
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value in the journal for the next run of the same job; None forgets it."""
@@ -268,12 +299,19 @@ class Context(Protocol):
         """Adds the result of a file that the service had already and that is not sent."""
 
     def identified(self, result: FileResult) -> None:
-        """Replaces the last upload's result by one with what its own response did not tell (an id, an error)."""
+        """Replaces the last upload's result by one with what its own response did not tell (an id,
+        an error).
+        """
 
     def discarded(
-        self, why: str, files: frozenset[str] = frozenset(), outputs: tuple[str, ...] = (), among: Results | None = None
+        self,
+        why: str,
+        files: frozenset[str] = frozenset(),
+        outputs: tuple[str, ...] = (),
+        among: Results | None = None,
     ) -> None:
-        """Takes back what was uploaded, and `files` that were there before; `outputs` are no longer true.
+        """Takes back what was uploaded, and `files` that were there before; `outputs` are no longer
+        true.
 
         `among` are the results that it is about, where not all.
         """
@@ -282,7 +320,9 @@ class Context(Protocol):
         """The time as the service has it, in seconds since the epoch."""
 
     def sha256(self, artifact: Artifact) -> str:
-        """The SHA-256 of a file's bytes in lower-case hex, to compare it with what the service has."""
+        """The SHA-256 of a file's bytes in lower-case hex, to compare it with what the service
+        has.
+        """
 
     def write(self, destination: Destination, data: bytes) -> bool:
         """Makes a file hold exactly these bytes; False where it did already."""
@@ -296,8 +336,9 @@ Flow: TypeAlias = Steps[Outcome]
 class Prepared:
     """A target whose checks have passed: its plan, a step a line, and its flow.
 
-    `apps` are those that it is about on Google Play, each with the version codes of its artifacts. `unsettled` is for a
-    run that can't log in and look: given what recalls the journal's values, it says what an earlier run may have done.
+    `apps` are those that it is about on Google Play, each with the version codes of its artifacts.
+    `unsettled` is for a run that can't log in and look: given what recalls the journal's values, it
+    says what an earlier run may have done.
     """
 
     lines: tuple[str, ...]

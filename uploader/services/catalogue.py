@@ -1,7 +1,8 @@
-"""Every upload method of Google's APIs, from data that scripts/make_catalogue.py made, and the checks against it.
+"""Every upload method of Google's APIs, from data that scripts/make_catalogue.py made, and the
+checks against it.
 
-Checked are the inputs `params`, `metadata` and `media-type`. Parameters are filled into URL paths as RFC 6570 says; any
-value that would lead out of the place it stands in is refused.
+Checked are the inputs `params`, `metadata` and `media-type`. Parameters are filled into URL paths
+as RFC 6570 says; any value that would lead out of the place it stands in is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from uploader.services.media_types import accepts
 
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
 _KINDS = {"string": "text", "boolean": "boolean", **dict.fromkeys(_INTEGERS, "whole number")}
-_DRIVES_OWN = "application/vnd.google-apps."  # what Drive turns an upload into, not what is uploaded
+# what Drive turns an upload into, not what is uploaded
+_DRIVES_OWN = "application/vnd.google-apps."
 _EXPRESSION = re.compile(r"\{(\+?)([A-Za-z0-9_]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="  # RFC 6570, section 1.5: what `{+name}` lets pass
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")  # one that begins no escape
@@ -32,7 +34,9 @@ Values = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One path or query parameter. `kind` is the document's format or type: string, integer, int32, int64, boolean."""
+    """One path or query parameter. `kind` is the document's format or type: string, integer, int32,
+    int64, boolean.
+    """
 
     name: str
     kind: str
@@ -49,16 +53,19 @@ class Parameter:
         return f"a list of {_KINDS[self.kind]}s" if self.repeated else f"a {_KINDS[self.kind]}"
 
 
-# Parameters that every method takes. The others of that kind carry secrets or change the form of the response.
+# Parameters that every method takes. The others of that kind carry secrets or change the form of
+# the response.
 STANDARD = {name: Parameter(name, "string") for name in ("fields", "quotaUser")}
 
 
 @dataclass(frozen=True)
 class Method:
-    """One upload method. The paths in `template` are RFC 6570 templates, its scope the narrowest that does the work.
+    """One upload method. The paths in `template` are RFC 6570 templates, its scope the narrowest
+    that does the work.
 
-    `scope_existing` is the one for a request that names something that is there already. `name_field` and `type_field`
-    are the metadata fields for a file's name and media type, empty where there is none.
+    `scope_existing` is the one for a request that names something that is there already.
+    `name_field` and `type_field` are the metadata fields for a file's name and media type, empty
+    where there is none.
     """
 
     id: str
@@ -69,25 +76,40 @@ class Method:
     parameters: Mapping[str, Parameter]
 
     def endpoint(self, values: Mapping[str, str], **more: Any) -> Endpoint:
-        """The method with the parameters of its paths filled in; `more` are the fields that the request decides."""
-        path, upload_path = expand(self.template.path, values), expand(self.template.upload_path, values)
+        """The method with the parameters of its paths filled in; `more` are the fields that the
+        request decides.
+        """
+        path, upload_path = (
+            expand(self.template.path, values),
+            expand(self.template.upload_path, values),
+        )
         return replace(self.template, path=path, upload_path=upload_path, **more)
 
 
 def targets() -> tuple[str, ...]:
-    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`) works too."""
+    """Every name that `find` knows, sorted; a method's qualified name (`drive:v3.files.create`)
+    works too.
+    """
     return tuple(_methods())
 
 
 def find(target: str) -> Method | None:
     """The method that a user calls `target`; None when there is none of that name."""
     methods = _methods()
-    facts = methods.get(target) or next((one for one in methods.values() if one["qualified"] == target), None)
+    facts = methods.get(target) or next(
+        (one for one in methods.values() if one["qualified"] == target), None
+    )
     if facts is None:
         return None
-    lists = {"media_types": facts["accept"], "scopes": [facts["scope"]], "id_fields": facts["id_fields"]}
+    lists = {
+        "media_types": facts["accept"],
+        "scopes": [facts["scope"]],
+        "id_fields": facts["id_fields"],
+    }
     known = {**facts, "id": target, **{name: tuple(found) for name, found in lists.items()}}
-    template = Endpoint(**{field.name: known[field.name] for field in fields(Endpoint) if field.name in known})
+    template = Endpoint(
+        **{field.name: known[field.name] for field in fields(Endpoint) if field.name in known}
+    )
     parameters = {name: Parameter(name, **one) for name, one in facts["parameters"].items()}
     rest = {name: facts[name] for name in ("id", "scope_existing", "name_field", "type_field")}
     return Method(template=template, parameters=parameters, **rest)
@@ -100,7 +122,9 @@ def _methods() -> dict[str, dict[str, Any]]:
 
 
 def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -> Values:
-    """The values as text, each parameter's in a tuple; everything that is wrong with them is added to `problems`."""
+    """The values as text, each parameter's in a tuple; everything that is wrong with them is added
+    to `problems`.
+    """
     known = {**STANDARD, **method.parameters}
     values: Values = {}
     for name, value in given.items():
@@ -109,7 +133,9 @@ def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -
         if name not in known:
             # Backticks are for inputs, which may be called alike and have other names in a shell.
             meant = parsers.nearest(name, tuple(known)).replace("`", "'")
-            problems.add("params", f"{name!r} is not a parameter of this method.{meant}", ", ".join(known))
+            problems.add(
+                "params", f"{name!r} is not a parameter of this method.{meant}", ", ".join(known)
+            )
         elif wrong := _objection(known[name], value, texts):
             problems.add("params", f"{name!r} {wrong}", known[name].accepted)
         else:
@@ -118,16 +144,22 @@ def check_params(method: Method, given: Mapping[str, Any], problems: Problems) -
         if parameter.required and given.get(name, []) == []:
             problems.add("params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}")
     for name in placeholders(method.template.upload_path):
-        if values.get(name) and (wrong := objection(method.template.upload_path, name, values[name][0])):
+        if values.get(name) and (
+            wrong := objection(method.template.upload_path, name, values[name][0])
+        ):
             problems.add("params", f"{name!r} {wrong}")
     return values
 
 
 def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str:
-    """Why the value may not stand for the parameter, as the rest of a sentence; empty when it may."""
+    """Why the value may not stand for the parameter, as the rest of a sentence; empty when it
+    may.
+    """
     if isinstance(value, list) and not parameter.repeated:
         return "takes one value, not a list."
-    if not all(isinstance(item, (str, int)) for item in (value if isinstance(value, list) else [value])):
+    if not all(
+        isinstance(item, (str, int)) for item in (value if isinstance(value, list) else [value])
+    ):
         return "is not text, a whole number or a boolean."
     for text in texts:
         if parameter.kind == "boolean" and text not in {"true", "false"}:
@@ -143,8 +175,12 @@ def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str
     return ""
 
 
-def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, problems: Problems) -> str:
-    """The files' media type as `metadata` or `media-type` states it, or ""; Google refuses two different ones."""
+def check_media_type(
+    method: Method, metadata: Mapping[str, Any], given: str, problems: Problems
+) -> str:
+    """The files' media type as `metadata` or `media-type` states it, or ""; Google refuses two
+    different ones.
+    """
     field, stated = method.type_field, ""
     value = metadata.get(field) if field else None
     if value is not None and not str(value).startswith(_DRIVES_OWN):
@@ -158,7 +194,9 @@ def check_media_type(method: Method, metadata: Mapping[str, Any], given: str, pr
     kind = stated or given
     if kind and not accepts(method.template.media_types, kind):
         what = f"{kind} is not a type that {method.template.id} accepts."
-        problems.add("metadata" if stated else "media-type", what, ", ".join(method.template.media_types))
+        problems.add(
+            "metadata" if stated else "media-type", what, ", ".join(method.template.media_types)
+        )
     return kind
 
 
@@ -170,29 +208,41 @@ def placeholders(template: str) -> tuple[str, ...]:
 def expand(template: str, values: Mapping[str, str]) -> str:
     """The path with its parameters filled in and escaped.
 
-    In `{name}` everything but unreserved characters is escaped; in `{+name}` slashes separate segments and escapes that
-    are there already are kept. Check each value that was given with `objection` first. Raises ProtocolError for one
-    that a service named and that leads out of its place.
+    In `{name}` everything but unreserved characters is escaped; in `{+name}` slashes separate
+    segments and escapes that are there already are kept. Check each value that was given with
+    `objection` first. Raises ProtocolError for one that a service named and that leads out of its
+    place.
     """
     if any(map(parsers.leads_elsewhere, values.values())):
-        raise ProtocolError("The service named an id with a . or .. segment, which would lead to another path.")
+        raise ProtocolError(
+            "The service named an id with a . or .. segment, which would lead to another path."
+        )
 
     def escaped(found: re.Match[str]) -> str:
         value = values[found[2]]
-        return _LONE_PERCENT.sub("%25", quote(value, safe=_RESERVED + "%")) if found[1] else quote(value, safe="")
+        return (
+            _LONE_PERCENT.sub("%25", quote(value, safe=_RESERVED + "%"))
+            if found[1]
+            else quote(value, safe="")
+        )
 
     return _EXPRESSION.sub(escaped, template)
 
 
 def objection(template: str, name: str, value: str) -> str:
-    """Why `value` may not stand for `name` in the template, as the rest of a sentence; empty when it may."""
+    """Why `value` may not stand for `name` in the template, as the rest of a sentence; empty when
+    it may.
+    """
     reserved = f"{{+{name}}}" in template
     if not value:
         return "is empty, which would leave out a part of the path."
     if re.search(r"[\x00-\x1f\x7f]", unquote(value) if reserved else value):
         return "contains a control character."
     if reserved and re.search(r"[?#]", value):
-        return "contains ? or #, which would end the path; write %3F or %23 if they belong to the name."
+        return (
+            "contains ? or #, which would end the path; write %3F or %23 if they belong to the "
+            "name."
+        )
     if parsers.leads_elsewhere(value):
         return "contains a . or .. segment, which would lead to another path."
     if reserved and "" in unquote(value).split("/"):

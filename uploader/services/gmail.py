@@ -1,7 +1,8 @@
-"""Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the files, or an .eml.
+"""Sends, drafts, inserts or imports one mail; what it says comes from the `mail-…` inputs and the
+files, or an .eml.
 
-A mail that goes out cannot be called back, so a run that goes on where an earlier one died composes the same bytes
-again, by which the engine finds the unfinished session.
+A mail that goes out cannot be called back, so a run that goes on where an earlier one died composes
+the same bytes again, by which the engine finds the unfinished session.
 """
 
 from __future__ import annotations
@@ -52,8 +53,14 @@ def prepare(
     now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     token: Callable[[], str] = lambda: secrets.token_hex(16),
 ) -> Prepared:
-    """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every problem."""
-    (method, plan, _), endpoint, problems = _ACTIONS[inputs.gmail_action], _endpoint(inputs), Problems()
+    """Checks and composes the mail; its encoding counts for the limit. Raises InputError with every
+    problem.
+    """
+    (method, plan, _), endpoint, problems = (
+        _ACTIONS[inputs.gmail_action],
+        _endpoint(inputs),
+        Problems(),
+    )
     if method in _OF_A_DRAFT and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     has_mail = mail_message.given(inputs, files)
@@ -64,13 +71,20 @@ def prepare(
         if held or method == "drafts.send":
             line = f"{plan} {_HELD}" if held else f"Send the draft {inputs.draft_id}"
             # Without a note where a draft is sent: it is gone then, and can't be sent again.
-            send = partial(batch.send_metadata, endpoint, resource, _HELD if held else endpoint.id, held)
+            send = partial(
+                batch.send_metadata, endpoint, resource, _HELD if held else endpoint.id, held
+            )
             return _made(inputs, endpoint, send, line)
     if files and inputs.shard and inputs.shard[1] > 1:
-        what = "this is job {}/{}, and each of them would make a mail with its own part of the attachments."
+        what = (
+            "this is job {}/{}, and each of them would make a mail with its own part of the "
+            "attachments."
+        )
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
     to_send, limit = method.endswith(".send"), endpoint.max_size or 0
-    mail = problems.collect(lambda: mail_message.read(inputs, files, workspace, to_send=to_send, limit=limit))
+    mail = problems.collect(
+        lambda: mail_message.read(inputs, files, workspace, to_send=to_send, limit=limit)
+    )
     if mail is None:
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
@@ -81,7 +95,9 @@ def prepare(
     to = f" to {plural(mail.recipients, 'recipient')}" if mail.recipients else ""
     line = f"{plan} {mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
     in_session = endpoint.idempotent or inputs.upload_protocol in {"auto", "resumable"}
-    return _made(inputs, endpoint, partial(_send, mail, identity, upload, in_session), line, mail.warnings)
+    return _made(
+        inputs, endpoint, partial(_send, mail, identity, upload, in_session), line, mail.warnings
+    )
 
 
 def _endpoint(inputs: MailInputs) -> Endpoint:
@@ -92,7 +108,9 @@ def _endpoint(inputs: MailInputs) -> Endpoint:
     return method.endpoint({"userId": inputs.user_id, "id": inputs.draft_id}, **promise)
 
 
-def _made(inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()) -> Prepared:
+def _made(
+    inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()
+) -> Prepared:
     would = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
     flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
     return Prepared((line,), endpoint.scopes, would if inputs.dry_run else flow, warnings)
@@ -104,9 +122,11 @@ def _artifact(mail: Mail, identity: MessageIdentity) -> Artifact:
 
 
 def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
-    """What goes along with the mail, if there is one (`mail`), or alone: the metadata given, and the draft to send.
+    """What goes along with the mail, if there is one (`mail`), or alone: the metadata given, and
+    the draft to send.
 
-    It is Gmail's Message, or the Draft that a message stands in. Told here is what Gmail would pass over in silence.
+    It is Gmail's Message, or the Draft that a message stands in. Told here is what Gmail would pass
+    over in silence.
     """
     method, problems = _ACTIONS[inputs.gmail_action][0], Problems()
     resource, draft = batch.read_metadata(inputs.metadata, problems), method.startswith("drafts.")
@@ -117,7 +137,9 @@ def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
     told = _message_of(resource) if draft else resource
     if not isinstance(thread := told.get("threadId", "-"), str) or not thread:
         problems.add("metadata", "`threadId` is not the id of a thread.", "text")
-    if not isinstance(labels := told.get("labelIds", []), list) or not all(isinstance(one, str) for one in labels):
+    if not isinstance(labels := told.get("labelIds", []), list) or not all(
+        isinstance(one, str) for one in labels
+    ):
         problems.add("metadata", "`labelIds` is not a list of labels.", '["INBOX", "Label_1"]')
     if "raw" in told and mail:
         what = "holds a message in `raw`, and the other inputs describe one as well."
@@ -143,8 +165,11 @@ def _message_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     return inside if isinstance(inside, dict) else {}
 
 
-def _send(mail: Mail, identity: MessageIdentity, upload: Upload, in_session: bool, context: Context) -> _Response:
-    """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at the end.
+def _send(
+    mail: Mail, identity: MessageIdentity, upload: Upload, in_session: bool, context: Context
+) -> _Response:
+    """Uploads the mail under the identity of an unfinished run, if there is one, and forgets it at
+    the end.
 
     `in_session`: the next run can go on with what this one began.
     """
@@ -170,9 +195,11 @@ def _send(mail: Mail, identity: MessageIdentity, upload: Upload, in_session: boo
 
 
 def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Flow:
-    """Sends, and makes outputs of the response, which is a draft with a message inside, or a message.
+    """Sends, and makes outputs of the response, which is a draft with a message inside, or a
+    message.
 
-    A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of its own.
+    A service account has no mailbox, and a draft that was sent is gone; Gmail says so in words of
+    its own.
     """
     method, _, done = _ACTIONS[action]
     try:
@@ -180,14 +207,22 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Flo
     except ApiError as error:
         if error.reason == "failedPrecondition" and not impersonated:
             error.cause = "A service account has no mailbox of its own."
-            error.hint = "Set `impersonate-user`, and allow the account domain-wide delegation for the scope."
+            error.hint = (
+                "Set `impersonate-user`, and allow the account domain-wide delegation for the "
+                "scope."
+            )
         if error.status == 404 and method in _OF_A_DRAFT:
             error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
-            error.hint = "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a new draft."
+            error.hint = (
+                "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a "
+                "new draft."
+            )
         raise
     is_draft = method in {"drafts.create", "drafts.update"}
     sent = _message_of(response) if is_draft else response
     draft = response.get("id") if is_draft else None
     known = {"draft-id": draft, "message-id": sent.get("id"), "thread-id": sent.get("threadId")}
-    context.publish({name: value for name, value in known.items() if isinstance(value, str) and value})
+    context.publish(
+        {name: value for name, value in known.items() if isinstance(value, str) and value}
+    )
     return Outcome(f"{done}, id {response.get('id') or 'unknown'}.")

@@ -1,4 +1,6 @@
-"""Sends APKs and bundles to Play's internal app sharing, where each gets a download link for testers."""
+"""Sends APKs and bundles to Play's internal app sharing, where each gets a download link for
+testers.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,12 @@ from uploader.services import batch, catalogue
 from uploader.services.base import Prepared, Upload
 
 
-def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], certificate: str) -> Prepared:
-    """Reads each manifest, which says apk or bundle and whose it is. Raises InputError with every problem."""
+def prepare(
+    inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], certificate: str
+) -> Prepared:
+    """Reads each manifest, which says apk or bundle and whose it is. Raises InputError with every
+    problem.
+    """
     problems = Problems()
     made = [problems.collect(partial(_upload, file, packages)) for file in files]
     uploads = tuple(upload for upload in made if upload)
@@ -33,12 +39,17 @@ def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
         raise InputError(Problem("package-name", what, "the artifact's own, or nothing"))
     method = catalogue.find(f"androidpublisher.internalappsharingartifacts.upload{manifest.kind}")
     assert method, "the catalogue has one for each kind"
-    endpoint = method.endpoint({"packageName": manifest.package}, at_most_once=True, id_fields=("downloadUrl",))
-    return Upload(endpoint, known, endpoint.media_types[-1])  # of an APK its own one, of a bundle the only one
+    endpoint = method.endpoint(
+        {"packageName": manifest.package}, at_most_once=True, id_fields=("downloadUrl",)
+    )
+    # of an APK its own one, of a bundle the only one
+    return Upload(endpoint, known, endpoint.media_types[-1])
 
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
-    """The links, and of the first file how it was signed and its digest, as the service tells them."""
+    """The links, and of the first file how it was signed and its digest, as the service tells
+    them.
+    """
     links = [str(result.resource.get("downloadUrl") or "") for result in results]
     first = results[0].resource
     return {

@@ -1,10 +1,12 @@
-"""A mail: composed of the inputs and of files in the workspace, or a message that is given and goes out as it is.
+"""A mail: composed of the inputs and of files in the workspace, or a message that is given and goes
+out as it is.
 
-Nothing slips a header into either. The standard library's e-mail package decodes what looks like an RFC 2047 encoded
-word, and a line break may come out; so control characters are refused behind the decoding. A composed message is a
-function of its content and its identity alone, so that a run that continues an unfinished upload makes the same bytes
-again. A given one is not taken apart with the standard library, whose work grows with the number of parts times their
-depth: one pass finds the headers of every part, and of every message within the message.
+Nothing slips a header into either. The standard library's e-mail package decodes what looks like an
+RFC 2047 encoded word, and a line break may come out; so control characters are refused behind the
+decoding. A composed message is a function of its content and its identity alone, so that a run that
+continues an unfinished upload makes the same bytes again. A given one is not taken apart with the
+standard library, whose work grows with the number of parts times their depth: one pass finds the
+headers of every part, and of every message within the message.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ from uploader.text import plural
 Attachment: TypeAlias = tuple[str, str, bytes]  # name, media type, content
 People: TypeAlias = Mapping[str, tuple[Address, ...]]  # by the name of a header
 
-# 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78 characters.
+# 7bit makes every part quoted-printable or base64 as it needs; RFC 5322 has CRLF, and lines of 78
+# characters.
 _POLICY: EmailPolicy[EmailMessage] = SMTP.clone(cte_type="7bit")
 _ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z0-9-]{2,}"
@@ -45,15 +48,35 @@ _ADDRESSES = ("from", "to", "cc", "bcc")
 _BODIES = ("mail_body", "mail_body_file", "mail_html", "mail_html_file")
 _CONTENT_INPUTS = ("mail_from", "mail_to", "mail_cc", "mail_bcc", "mail_subject", *_BODIES)
 
-_UNREADABLE = (AttributeError, IndexError, TypeError, ValueError, LookupError, RecursionError, MessageError)
+_UNREADABLE = (
+    AttributeError,
+    IndexError,
+    TypeError,
+    ValueError,
+    LookupError,
+    RecursionError,
+    MessageError,
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # RFC 5322, section 3.6: these stand at most once in a message.
-_ONCE = ("from", "sender", "reply-to", "to", "cc", "bcc", "message-id", "date", "subject", "content-type")
+_ONCE = (
+    "from",
+    "sender",
+    "reply-to",
+    "to",
+    "cc",
+    "bcc",
+    "message-id",
+    "date",
+    "subject",
+    "content-type",
+)
 _RECIPIENTS = ("To", "Cc", "Bcc")
 _MAX_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
 _MAX_ALL_HEADERS = 2 * _MAX_HEADERS  # with those of all parts; each counts _PART more than it has
 _PART = 256
-# Bytes of one header with parameters, and of any other one in a part: both take the library quadratic time.
+# Bytes of one header with parameters, and of any other one in a part: both take the library
+# quadratic time.
 _MAX_STRUCTURE, _MAX_TEXT = 4096, 65_536
 _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
@@ -64,7 +87,9 @@ _FOLD = re.compile(r"\r\n(?=[ \t])|\t")  # within a header, where it is no contr
 
 @dataclass(frozen=True)
 class MessageIdentity:
-    """What makes one message differ from another of the same content: when it was written, and a random token."""
+    """What makes one message differ from another of the same content: when it was written, and a
+    random token.
+    """
 
     date: datetime
     token: str
@@ -79,14 +104,18 @@ class MessageIdentity:
         return cls(datetime.fromtimestamp(int(found[1]), timezone.utc), found[2]) if found else None
 
     def without(self, message: bytes) -> bytes:
-        """What a message says, if it was composed under this identity: the same bytes under any other."""
+        """What a message says, if it was composed under this identity: the same bytes under any
+        other.
+        """
         date, token = f"Date: {format_datetime(self.date)}\r\n".encode(), self.token.encode()
         return message.replace(date, b"", 1).replace(token, b"") if token in message else message
 
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail that can be sent: how people see it, how many recipients and attachments it has, its bytes by identity."""
+    """A mail that can be sent: how people see it, how many recipients and attachments it has, its
+    bytes by identity.
+    """
 
     name: str
     recipients: int
@@ -97,11 +126,17 @@ class Mail:
 
 def given(inputs: MailInputs, files: Artifacts) -> bool:
     """Whether the inputs say anything of what stands in the mail."""
-    return bool(inputs.message_file or files or any(getattr(inputs, name) for name in _CONTENT_INPUTS))
+    return bool(
+        inputs.message_file or files or any(getattr(inputs, name) for name in _CONTENT_INPUTS)
+    )
 
 
-def read(inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send: bool, limit: int) -> Mail:
-    """The mail. `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises InputError."""
+def read(
+    inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send: bool, limit: int
+) -> Mail:
+    """The mail. `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises
+    InputError.
+    """
     problems = Problems()
     if inputs.message_file:
         return _given_message(inputs, files, workspace, problems, to_send=to_send, limit=limit)
@@ -129,7 +164,10 @@ def read(inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send:
     if inputs.gmail_action in {"insert", "import"} and not inputs.mail_from:
         problems.add("mail-from", "is missing: a mail that is inserted needs a sender.")
     if not (inputs.mail_subject or inputs.files or any(getattr(inputs, name) for name in _BODIES)):
-        problems.add("mail-body", "is missing, and so are the subject, HTML and files: the mail would be empty.")
+        problems.add(
+            "mail-body",
+            "is missing, and so are the subject, HTML and files: the mail would be empty.",
+        )
     problems.raise_if_any()
     name = f'mail "{inputs.mail_subject}"' if inputs.mail_subject else "mail"
     recipients = sum(len(found) for header, found in people.items() if header != "From")
@@ -137,11 +175,20 @@ def read(inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send:
 
 
 def _given_message(
-    inputs: MailInputs, files: Artifacts, workspace: Workspace, problems: Problems, *, to_send: bool, limit: int
+    inputs: MailInputs,
+    files: Artifacts,
+    workspace: Workspace,
+    problems: Problems,
+    *,
+    to_send: bool,
+    limit: int,
 ) -> Mail:
     """The message of `message-file`, which goes out as it is."""
     for name in [*filter(partial(getattr, inputs), _CONTENT_INPUTS), *(["files"] if files else [])]:
-        problems.add(name.replace("_", "-"), "can't be combined with `message-file`, which is the whole message.")
+        problems.add(
+            name.replace("_", "-"),
+            "can't be combined with `message-file`, which is the whole message.",
+        )
     raw = problems.collect(lambda: _content(workspace, "message-file", inputs.message_file, limit))
     name, message, recipients = printable(inputs.message_file), b"", 0
     try:
@@ -156,19 +203,27 @@ def _given_message(
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
-    return Problem(name, f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all.")
+    return Problem(
+        name, f"{what} {size:,} bytes in the message; Gmail accepts at most {limit:,} in all."
+    )
 
 
 def _content(workspace: Workspace, name: str, path: str, limit: int) -> bytes:
-    """What is in the file that an input names; a link may not lead out of its folder, unless that is allowed."""
-    file = from_path(workspace.root / path, path, workspace.access(name, str(PurePosixPath(path).parent)))
+    """What is in the file that an input names; a link may not lead out of its folder, unless that
+    is allowed.
+    """
+    file = from_path(
+        workspace.root / path, path, workspace.access(name, str(PurePosixPath(path).parent))
+    )
     if (file.size or 0) > limit:
         raise InputError(_too_large(name, f"{file.name} takes", file.size or 0, limit))
     return media_types.head(file, limit)
 
 
 def addresses(text: str) -> tuple[Address, ...]:
-    """The addresses of a header such as `Ann <ann@example.com>, bob@example.com`. Raises ValueError with the reason."""
+    """The addresses of a header such as `Ann <ann@example.com>, bob@example.com`. Raises ValueError
+    with the reason.
+    """
     if not text:
         return ()
     if len(text.splitlines()) > 1:
@@ -182,12 +237,20 @@ def addresses(text: str) -> tuple[Address, ...]:
         raise ValueError("contains a control character, perhaps in an encoded word.")
     wrong = [address.addr_spec for address in found if not _ADDRESS.fullmatch(address.addr_spec)]
     if header.defects or wrong or not found:
-        raise ValueError(f"{wrong[0]!r} is not an e-mail address." if wrong else "is not a list of e-mail addresses.")
+        raise ValueError(
+            f"{wrong[0]!r} is not an e-mail address."
+            if wrong
+            else "is not a list of e-mail addresses."
+        )
     return found
 
 
-def _text(workspace: Workspace, name: str, value: str, path: str, *, problems: Problems, limit: int) -> str:
-    """The text itself, or that of the file which `NAME-file`, or `file:PATH` in its place, names."""
+def _text(
+    workspace: Workspace, name: str, value: str, path: str, *, problems: Problems, limit: int
+) -> str:
+    """The text itself, or that of the file which `NAME-file`, or `file:PATH` in its place,
+    names.
+    """
     if value and path:
         problems.add(f"{name}-file", f"is given together with `{name}`.", "one of the two")
         return ""
@@ -195,7 +258,9 @@ def _text(workspace: Workspace, name: str, value: str, path: str, *, problems: P
         name = f"{name}-file"
     elif value.startswith(_FILE):
         path = value.removeprefix(_FILE).strip()
-        problems.warn(f"`{name}: file:PATH` is deprecated and will stop working: use `{name}-file: {path}`.")
+        problems.warn(
+            f"`{name}: file:PATH` is deprecated and will stop working: use `{name}-file: {path}`."
+        )
     else:
         if is_existing_file(value.removeprefix("@"), workspace.root):
             what = "is the path of a file in the workspace, and would be sent as the text."
@@ -209,7 +274,8 @@ def _text(workspace: Workspace, name: str, value: str, path: str, *, problems: P
 
 
 def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Attachment, ...]:
-    sizes, before = sum(file.size or 0 for file in files) * 4 // 3, len(problems)  # as base64, without its line ends
+    # as base64, without its line ends
+    sizes, before = sum(file.size or 0 for file in files) * 4 // 3, len(problems)
     if sizes > limit:  # checked before anything is read: it may not fit in memory
         what = f"{plural(len(files), 'file')} {'takes' if len(files) == 1 else 'take'}"
         problems.extend([_too_large("files", f"{what} at least", sizes, limit)])
@@ -229,20 +295,32 @@ def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Atta
 
 
 def compose(
-    people: People, subject: str, identity: MessageIdentity, text: str, html: str, attachments: Iterable[Attachment]
+    people: People,
+    subject: str,
+    identity: MessageIdentity,
+    text: str,
+    html: str,
+    attachments: Iterable[Attachment],
 ) -> bytes:
-    """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and takes it out.
+    """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and
+    takes it out.
 
-    Empty text and empty HTML mean that there is none. Raises InputError when it would not say what was asked.
+    Empty text and empty HTML mean that there is none. Raises InputError when it would not say what
+    was asked.
     """
     subject, sender = decoded(subject), people.get("From")
-    changed = Problem("mail-subject", "can't be written into a message without changing it.", "plain text")
+    changed = Problem(
+        "mail-subject", "can't be written into a message without changing it.", "plain text"
+    )
     if decoded(subject) != subject:  # the library would decode it once more
         raise InputError(changed)
     message = EmailMessage(policy=_POLICY)
     domain = sender[0].domain if sender else "uploader.invalid"
     headers: dict[str, str | tuple[Address, ...]] = {**people, "Subject": subject}
-    headers |= {"Date": format_datetime(identity.date), "Message-ID": f"<{identity.token}@{domain}>"}
+    headers |= {
+        "Date": format_datetime(identity.date),
+        "Message-ID": f"<{identity.token}@{domain}>",
+    }
     try:
         for name, value in headers.items():
             if value:
@@ -261,25 +339,36 @@ def compose(
 
 
 def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
-    """A message that was given, every line ended by CRLF as RFC 5322 wants it, and how many addresses it goes to.
+    """A message that was given, every line ended by CRLF as RFC 5322 wants it, and how many
+    addresses it goes to.
 
-    `to_send` demands a recipient. Raises ValueError with everything that is wrong, each as the rest of a sentence.
+    `to_send` demands a recipient. Raises ValueError with everything that is wrong, each as the rest
+    of a sentence.
     """
     end = re.search(rb"\r?\n\r?\n", raw)
     head = raw[: end.start()] if end else raw
     if head.startswith(b"From "):
         raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
     if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
-        raise ValueError("has a bare carriage return, a NUL or another control character in its headers.")
+        raise ValueError(
+            "has a bare carriage return, a NUL or another control character in its headers."
+        )
     if len(head) > _MAX_HEADERS:
-        raise ValueError(f"has {len(head):,} bytes of headers; Gmail accepts at most {_MAX_HEADERS:,}.")
+        raise ValueError(
+            f"has {len(head):,} bytes of headers; Gmail accepts at most {_MAX_HEADERS:,}."
+        )
     message = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
     found, sent_to = [], 0
     try:
-        parsed = BytesHeaderParser().parsebytes(message)  # the old policy, which leaves hostile values alone
+        # the old policy, which leaves hostile values alone
+        parsed = BytesHeaderParser().parsebytes(message)
         names = [name.lower() for name in parsed]
-        sent_to = len(getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])]))
-        found += [f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1]
+        sent_to = len(
+            getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])])
+        )
+        found += [
+            f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1
+        ]
         if _unreadable(parsed) or not {"from", "to", "cc", "bcc", "subject"} & set(names):
             found.append("is not a message: its headers can't be read.")
         if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
@@ -300,7 +389,9 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
 
 
 def _faults(message: bytes) -> Iterator[str]:
-    """What is wrong with the headers of the message and its parts. Behind the first, there may be no headers."""
+    """What is wrong with the headers of the message and its parts. Behind the first, there may be
+    no headers.
+    """
     left = _MAX_ALL_HEADERS
     for number, (part, size) in enumerate(_parts(message)):
         left -= size + _PART
@@ -315,18 +406,27 @@ def _faults(message: bytes) -> Iterator[str]:
             if len(str(value)) > limit:
                 yield f"{has} a {name} header of more than {limit:,} bytes."
             # A file's name, for one, put together and decoded as RFC 2231 says.
-            values = [collapse_rfc2231_value(text) for _, text in part.get_params([], name)] if structured else []
+            values = (
+                [collapse_rfc2231_value(text) for _, text in part.get_params([], name)]
+                if structured
+                else []
+            )
             if any(has_control(_FOLD.sub(" ", str(one))) for one in (value, *values)):
                 yield f"{has} a control character in its {name} header."
 
 
 def _unreadable(headers: Message) -> bool:
-    """Whether headers have a defect, except the one that Python 3.10 finds in every multipart message without parts."""
-    return any(not isinstance(defect, MultipartInvariantViolationDefect) for defect in headers.defects)
+    """Whether headers have a defect, except the one that Python 3.10 finds in every multipart
+    message without parts.
+    """
+    return any(
+        not isinstance(defect, MultipartInvariantViolationDefect) for defect in headers.defects
+    )
 
 
 def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
-    """The headers of the message, of its parts and of the messages among them, however deep, with their bytes.
+    """The headers of the message, of its parts and of the messages among them, however deep, with
+    their bytes.
 
     Look at each before you ask for the next, which its boundary may lead to.
     """
@@ -341,7 +441,9 @@ def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
         yield part, end - start
         if boundary := part.get_boundary():
             digest = part.get_content_type() == "multipart/digest"  # RFC 2046, section 5.1.5
-            types[boundary.encode("ascii", "replace")] = "message/rfc822" if digest else "text/plain"
+            types[boundary.encode("ascii", "replace")] = (
+                "message/rfc822" if digest else "text/plain"
+            )
         encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
         start, default = end + 2, "text/plain"
         if part.get_content_type() not in _MESSAGES or encoding in {"base64", "quoted-printable"}:
@@ -360,7 +462,9 @@ def decoded(text: str) -> str:
 
 
 def has_control(text: str) -> bool:
-    """Whether a header that says this would hold a control character, as it stands or once a reader has decoded it."""
+    """Whether a header that says this would hold a control character, as it stands or once a reader
+    has decoded it.
+    """
     for _ in range(2):  # encoded words may stand within encoded words
         if _CONTROL.search(text) or "=?" not in text:
             break

@@ -1,4 +1,6 @@
-"""Tells what a file is, from its first bytes and its name: where the two disagree, the bytes decide."""
+"""Tells what a file is, from its first bytes and its name: where the two disagree, the bytes
+decide.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from uploader.files.artifacts import Artifact
 OCTETS = "application/octet-stream"
 _HEAD = 512
 
-# Signatures at the beginning of a file. A name that claims one of these types is ignored when the bytes lack it.
+# Signatures at the beginning of a file. A name that claims one of these types is ignored when the
+# bytes lack it.
 _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
     ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
@@ -48,7 +51,8 @@ _EXTENSIONS = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-# Without the machine's own tables, which `mimetypes` reads when it is asked: the same type on every runner, and sooner.
+# Without the machine's own tables, which `mimetypes` reads when it is asked: the same type on every
+# runner, and sooner.
 _TYPES = {**mimetypes.common_types, **mimetypes.types_map, **_EXTENSIONS}
 
 
@@ -75,12 +79,16 @@ def kinds(artifact: Artifact) -> tuple[str, ...]:
 
 
 def choose(artifact: Artifact, accepted: Sequence[str]) -> str:
-    """The best media type of the file that the method accepts; empty when it accepts none of them."""
+    """The best media type of the file that the method accepts; empty when it accepts none of
+    them.
+    """
     return next((kind for kind in kinds(artifact) if accepts(accepted, kind)), "")
 
 
 def accepts(accepted: Sequence[str], kind: str) -> bool:
-    """Whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the type, whatever its parameters."""
+    """Whether one of the patterns (`*/*`, `image/*`, `application/zip`) covers the type, whatever
+    its parameters.
+    """
     kind = kind.partition(";")[0].strip().lower()
     family = kind.partition("/")[0]
     return any(pattern in {"*/*", f"{family}/*", kind} for pattern in accepted)

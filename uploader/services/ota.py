@@ -1,8 +1,10 @@
-"""Sends one over-the-air package to Android's OTA service, the one target that speaks the X-Goog-Upload dialect.
+"""Sends one over-the-air package to Android's OTA service, the one target that speaks the
+X-Goog-Upload dialect.
 
-The upload is answered without the package's name, which the service makes: the list of the deployment's packages tells
-it, and whether the service could use what it received. Sources: developers.google.com/android/over-the-air,
-v1/how-tos/create-package, v1/how-tos/associate-package and reference/rest/v1/deployments.packages.
+The upload is answered without the package's name, which the service makes: the list of the
+deployment's packages tells it, and whether the service could use what it received. Sources:
+developers.google.com/android/over-the-air, v1/how-tos/create-package, v1/how-tos/associate-package
+and reference/rest/v1/deployments.packages.
 """
 
 from __future__ import annotations
@@ -13,13 +15,31 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
-from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, Problems, ServiceError, UploaderError
+from uploader.errors import (
+    CredentialsError,
+    Interrupted,
+    OutcomeUnknown,
+    Problems,
+    ServiceError,
+    UploaderError,
+)
 from uploader.files.android.archive import is_zip
 from uploader.files.artifacts import Artifacts
 from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
-from uploader.services.base import Batch, Call, Context, Endpoint, Flow, Outcome, Prepared, Sleep, Steps, Upload
+from uploader.services.base import (
+    Batch,
+    Call,
+    Context,
+    Endpoint,
+    Flow,
+    Outcome,
+    Prepared,
+    Sleep,
+    Steps,
+    Upload,
+)
 from uploader.services.catalogue import expand
 from uploader.text import sentence
 
@@ -45,7 +65,9 @@ ENDPOINT = Endpoint(
 
 
 def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str) -> Prepared:
-    """Checks that there is one whole zip, a deployment and a title. Raises InputError with every problem."""
+    """Checks that there is one whole zip, a deployment and a title. Raises InputError with every
+    problem.
+    """
     problems = Problems()
     batch.require(problems, deployment=deployment, package_title=title)
     batch.require_one(files, "an OTA deployment", problems)
@@ -65,8 +87,9 @@ def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str)
 def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow:
     """The upload between two looks at the packages: the one that is new is the one that it made.
 
-    Neither look ends the run: whether the account may upload, the start of the upload says before the first byte. Where
-    all was sent and the service never said what became of it, a new package is the success.
+    Neither look ends the run: whether the account may upload, the start of the upload says before
+    the first byte. Where all was sent and the service never said what became of it, a new package
+    is the success.
     """
     before: Packages | None = None
     try:
@@ -75,7 +98,9 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
         raise
     except UploaderError as error:
         said = sentence(error.what)
-        context.warning(f"{_UNKNOWN} {said} Nor can it be told whether the service accepts the package.")
+        context.warning(
+            f"{_UNKNOWN} {said} Nor can it be told whether the service accepts the package."
+        )
     [result] = yield Batch((upload,))
     doubt = result.failure if isinstance(result.failure, OutcomeUnknown) else None
     if result.failure and (before is None or not doubt):
@@ -85,10 +110,13 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
     return Outcome(f"{upload.artifact.name} is {known} of {deployment}.")
 
 
-def _name(context: Context, result: FileResult, before: Packages, deployment: str, title: str) -> Steps[str]:
+def _name(
+    context: Context, result: FileResult, before: Packages, deployment: str, title: str
+) -> Steps[str]:
     """The name of the package that was made; empty, with a warning, where it can't be told.
 
-    Raises the upload's own `OutcomeUnknown` where no new package settles it, `ServiceError` for one that failed.
+    Raises the upload's own `OutcomeUnknown` where no new package settles it, `ServiceError` for one
+    that failed.
     """
     doubt, new = result.failure, Packages()
     if result.resumed_from == result.bytes and not doubt:
@@ -105,14 +133,17 @@ def _name(context: Context, result: FileResult, before: Packages, deployment: st
     except UploaderError as error:
         if doubt:
             raise doubt from None
-        context.warning(f"{_UNKNOWN} {error}")  # the package is there, whatever has come of this look
+        # the package is there, whatever has come of this look
+        context.warning(f"{_UNKNOWN} {error}")
         return ""
     if new and all(new.values()):
         name, why = next(iter(new.items()))
         failure = ServiceError(
-            f"The upload of {result.path} arrived, but the service reports that it failed (package {name}): {why}",
+            f"The upload of {result.path} arrived, but the service reports that it failed (package "
+            f"{name}): {why}",
             cause="The service received the file and could not make a package of it.",
-            hint="Correct what the service's message names, then run again: the package will be sent again.",
+            hint="Correct what the service's message names, then run again: the package will be "
+            "sent again.",
             code="package-failed",
         )
         context.identified(replace(result, id=name, error=str(failure), failure=failure))
@@ -120,27 +151,44 @@ def _name(context: Context, result: FileResult, before: Packages, deployment: st
     if len(new) != 1:
         if doubt:
             raise doubt
-        shown = ", ".join(f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5])
+        shown = ", ".join(
+            f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5]
+        )
         several = f"{len(new)} new packages ({shown})" if new else "no new package"
         context.warning(f"{_UNKNOWN} The deployment lists {several} with the title {title!r}.")
         return ""
     [name] = new
     if isinstance(doubt, OutcomeUnknown):
-        context.info(f"{sentence(doubt.what)} The deployment lists the new package {name}, so it did.")
-        arrived, told = result.bytes - (result.resumed_from or 0), result.timeline[:-1]  # but for its failure
+        context.info(
+            f"{sentence(doubt.what)} The deployment lists the new package {name}, so it did."
+        )
+        # but for its failure
+        arrived, told = result.bytes - (result.resumed_from or 0), result.timeline[:-1]
         result = replace(result, bytes_uploaded=arrived, timeline=told, error="", failure=None)
     context.identified(replace(result, id=name))
     return name
 
 
 def _same_title(deployment: str, title: str) -> Steps[Packages]:
-    """The deployment's packages that are titled as this one, by name, each with why its upload failed, if it did."""
-    path, what = expand(_PACKAGES, {"deployment": deployment}), "the list of the deployment's packages"
-    response = yield Call("GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what, ask_twice=True)
+    """The deployment's packages that are titled as this one, by name, each with why its upload
+    failed, if it did.
+    """
+    path, what = (
+        expand(_PACKAGES, {"deployment": deployment}),
+        "the list of the deployment's packages",
+    )
+    response = yield Call(
+        "GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what, ask_twice=True
+    )
     packages = response.get("packages") if isinstance(response, dict) else None
     found: Packages = {}
     for one in packages if isinstance(packages, list) else ():
-        if isinstance(one, dict) and one.get("title") == title and isinstance(name := one.get("name"), str) and name:
+        if (
+            isinstance(one, dict)
+            and one.get("title") == title
+            and isinstance(name := one.get("name"), str)
+            and name
+        ):
             details, found[name] = one.get("details"), ""
             if isinstance(details, dict) and details.get("uploadState") == "FAILURE":
                 found[name] = str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]

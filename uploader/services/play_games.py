@@ -1,7 +1,7 @@
 """Sends one image to Play Games: the icon of an achievement or a leaderboard.
 
-Google marks the method deprecated and is removing it, so it is in no current discovery document; the source is
-developer.android.com/games/services/publishing/upload.
+Google marks the method deprecated and is removing it, so it is in no current discovery document;
+the source is developer.android.com/games/services/publishing/upload.
 """
 
 from __future__ import annotations
@@ -18,22 +18,30 @@ from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.catalogue import expand
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
-_DEPRECATED = "Google has deprecated image uploads to Play Games and is removing them; use the Play Console instead."
+_DEPRECATED = (
+    "Google has deprecated image uploads to Play Games and is removing them; use the Play Console "
+    "instead."
+)
 _GONE = {404, 405, 410, 501}
 
 
-def prepare(inputs: CommonInputs, files: Artifacts, resource_id: str, image_type: str, metadata: str) -> Prepared:
+def prepare(
+    inputs: CommonInputs, files: Artifacts, resource_id: str, image_type: str, metadata: str
+) -> Prepared:
     """Checks that there is one image, and what it is for. Raises InputError with every problem."""
     problems = Problems()
     batch.require(problems, resource_id=resource_id, image_type=image_type)
-    # The image's resource as it was given, if it was; it may not speak of another image. Alone it needs no file.
+    # The image's resource as it was given, if it was; it may not speak of another image. Alone it
+    # needs no file.
     resource = batch.read_metadata(metadata, problems)
     if files or not resource:
         batch.require_one(files, "Play Games", problems)
     asked = {"resourceId": ("resource-id", resource_id), "imageType": ("image-type", image_type)}
     for field, (name, value) in asked.items():
         if resource.get(field, value) != value:
-            problems.add("metadata", f"`{field}` is not what `{name}` says.", "the same, or leave it out")
+            problems.add(
+                "metadata", f"`{field}` is not what `{name}` says.", "the same, or leave it out"
+            )
     path = expand(_PATH, {field: value for field, (_, value) in asked.items()})
     endpoint = Endpoint(
         id="gamesConfiguration.imageConfigurations.upload",
@@ -49,7 +57,9 @@ def prepare(inputs: CommonInputs, files: Artifacts, resource_id: str, image_type
         id_promised=True,
     )
     types = endpoint.media_types
-    uploads = tuple(Upload(endpoint, file, media_types.choose(file, types), resource or None) for file in files)
+    uploads = tuple(
+        Upload(endpoint, file, media_types.choose(file, types), resource or None) for file in files
+    )
     for file in files:
         if file.size is None:
             what = f"{file.name} is a stream; whether it is an image can't be checked."
@@ -58,14 +68,19 @@ def prepare(inputs: CommonInputs, files: Artifacts, resource_id: str, image_type
     if sends and not inputs.dry_run:
         sends = replace(sends, flow=lambda _: _send(uploads[0]))
     made = sends or batch.metadata_alone(inputs, endpoint, resource)
-    return replace(made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context)))
+    return replace(
+        made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context))
+    )
 
 
 def _send(upload: Upload) -> Flow:
     result: FileResult = yield upload
     url = result.resource.get("url")
     links = (("Image", url),) if isinstance(url, str) else ()
-    return Outcome(f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.", links=links)
+    return Outcome(
+        f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.",
+        links=links,
+    )
 
 
 def _explained(flow: Flow) -> Flow:
@@ -74,7 +89,10 @@ def _explained(flow: Flow) -> Flow:
     except ApiError as error:
         if error.status in _GONE:  # a missing method and a missing resource look alike
             error.cause = (
-                "There is no achievement or leaderboard of this `resource-id`, or Google has removed the method."
+                "There is no achievement or leaderboard of this `resource-id`, or Google has "
+                "removed the method."
             )
-            error.hint = "Check the id in the Play Console; if it is right, upload the image there by hand."
+            error.hint = (
+                "Check the id in the Play Console; if it is right, upload the image there by hand."
+            )
         raise

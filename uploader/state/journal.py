@@ -1,7 +1,9 @@
-"""Upload sessions that outlive a process: kept before their first byte, found again by the next run of the same job.
+"""Upload sessions that outlive a process: kept before their first byte, found again by the next run
+of the same job.
 
-A session URI is a bearer secret, and CI caches are shared: what is kept is sealed (see `sealed_store`). A cache can
-bring back any older state, so a session bears the run that began it: only that one takes a finished one for its own.
+A session URI is a bearer secret, and CI caches are shared: what is kept is sealed (see
+`sealed_store`). A cache can bring back any older state, so a session bears the run that began it:
+only that one takes a finished one for its own.
 """
 
 from __future__ import annotations
@@ -36,13 +38,15 @@ class SessionOrigin:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """What is needed to continue a session: its URI, the granularity of its chunks in bytes, digests of the file.
+    """What is needed to continue a session: its URI, the granularity of its chunks in bytes,
+    digests of the file.
 
-    `sample` is `FileSource.sample()`. `last_block_due` is written before the last block leaves: until then not all of
-    the file can have been sent. A run that was not killed adds `prefix`, the sha256 of the first `length` bytes, which
-    are all that it sent, and a run that sends more takes it away first. `origin` is None while this process began the
-    session. `same_file` is false when the file is another one today, as after a fresh checkout: then only its bytes
-    can tell; `own_run` when it was not begun by this run or an earlier attempt.
+    `sample` is `FileSource.sample()`. `last_block_due` is written before the last block leaves:
+    until then not all of the file can have been sent. A run that was not killed adds `prefix`, the
+    sha256 of the first `length` bytes, which are all that it sent, and a run that sends more takes
+    it away first. `origin` is None while this process began the session. `same_file` is false when
+    the file is another one today, as after a fresh checkout: then only its bytes can tell;
+    `own_run` when it was not begun by this run or an earlier attempt.
     """
 
     uri: str
@@ -58,7 +62,8 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class FinishedUpload:
-    """An upload in one request that an earlier run finished: the sha256 of the file, and the resource it became.
+    """An upload in one request that an earlier run finished: the sha256 of the file, and the
+    resource it became.
 
     `own_run` is that of a session's record.
     """
@@ -72,9 +77,9 @@ class FinishedUpload:
 class Journal:
     """Where unfinished sessions and a service's own notes are kept, for one run at a time.
 
-    `run` is the run that this process belongs to. `lasting` says that the next run surely finds what is kept, as a
-    folder for temporary files may be thrown away with its machine. An error of the disk never ends a run: the store
-    warns of it, once.
+    `run` is the run that this process belongs to. `lasting` says that the next run surely finds
+    what is kept, as a folder for temporary files may be thrown away with its machine. An error of
+    the disk never ends a run: the store warns of it, once.
     """
 
     def __init__(self, store: SealedStore, run: JobRun, *, lasting: bool = True) -> None:
@@ -82,23 +87,35 @@ class Journal:
         self.lasting = lasting
 
     def find(self, job: Upload) -> SessionRecord | None:
-        """The session that an earlier run began for the same file and method, if it can still live."""
+        """The session that an earlier run began for the same file and method, if it can still
+        live.
+        """
         store, name = self._store, job.artifact.name
         found = store.read(store.name(_job_key(job)))
         if found is None or "resource" in found:  # which is a finished upload without a session
             return None
         same_file = found.get("file") == _file_key(job)
-        if not same_file and (found["file"][0] != job.artifact.size or job.artifact.data is not None):
-            store.reporter.info(f"{name}: the file is not the one that an earlier run began to upload; starting over.")
+        if not same_file and (
+            found["file"][0] != job.artifact.size or job.artifact.data is not None
+        ):
+            store.reporter.info(
+                f"{name}: the file is not the one that an earlier run began to "
+                "upload; starting over."
+            )
             return None
         origin = SessionOrigin(*found.pop("origin"))
         age = store.clock.wall() - origin.time
-        # The server is asked all the same: it knows, and a clock that jumped must not make it store a file twice.
+        # The server is asked all the same: it knows, and a clock that jumped must not make it store
+        # a file twice.
         if age > job.endpoint.session_lifetime.total_seconds():
-            store.reporter.info(f"{name}: the session of an earlier run should have expired by now.")
+            store.reporter.info(
+                f"{name}: the session of an earlier run should have expired by now."
+            )
         own = self._of_this_run(origin)
         # An earlier version did not write down whether the last block was due.
-        found.setdefault("last_block_due", not found["prefix"] or found["length"] >= (job.artifact.size or 0))
+        found.setdefault(
+            "last_block_due", not found["prefix"] or found["length"] >= (job.artifact.size or 0)
+        )
         del found["file"], found["path"]
         return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
 
@@ -118,13 +135,16 @@ class Journal:
         return FinishedUpload(found["sha256"], found["resource"], origin, self._of_this_run(origin))
 
     def save_finished(self, job: Upload, sha256: str, resource: Mapping[str, Any]) -> None:
-        """Keeps what became of a file that was sent in one request, which no session could tell the next run.
+        """Keeps what became of a file that was sent in one request, which no session could tell the
+        next run.
 
         A resource that is too large for the store is not kept.
         """
         kept = {"sha256": sha256, "resource": resource, "origin": astuple(self._this_run())}
         if len(json.dumps(kept)) <= MAX_RESOURCE:
-            self._store.write(self._store.name(_job_key(job)), {**kept, "path": job.endpoint.upload_path})
+            self._store.write(
+                self._store.name(_job_key(job)), {**kept, "path": job.endpoint.upload_path}
+            )
 
     def keeps(self, job: Upload) -> bool:
         """Whether the next run surely finds out that this upload was begun or finished."""
@@ -159,7 +179,9 @@ class Journal:
     def _of_this_run(self, origin: SessionOrigin) -> bool:
         """Whether this run began it, or an earlier attempt of it."""
         run, age = self._run, self._store.clock.wall() - origin.time
-        return origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
+        return (
+            origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
+        )
 
     def close(self) -> None:
         """Ends the work on the folder; what is unfinished stays for the next run."""
@@ -169,15 +191,21 @@ class Journal:
 def _job_key(job: Upload) -> str:
     """What makes two uploads the same one: method, parameters, metadata, and the file's name."""
     endpoint = job.endpoint
-    parts = [endpoint.http_method, endpoint.root, endpoint.upload_path, endpoint.query, job.media_type]
+    parts = [
+        endpoint.http_method,
+        endpoint.root,
+        endpoint.upload_path,
+        endpoint.query,
+        job.media_type,
+    ]
     return json.dumps([*parts, job.metadata, job.artifact.name], sort_keys=True)
 
 
 def _file_key(job: Upload) -> list[Any]:
     """What makes two files of one name the same one, or the content where it never was in a file.
 
-    Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing was touched. Where
-    the content was checked, its digest is there as well.
+    Build tools set mtimes at will; the inode's own time of change can't be set, so with it nothing
+    was touched. Where the content was checked, its digest is there as well.
     """
     artifact = job.artifact
     if artifact.data is not None:

@@ -1,8 +1,10 @@
-"""A folder of small sealed values, which one run at a time works on: whoever has the key can read them.
+"""A folder of small sealed values, which one run at a time works on: whoever has the key can read
+them.
 
-Values are sealed with AES-GCM under file names that are keyed hashes. Only the run that holds the folder's lock, which
-ends with the process, reads and changes them. Nothing is kept in a folder that others can change, or removed from one
-that others may use: only files named as ours, in a folder that was made here or bears our mark.
+Values are sealed with AES-GCM under file names that are keyed hashes. Only the run that holds the
+folder's lock, which ends with the process, reads and changes them. Nothing is kept in a folder that
+others can change, or removed from one that others may use: only files named as ours, in a folder
+that was made here or bears our mark.
 """
 
 from __future__ import annotations
@@ -31,36 +33,43 @@ from uploader.files.workspace import Workspace
 from uploader.reporting import Reporter
 from uploader.text import plural
 
-_MAX_AGE = 30 * 86400.0  # seconds; any session lives for a week at most, the rest is for clocks that are wrong
-_MAX_BYTES = 4 * 1024 * 1024  # bytes; the notes of five releases, in every language, are a third of it
+# seconds; any session lives for a week at most, the rest is for clocks that are wrong
+_MAX_AGE = 30 * 86400.0
+# bytes; the notes of five releases, in every language, are a third of it
+_MAX_BYTES = 4 * 1024 * 1024
 _MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
 _LOCK, _MARK = ".lock", ".uploader"
 _MARK_TEXT = b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 SEAL_CONTEXT = b"uploader journal, sealed\0"
-SCRYPT_COST = 2**15  # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
+# with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
+SCRYPT_COST = 2**15
 _SEALED = ".sealed"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-_OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a link or pipe that somebody planted leads or hangs nobody
+# a link or pipe that somebody planted leads or hangs nobody
+_OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes | None:
-    """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there is neither.
+    """32 bytes derived from `state-key`, or from the credential's lasting secret; None where there
+    is neither.
 
     A `state-key` may be a word that people chose, so it is stretched; no other secret needs that.
     """
     if state_key:
         salt = SEAL_CONTEXT + account.encode()
-        return hashlib.scrypt(state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32)
+        return hashlib.scrypt(
+            state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32
+        )
     return hashlib.sha256(SEAL_CONTEXT + lasting).digest() if lasting else None
 
 
 class SealedStore:
     """Sealed values by name.
 
-    `key` is any lasting secret, `purpose` names whose values these are, and at which endpoint. The folder may belong to
-    this process's user and to `owners`, other users by their number; without a folder nothing is kept. Below
-    `workspace`, where others make links, none is followed.
+    `key` is any lasting secret, `purpose` names whose values these are, and at which endpoint. The
+    folder may belong to this process's user and to `owners`, other users by their number; without a
+    folder nothing is kept. Below `workspace`, where others make links, none is followed.
     """
 
     def __init__(
@@ -74,12 +83,14 @@ class SealedStore:
         workspace: Workspace | None = None,
     ) -> None:
         self._folder = folder or Path()
-        self._descriptor = -1  # of the folder: what is in it is opened from there, so that no link leads elsewhere
+        # of the folder: what is in it is opened from there, so that no link leads elsewhere
+        self._descriptor = -1
         self._name_key = _derived(key, f"names of {purpose}")
         self._seal_key = _derived(key, f"seals of {purpose}")
         self.clock = clock
         self.reporter = reporter
-        self._lock: int | None = None  # the descriptor that holds it; without it nothing is read or kept
+        # the descriptor that holds it; without it nothing is read or kept
+        self._lock: int | None = None
         self._ours = self._warned = False
         if folder:
             with self._tolerant():
@@ -98,7 +109,9 @@ class SealedStore:
                     self._tidy()
 
     def _open(self, name: str, flags: int) -> int:
-        """A descriptor of a file in the folder, which belongs to its owner alone if it is made. Follows no link."""
+        """A descriptor of a file in the folder, which belongs to its owner alone if it is made.
+        Follows no link.
+        """
         return os.open(name, flags | _OWN_FILE, 0o600, dir_fd=self._descriptor)
 
     def _is_there(self, name: str) -> bool:
@@ -121,7 +134,9 @@ class SealedStore:
         return hmac.new(self._name_key, text.encode(), hashlib.sha256).hexdigest()[:40]
 
     def close(self) -> None:
-        """Unlocks the folder; the values stay for the next run, and a folder without any is left empty."""
+        """Unlocks the folder; the values stay for the next run, and a folder without any is left
+        empty.
+        """
         lock, self._lock = self._lock, None
         if lock is not None:
             with suppress(OSError):
@@ -146,8 +161,8 @@ class SealedStore:
                 if not isinstance(error, BlockingIOError):
                     raise
                 self.reporter.info(
-                    "Another run is using the state folder: this one neither continues nor keeps unfinished uploads. "
-                    "Set `state-dir` to a folder of its own where runs overlap."
+                    "Another run is using the state folder: this one neither continues nor keeps "
+                    "unfinished uploads. Set `state-dir` to a folder of its own where runs overlap."
                 )
                 return None
             if os.fstat(lock).st_nlink:
@@ -171,18 +186,23 @@ class SealedStore:
                 unreadable += self._set_aside(name)
         if expired:
             self.reporter.info(
-                f"Removed {plural(expired, 'file')} from the state folder, older than any upload session."
+                f"Removed {plural(expired, 'file')} from the state folder, older than any upload "
+                "session."
             )
         if unreadable:
             self.reporter.warning(
-                f"{plural(unreadable, 'file')} in the state folder can't be opened and will be ignored: another "
-                "account, credential or endpoint left them, or they are damaged."
+                f"{plural(unreadable, 'file')} in the state folder can't be opened and will be "
+                "ignored: another account, credential or endpoint left them, or they are damaged."
             )
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every value that this key opens, with its name."""
         with self._tolerant():
-            sealed = [name for name in self._names() if name.endswith(_SEALED)] if self._lock is not None else []
+            sealed = (
+                [name for name in self._names() if name.endswith(_SEALED)]
+                if self._lock is not None
+                else []
+            )
             for name in (each.removesuffix(_SEALED) for each in sealed[:_MAX_FILES]):
                 value = self._load(name)
                 if value is not None:
@@ -194,7 +214,9 @@ class SealedStore:
             return None
         found = self._load(name)
         if found is None:
-            self.reporter.warning("A file in the state folder can't be opened and is ignored; the upload starts over.")
+            self.reporter.warning(
+                "A file in the state folder can't be opened and is ignored; the upload starts over."
+            )
         return found
 
     def _load(self, name: str) -> dict[str, Any] | None:
@@ -206,7 +228,9 @@ class SealedStore:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     sealed = file.read(_MAX_BYTES)
         try:
-            value: dict[str, Any] = json.loads(AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode()))
+            value: dict[str, Any] = json.loads(
+                AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode())
+            )
         except (InvalidTag, ValueError):
             return None
         return value
@@ -216,19 +240,25 @@ class SealedStore:
         if self._lock is None:
             return False
         nonce = secrets.token_bytes(12)
-        sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, json.dumps(value).encode(), name.encode())
+        sealed = nonce + AESGCM(self._seal_key).encrypt(
+            nonce, json.dumps(value).encode(), name.encode()
+        )
         kept = False
         with self._tolerant():
             if self._ours and not self._is_there(_MARK):
                 with open(self._open(_MARK, _NEW), "wb") as mark:
                     mark.write(_MARK_TEXT)
-            temporary = f"{name}.{secrets.token_hex(4)}.new"  # what is left of it on a full disk, the next run removes
+            # what is left of it on a full disk, the next run removes
+            temporary = f"{name}.{secrets.token_hex(4)}.new"
             with open(self._open(temporary, _NEW), "wb") as file:
                 file.write(sealed)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, name + _SEALED, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
-            os.fsync(self._descriptor)  # a rename that is not written is no rename after a power cut
+            os.replace(
+                temporary, name + _SEALED, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor
+            )
+            # a rename that is not written is no rename after a power cut
+            os.fsync(self._descriptor)
             kept = True
         return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
 
@@ -239,10 +269,12 @@ class SealedStore:
                 self._unlink(name + _SEALED)
 
     def _set_aside(self, name: str) -> bool:
-        """Marks a file that this key can't open as known by making it read-only; whether it was not known yet.
+        """Marks a file that this key can't open as known by making it read-only; whether it was not
+        known yet.
 
-        Whoever has its key may still go on with it: it is not removed, and what replaces it is writable and thus
-        unknown. A file that has other names, too, is left alone: it may belong elsewhere.
+        Whoever has its key may still go on with it: it is not removed, and what replaces it is
+        writable and thus unknown. A file that has other names, too, is left alone: it may belong
+        elsewhere.
         """
         try:
             descriptor = self._open(name, os.O_RDONLY)
@@ -267,9 +299,14 @@ class SealedStore:
             if not self._warned:
                 self._warned = True
                 no_folder = isinstance(error, (FileExistsError, NotADirectoryError))
-                why = f"{self._folder} is not a folder" if no_folder else error.strerror or "input/output error"
+                why = (
+                    f"{self._folder} is not a folder"
+                    if no_folder
+                    else error.strerror or "input/output error"
+                )
                 self.reporter.warning(
-                    f"Unfinished uploads can't be kept for the next run ({why}). Set `state-dir` to a writable folder."
+                    f"Unfinished uploads can't be kept for the next run ({why}). Set `state-dir` "
+                    "to a writable folder."
                 )
 
 
@@ -288,5 +325,9 @@ def _opened(folder: Path, owners: tuple[int, ...], workspace: Workspace | None) 
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
-    """A key for one purpose alone. Whatever was sealed under another version of the scheme is not recognised."""
-    return bytes(HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key))
+    """A key for one purpose alone. Whatever was sealed under another version of the scheme is not
+    recognised.
+    """
+    return bytes(
+        HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key)
+    )

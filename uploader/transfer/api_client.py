@@ -1,4 +1,5 @@
-"""Sends the requests of a run to an API: with its token, its timeouts and, where a repeat does no harm, its retries.
+"""Sends the requests of a run to an API: with its token, its timeouts and, where a repeat does no
+harm, its retries.
 
 A JSON call is one of them; the uploads and downloads build on the same client.
 """
@@ -48,7 +49,9 @@ _LOGGED_HEADERS = (
 
 
 class ApiClient:
-    """Sends requests for a whole run; may be used from several threads. `debug` logs each of them."""
+    """Sends requests for a whole run; may be used from several threads. `debug` logs each of
+    them.
+    """
 
     def __init__(
         self,
@@ -68,16 +71,19 @@ class ApiClient:
     def url(self, root: str, path: str, *, public: bool = False) -> str:
         """The address of a path of an API, or of the same path under the endpoint that was given.
 
-        Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the host.
+        Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the
+        host.
         """
         if public and not on_loopback(self._settings.api_endpoint):
             return root + path
         return (self._settings.api_endpoint or root).rstrip("/") + path
 
     def service_time(self) -> float:
-        """Seconds since the epoch as the last response dates itself, else as this machine's clock has it.
+        """Seconds since the epoch as the last response dates itself, else as this machine's clock
+        has it.
 
-        How old data of a service are is counted by the service's own clock: a machine's may be wrong.
+        How old data of a service are is counted by the service's own clock: a machine's may be
+        wrong.
         """
         try:
             return parsedate_to_datetime(self._headers.get("date") or "").timestamp()
@@ -96,9 +102,9 @@ class ApiClient:
     ) -> Response | TransportError:
         """One request and what came of it; `blocks` is its body where that holds bytes of a file.
 
-        `path` is its path where that is no secret, as a session URI's is. With `max_size` the response is a file of at
-        most so many bytes: it may not stall, and not last for ever. `public` is for a host that must not learn who
-        asks: neither token nor project goes there.
+        `path` is its path where that is no secret, as a session URI's is. With `max_size` the
+        response is a file of at most so many bytes: it may not stall, and not last for ever.
+        `public` is for a host that must not learn who asks: neither token nor project goes there.
         """
         if blocks is None:
             blocks = (request.prefix,) if request.prefix else ()
@@ -114,11 +120,16 @@ class ApiClient:
         self._check(request)
         began = self.policy.clock.monotonic()
         try:
-            response: Response | TransportError = self._transport.send(request, blocks, token, timeouts)
+            response: Response | TransportError = self._transport.send(
+                request, blocks, token, timeouts
+            )
         except TransportError as error:
             response = error
         if self._debug:
-            self._debug(f"{_describe(request, path, response)}, {self.policy.clock.monotonic() - began:.3f} s")
+            self._debug(
+                f"{_describe(request, path, response)}, "
+                f"{self.policy.clock.monotonic() - began:.3f} s"
+            )
         if isinstance(response, Response):
             self._headers = response.headers
         else:  # a response that did come is never lost to a signal
@@ -130,12 +141,16 @@ class ApiClient:
         return response
 
     def _check(self, request: Request) -> None:
-        """Raises `Interrupted` once the run was asked to end, unless this is what it still has to say."""
+        """Raises `Interrupted` once the run was asked to end, unless this is what it still has to
+        say.
+        """
         if not request.closing:
             self.policy.cancellation.check()
 
     def renew(self, retrier: Retrier, response: Response, what: str) -> None:
-        """Takes a fresh token after a 401, once for each stretch of progress; the next one is a `CredentialsError`."""
+        """Takes a fresh token after a 401, once for each stretch of progress; the next one is a
+        `CredentialsError`.
+        """
         if not retrier.may_renew():
             raise refusal(response, what)
         self._tokens.renew()
@@ -151,10 +166,11 @@ class ApiClient:
     ) -> Response:
         """The success that one request ends with, attempted again where that does no harm.
 
-        `in_doubt` is asked after a response, or the lack of one, that leaves open whether the request had its effect:
-        the error with which that is the end, None where it may be sent again. `retry_on` gives the cause of a refusal
-        that passes by itself. Raises `ApiError` in the service's own words, `CredentialsError` after a second 401,
-        `TemporaryError` when the retries are spent.
+        `in_doubt` is asked after a response, or the lack of one, that leaves open whether the
+        request had its effect: the error with which that is the end, None where it may be sent
+        again. `retry_on` gives the cause of a refusal that passes by itself. Raises `ApiError` in
+        the service's own words, `CredentialsError` after a second 401, `TemporaryError` when the
+        retries are spent.
         """
         while True:
             response = attempt()
@@ -176,10 +192,11 @@ class ApiClient:
 
 
 def call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
-    """The JSON object in the response to one call, which is repeated where a second effect does no harm.
+    """The JSON object in the response to one call, which is repeated where a second effect does no
+    harm.
 
-    Raises what `request_with_retries` raises, and `OutcomeUnknown` when a call that must not be repeated may have been
-    obeyed.
+    Raises what `request_with_retries` raises, and `OutcomeUnknown` when a call that must not be
+    repeated may have been obeyed.
     """
     what = step.what or f"{step.method} {step.path}"
     url = client.url(step.root, step.path) + (f"?{urlencode(step.query)}" if step.query else "")
@@ -187,10 +204,13 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
     if step.json is not None:
         headers = (("Content-Type", JSON_TYPE),)
         request = replace(request, headers=headers, prefix=json.dumps(step.json).encode())
-    retrier = client.policy.retrier(lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what)
+    retrier = client.policy.retrier(
+        lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what
+    )
 
     def attempt() -> Response | TransportError:
-        # The response to a call with an effect is worth waiting for: a commit takes over a minute at times.
+        # The response to a call with an effect is worth waiting for: a commit takes over a minute
+        # at times.
         response = client.exchange(request, final=not step.idempotent, path=step.path)
         return as_answer(response, step.promised, may_be_empty=step.may_be_empty)
 
@@ -213,8 +233,10 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
 def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"It is not known whether {what} took effect: {last_failure(response)}.",
-        cause="The answer was lost on the way, or the service failed after it had started on the request.",
-        hint="It was not retried, because it must not happen twice. Check whether it took effect before you run again.",
+        cause="The answer was lost on the way, or the service failed after it had started on the "
+        "request.",
+        hint="It was not retried, because it must not happen twice. Check whether it took effect "
+        "before you run again.",
     )
 
 
@@ -222,10 +244,11 @@ def require_trusted(uri: str, endpoint: str) -> None:
     """Raises `UntrustedHost` for a session URI to which the bearer token must not travel."""
     if not trusted(uri, endpoint):
         raise UntrustedHost(
-            "The server named a session URI that is neither on its own host nor below an upload path of a Google API "
-            "host over https.",
+            "The server named a session URI that is neither on its own host nor below an upload "
+            "path of a Google API host over https.",
             cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-            hint="Nothing was sent there. Check `api-endpoint` and the proxy settings of this machine.",
+            hint="Nothing was sent there. Check `api-endpoint` and the proxy settings of this "
+            "machine.",
         )
 
 
@@ -236,7 +259,11 @@ def as_reason(error: UploaderError) -> str:
 
 def failure_of(response: Response | TransportError) -> str:
     """What went wrong, as the middle of a sentence."""
-    return response.why if isinstance(response, TransportError) else f"the server answered {response.status}"
+    return (
+        response.why
+        if isinstance(response, TransportError)
+        else f"the server answered {response.status}"
+    )
 
 
 def last_failure(response: Response | TransportError) -> str:
@@ -246,8 +273,12 @@ def last_failure(response: Response | TransportError) -> str:
 
 def _describe(request: Request, path: str, response: Response | TransportError) -> str:
     """One request and its response, for who looks for a fault."""
-    sent_headers = "".join(f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS)
-    sent = f"{request.method} {urlsplit(request.url).netloc}{path}, {request.size} bytes{sent_headers}"
+    sent_headers = "".join(
+        f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS
+    )
+    sent = (
+        f"{request.method} {urlsplit(request.url).netloc}{path}, {request.size} bytes{sent_headers}"
+    )
     if isinstance(response, TransportError):
         return f"{sent} -> {response.why}"
     found = ((name, response.headers.get(name)) for name in _LOGGED_HEADERS)
@@ -256,18 +287,22 @@ def _describe(request: Request, path: str, response: Response | TransportError) 
 
 
 def refusal(response: Response, what: str) -> UploaderError:
-    """The error for a response that stays a no: a 401 is about credentials, the rest is the service's refusal."""
+    """The error for a response that stays a no: a 401 is about credentials, the rest is the
+    service's refusal.
+    """
     said = google_error.read(response)
     if response.status == 401:
         return CredentialsError(
             f"The service did not accept the credentials for {what}: {said.message}",
             cause="The token is not valid for this API, or the account was disabled.",
-            hint="Check that the API is enabled in the credentials' project and that the key still exists.",
+            hint="Check that the API is enabled in the credentials' project and that the key still "
+            "exists.",
             code="token-rejected",
         )
     if 300 <= response.status < 400:
         return ServiceError(
-            f"The service answered {what} with a redirect ({response.status}), which is never followed.",
+            f"The service answered {what} with a redirect ({response.status}), which is never "
+            "followed.",
             cause="A proxy or a login page stands in between, or `api-endpoint` is not an API.",
             hint="Check `api-endpoint` and the proxy settings.",
             code="redirected",
@@ -281,7 +316,8 @@ def refusal(response: Response, what: str) -> UploaderError:
         message=said.message,
         body=said.body,
         cause="A proxy on the way takes no request of this size." if by_proxy else "",
-        hint="Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` at `resumable`."
+        hint="Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` "
+        "at `resumable`."
         if by_proxy
         else "",
     )

@@ -1,4 +1,6 @@
-"""Drives a service's flow: carries out each step it yields, sends back what came of it, throws in what went wrong."""
+"""Drives a service's flow: carries out each step it yields, sends back what came of it, throws in
+what went wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from uploader.errors import ApiError, IntegrityError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.errors import (
+    ApiError,
+    IntegrityError,
+    Interrupted,
+    OutcomeUnknown,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.files.destination import Destination
 from uploader.http.messages import Response
 from uploader.inputs.table import TransferInputs
@@ -42,13 +51,16 @@ from uploader.transfer.upload import FileUpload
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
 _MAX_NAMED = 20  # files in one sentence
-MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4  # files with `concurrency: auto`; those of more than 8 MiB are large
+# files with `concurrency: auto`; those of more than 8 MiB are large
+MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4
 
 
 class Engine:
     """Runs one flow, and is the context that the flow is given."""
 
-    def __init__(self, client: ApiClient, settings: TransferInputs, journal: Journal, reporter: Reporter) -> None:
+    def __init__(
+        self, client: ApiClient, settings: TransferInputs, journal: Journal, reporter: Reporter
+    ) -> None:
         self._client = client
         self._settings = settings
         self._journal = journal
@@ -66,12 +78,18 @@ class Engine:
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
         # Of the context, what others do.
         self.info, self.warning, self.now = reporter.info, reporter.warning, client.service_time
-        self.publish, self.reused, self.discarded = self.record.publish, self.record.add, self.record.discard
+        self.publish, self.reused, self.discarded = (
+            self.record.publish,
+            self.record.add,
+            self.record.discard,
+        )
         self.forget_uploads = journal.drop_below
         self.sha256, self.write = sha256, Destination.write
 
     def run(self, begin: Callable[[Context], Flow]) -> Outcome:
-        """Begins a flow, which gets this engine as its context, and carries it to its end. Raises what it raises."""
+        """Begins a flow, which gets this engine as its context, and carries it to its end. Raises
+        what it raises.
+        """
         flow = begin(self)
         response: Any = None
         failure: Exception | None = None
@@ -113,7 +131,8 @@ class Engine:
                 return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
 
     def _parallel(self, step: Parallel) -> tuple[Any, ...]:
-        """What each step comes to, or the exception that is thrown into its flow; results in the order of the steps.
+        """What each step comes to, or the exception that is thrown into its flow; results in the
+        order of the steps.
 
         Once one has failed, no other file is begun.
         """
@@ -132,7 +151,11 @@ class Engine:
         first = len(self.record.results)
         with ThreadPoolExecutor(self._settings.concurrency or MAX_IN_FLIGHT) as pool:
             responses = tuple(pool.map(attempt, step.steps))
-        order = {one.artifact.name: number for number, one in enumerate(step.steps) if isinstance(one, Upload)}
+        order = {
+            one.artifact.name: number
+            for number, one in enumerate(step.steps)
+            if isinstance(one, Upload)
+        }
         results, last = self.record.results, len(step.steps)
         results[first:] = sorted(results[first:], key=lambda one: order.get(one.path, last))
         return responses
@@ -142,7 +165,7 @@ class Engine:
             self._group.enter_context(self._reporter.group("Upload"))
             self._untitled = False
 
-    # --- the context that the flow is given -----------------------------------------------------------------------
+    # --- the context that the flow is given -------------------------------------------------------
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Logs what is about to change; `sections` are for the summary of a run that ends badly."""
@@ -154,7 +177,9 @@ class Engine:
                 self._reporter.info(line)
 
     def remember(self, name: str, value: str | None) -> None:
-        """Keeps a value in the journal; what is to be forgotten stays there until the end of the run is reported."""
+        """Keeps a value in the journal; what is to be forgotten stays there until the end of the
+        run is reported.
+        """
         if value is None:
             self._forgotten.add(name)
         else:
@@ -172,12 +197,14 @@ class Engine:
             self._to_send_again.append(self._uploaded[-1])
 
     def clear_journal(self, *, ok: bool, told: bool = True) -> None:
-        """Removes from the journal what this run is done with, once its end is reported, and closes it.
+        """Removes from the journal what this run is done with, once its end is reported, and closes
+        it.
 
-        Until then a kill may make it necessary to run again, and what is done must be found done. After a failure the
-        finished uploads stay for this run's next attempt, which would add them a second time. What was told to be in
-        doubt, or to have failed behind its upload, does not: whoever runs again after that wants it to be sent.
-        All of it stays where the end could not be `told` to later steps, which is like a kill for them.
+        Until then a kill may make it necessary to run again, and what is done must be found done.
+        After a failure the finished uploads stay for this run's next attempt, which would add them
+        a second time. What was told to be in doubt, or to have failed behind its upload, does not:
+        whoever runs again after that wants it to be sent. All of it stays where the end could not
+        be `told` to later steps, which is like a kill for them.
         """
         if told:
             for name in tuple(self._forgotten):  # a run that was left behind may still add to it
@@ -188,9 +215,11 @@ class Engine:
 
     def _retrier(self, name: str = "") -> Retrier:
         prefix = f"{name}: " if name else ""
-        return self._client.policy.retrier(lambda wait: self._reporter.info(f"{prefix}{wait}"), name)
+        return self._client.policy.retrier(
+            lambda wait: self._reporter.info(f"{prefix}{wait}"), name
+        )
 
-    # --- uploads --------------------------------------------------------------------------------------------------
+    # --- uploads ----------------------------------------------------------------------------------
 
     def _upload(self, job: Upload) -> FileResult:
         with self._place(job):
@@ -204,28 +233,40 @@ class Engine:
     def _batch(self, step: Batch) -> tuple[FileResult, ...]:
         """All of them, several at once, the results in their order.
 
-        The cancellation of the run ends all; once the retry deadline has failed one, no other is begun.
+        The cancellation of the run ends all; once the retry deadline has failed one, no other is
+        begun.
         """
         jobs, late = step.uploads, list[int]()
-        with self._lock:  # each has its place in the record from the start: what is known is there however the run ends
-            places = self.record.reserve([not_reached(job.artifact.name, job.artifact.size) for job in jobs])
+        # each has its place in the record from the start: what is known is there however the run
+        # ends
+        with self._lock:
+            places = self.record.reserve(
+                [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
+            )
 
         def send(number: int) -> None:
             with self._place(jobs[number]):
                 if self._client.policy.out_of_time:
                     late.append(places[number])
                     return
-                result = self.record.results[places[number]] = self._upload_with_retries(jobs[number])
+                result = self.record.results[places[number]] = self._upload_with_retries(
+                    jobs[number]
+                )
             if isinstance(result.failure, Interrupted):
                 raise result.failure
 
-        with ThreadPoolExecutor(self._settings.concurrency or step.max_in_flight or MAX_IN_FLIGHT) as pool:
+        with ThreadPoolExecutor(
+            self._settings.concurrency or step.max_in_flight or MAX_IN_FLIGHT
+        ) as pool:
             futures = [pool.submit(send, number) for number in range(len(jobs))]
             wait(futures, return_when=FIRST_EXCEPTION)
             pool.shutdown(cancel_futures=True)
         if late:
             seconds = f"{self._client.policy.retry_deadline:g} s"
-            what = f"Not begun, because the retry deadline ({seconds}) was reached: {plural(len(late), 'file')}."
+            what = (
+                f"Not begun, because the retry deadline ({seconds}) was reached: "
+                f"{plural(len(late), 'file')}."
+            )
             self._reporter.warning(what)
             error = TemporaryError(what, cause=CAUSE, hint=HINT)
             for place in late:
@@ -241,8 +282,12 @@ class Engine:
         return results
 
     def _name_doubles(self, jobs: Sequence[Upload], results: Sequence[FileResult]) -> None:
-        """Says in every failure which other files were added, and would be again by a run that can't know of it."""
-        failures = dict.fromkeys(one.failure for one in results if isinstance(one.failure, UploaderError))
+        """Says in every failure which other files were added, and would be again by a run that
+        can't know of it.
+        """
+        failures = dict.fromkeys(
+            one.failure for one in results if isinstance(one.failure, UploaderError)
+        )
         if not failures:
             return
         added = [
@@ -252,8 +297,13 @@ class Engine:
         ]
         if not added:
             return
-        named = ", ".join(added[:_MAX_NAMED]) + (f" and {len(added) - _MAX_NAMED} more" if added[_MAX_NAMED:] else "")
-        remedy = f"A run that does not find this run's state would add these again: {named}. Leave them out of `files`"
+        named = ", ".join(added[:_MAX_NAMED]) + (
+            f" and {len(added) - _MAX_NAMED} more" if added[_MAX_NAMED:] else ""
+        )
+        remedy = (
+            f"A run that does not find this run's state would add these again: {named}. Leave them "
+            "out of `files`"
+        )
         for failure in failures:
             failure.hint = f"{failure.hint} {remedy}, or keep `state-dir`.".strip()
 
@@ -261,11 +311,16 @@ class Engine:
     def _place(self, job: Upload) -> Iterator[None]:
         """Waits until one more file may be in flight, of all the flows of the run together."""
         size = job.artifact.size
-        with self._large_in_flight if size is None or size > LARGE else nullcontext(), self._in_flight:
+        with (
+            self._large_in_flight if size is None or size > LARGE else nullcontext(),
+            self._in_flight,
+        ):
             yield
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
-        """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands in the result."""
+        """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands
+        in the result.
+        """
         retrier = self._retrier(job.artifact.name)
         lost: FileResult | None = None  # the last attempt of which nobody heard whether it arrived
         while True:
@@ -276,7 +331,8 @@ class Engine:
             if isinstance(result.failure, OutcomeUnknown) and job.search:
                 result = lost = self._searched(job, job.search, result)
             failure = result.failure
-            if not result.error or isinstance(failure, OutcomeUnknown):  # the flow may settle the doubt
+            # the flow may settle the doubt
+            if not result.error or isinstance(failure, OutcomeUnknown):
                 self._uploaded.append(job)
             if isinstance(failure, OutcomeUnknown) and job.endpoint.looked_up:
                 self._journal.drop(job)  # where it is not found, it is sent again in this very run
@@ -291,9 +347,11 @@ class Engine:
                 return replace(result, error=str(error), failure=error)
 
     def _searched(self, job: Upload, search: Search, lost: FileResult) -> FileResult:
-        """The result of an upload whose response was lost: what is there, else the failure as it was.
+        """The result of an upload whose response was lost: what is there, else the failure as it
+        was.
 
-        A search that fails is the failure. The session is forgotten: whatever is not there is sent anew.
+        A search that fails is the failure. The session is forgotten: whatever is not there is sent
+        anew.
         """
         name = job.artifact.name
         self._journal.drop(job)
@@ -306,11 +364,20 @@ class Engine:
             self._reporter.info(f"{name}: {search.call.what} does not show it; it is sent again.")
             return lost
         self._reporter.info(f"{name}: {search.call.what} shows it: nothing is left to send.")
-        known = replace(lost, sha256=digest, id=job.endpoint.identify(found), resource=found, error="", failure=None)
+        known = replace(
+            lost,
+            sha256=digest,
+            id=job.endpoint.identify(found),
+            resource=found,
+            error="",
+            failure=None,
+        )
         return replace(known, bytes_uploaded=lost.bytes)
 
     def _upload_once(self, job: Upload) -> FileResult:
-        """Brings one file to its endpoint. What goes wrong stands in the result's `error` and `failure`."""
+        """Brings one file to its endpoint. What goes wrong stands in the result's `error` and
+        `failure`.
+        """
         if earlier := self._finished_before(job):
             return earlier
         name, size = job.artifact.name, job.artifact.size
@@ -335,9 +402,11 @@ class Engine:
                 upload.add_event("done", "stored and checked")
             except UploaderError as error:
                 failure = error
-                failure.__traceback__ = failure.__context__ = None  # whose frames hold all of the upload
+                # whose frames hold all of the upload
+                failure.__traceback__ = failure.__context__ = None
                 if isinstance(failure, IntegrityError):
-                    self._journal.drop(job)  # a finished session would only tell the next run of the same damage
+                    # a finished session would only tell the next run of the same damage
+                    self._journal.drop(job)
                 upload.add_event("failed", failure.what)
         progress.done(failure is None)
         result = upload.result(failure)
@@ -346,7 +415,9 @@ class Engine:
         return result
 
     def _finished_before(self, job: Upload) -> FileResult | None:
-        """The result of a file that an earlier run added in one request: no session could tell that it is there."""
+        """The result of a file that an earlier run added in one request: no session could tell that
+        it is there.
+        """
         artifact, earlier = job.artifact, self._journal.find_finished(job)
         if earlier is None or artifact.size is None:
             return None
@@ -355,14 +426,20 @@ class Engine:
         except IntegrityError as changed:
             return FileResult(artifact.name, artifact.size, error=str(changed), failure=changed)
         if not same:
-            self._reporter.info(f"{artifact.name}: the file's content is not what an earlier run sent.")
+            self._reporter.info(
+                f"{artifact.name}: the file's content is not what an earlier run sent."
+            )
             self._journal.drop(job)
             return None
         if not earlier.own_run:
-            how = f"an upload of it that {earlier.origin} began is complete, but another run began it"
+            how = (
+                f"an upload of it that {earlier.origin} began is complete, but another run began it"
+            )
             doubt = in_doubt(artifact.name, how)
             return FileResult(artifact.name, artifact.size, error=str(doubt), failure=doubt)
-        self._reporter.info(f"{artifact.name}: an earlier attempt of this run has sent the file; nothing is sent.")
+        self._reporter.info(
+            f"{artifact.name}: an earlier attempt of this run has sent the file; nothing is sent."
+        )
         return FileResult(
             artifact.name,
             artifact.size,
@@ -376,7 +453,9 @@ class Engine:
 
     def _protocol(self, upload: FileUpload) -> str:
         size, has_metadata = upload.media.size, upload.media.metadata is not None
-        return protocol_for(upload.job.endpoint, size, self._settings.upload_protocol, has_metadata=has_metadata)
+        return protocol_for(
+            upload.job.endpoint, size, self._settings.upload_protocol, has_metadata=has_metadata
+        )
 
     def _sent(self, upload: FileUpload, protocol: str) -> Response:
         """The resource that the upload ended with."""
@@ -408,8 +487,9 @@ def _with_attempts_of(lost: FileResult, result: FileResult) -> FileResult:
 def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
     """`resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
 
-    `auto` is resumable, except where the method has none, or where a small file saves a round trip and sending it twice
-    would replace instead of add; a mail is always resumable. So is a stream, which can't be read a second time.
+    `auto` is resumable, except where the method has none, or where a small file saves a round trip
+    and sending it twice would replace instead of add; a mail is always resumable. So is a stream,
+    which can't be read a second time.
     """
     if size is None:
         return "resumable"
@@ -417,5 +497,7 @@ def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metad
         return wanted
     one_request = "multipart" if has_metadata else "simple"
     offered = endpoint.multipart if has_metadata else endpoint.simple
-    small = size <= SMALL and endpoint.idempotent and offered and endpoint.media_types != ("message/*",)
+    small = (
+        size <= SMALL and endpoint.idempotent and offered and endpoint.media_types != ("message/*",)
+    )
     return one_request if small or not endpoint.resumable else "resumable"

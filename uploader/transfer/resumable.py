@@ -1,7 +1,8 @@
-"""Carries out the session machine's moves for one file until it is whole on the server, or can't become so.
+"""Carries out the session machine's moves for one file until it is whole on the server, or can't
+become so.
 
-`protocol.session` decides what to do next and what a response means; here the requests are sent, the waits are taken,
-and what must outlive the process goes into the journal.
+`protocol.session` decides what to do next and what a response means; here the requests are sent,
+the waits are taken, and what must outlive the process goes into the journal.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ from uploader.transfer.upload import FileUpload
 
 _KEPT = "What the server has stored is kept, and the next run continues from there."
 _KEPT_HERE = (
-    "A run on another machine starts over: set `state-dir` to a folder that is kept, and the next run continues the "
-    "upload."
+    "A run on another machine starts over: set `state-dir` to a folder that is kept, and the next "
+    "run continues the upload."
 )
 _LOOK = (
-    "It was not sent again, because the service could then have it twice. Check whether the service has it before you "
-    "run again: the next run sends it."
+    "It was not sent again, because the service could then have it twice. Check whether the "
+    "service has it before you run again: the next run sends it."
 )
 _LOOK_ELSEWHERE = (
-    "It was not sent again, because the service could then have it twice. Check whether the service has it before you "
-    "run again: a run on another machine sends it, unless `state-dir` names a folder that is kept."
+    "It was not sent again, because the service could then have it twice. Check whether the "
+    "service has it before you run again: a run on another machine sends it, unless `state-dir` "
+    "names a folder that is kept."
 )
 
 
@@ -66,8 +68,11 @@ class Resumable:
         self._finishing = False  # whether the last request to be sent ends the upload
         # A stream can't be read again, so no other run continues it.
         self._file = upload.source if isinstance(upload.source, FileSource) else None
-        self._dialect = goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
-        # The documents of this dialect send all that remains with `upload, finalize` after an interruption, too.
+        self._dialect = (
+            goog_upload if self._job.endpoint.dialect == "goog-upload" else content_range
+        )
+        # The documents of this dialect send all that remains with `upload, finalize` after an
+        # interruption, too.
         chunking = Chunking(chunk_size, patient=self._dialect is goog_upload)
         self._session = Session(self._job.artifact.size, chunking, self._job.endpoint.at_most_once)
 
@@ -80,7 +85,8 @@ class Resumable:
         try:
             while not self._session.over:
                 self._step()
-        except OutcomeUnknown:  # what is kept shows the same to the next run, should this one die before it has told
+        # what is kept shows the same to the next run, should this one die before it has told
+        except OutcomeUnknown:
             raise
         except UploaderError as error:
             if not error.session_kept:
@@ -90,7 +96,7 @@ class Resumable:
             raise self._broken_off(error) from None
         return self._outcome()
 
-    # --- one move and its response ------------------------------------------------------------------------------------
+    # --- one move and its response ----------------------------------------------------------------
 
     def _step(self) -> None:
         move, sent = self._session.next_move(), 0
@@ -106,7 +112,9 @@ class Resumable:
         request = self._dialect.request(move, before, media)
         if isinstance(move, Send):
             self._finishing = move.final
-            response = self._upload.send(request, move.span, final=move.final, before_last=self._last_block_is_due)
+            response = self._upload.send(
+                request, move.span, final=move.final, before_last=self._last_block_is_due
+            )
             sent = self._upload.reached
         else:
             response = self._upload.client.exchange(request)
@@ -116,12 +124,16 @@ class Resumable:
             case OffsetUnknown() if not self._session.over:
                 self._wait(event)
             case TokenRejected():
-                self._upload.client.renew(self._upload.retrier, self._without_uri(event.response), self._upload.name)
+                self._upload.client.renew(
+                    self._upload.retrier, self._without_uri(event.response), self._upload.name
+                )
             case Started():
                 if self._file:
                     due = self._file.size <= BLOCK
                     sample = self._file.sample()
-                    self._save(SessionRecord(event.uri, event.granularity, sample, last_block_due=due))
+                    self._save(
+                        SessionRecord(event.uri, event.granularity, sample, last_block_due=due)
+                    )
                 self._upload.retrier.progressed()
             case Stored() if not self._session.over:
                 self._stored(before, move)
@@ -129,7 +141,9 @@ class Resumable:
                 self._lost(before, event)
 
     def _checked(self, event: Event) -> Event:
-        """The event, held against which host may be trusted, and which earlier session may be continued."""
+        """The event, held against which host may be trusted, and which earlier session may be
+        continued.
+        """
         if isinstance(event, Started):
             self._inherited = None
             uri = absolute(event.uri, self._upload.media.url)
@@ -144,8 +158,9 @@ class Resumable:
     def _wait(self, event: OffsetUnknown) -> None:
         """Waits before the next question, as long as retries are left.
 
-        Then it raises what the service refused, where a refusal and no trouble was the last; and where it called the
-        upload finished but showed nothing for it, the doubt of an upload that must not happen twice.
+        Then it raises what the service refused, where a refusal and no trouble was the last; and
+        where it called the upload finished but showed nothing for it, the doubt of an upload that
+        must not happen twice.
         """
         response = event.response
         said = self._without_uri(response) if isinstance(response, Response) else response
@@ -154,7 +169,11 @@ class Resumable:
         except TemporaryError:
             if isinstance(said, Response) and 400 <= said.status < 500 and event.acted:
                 raise refusal(said, self._upload.name) from None
-            untold = isinstance(said, Response) and said.status < 300 and self._session.state is State.UNCONFIRMED
+            untold = (
+                isinstance(said, Response)
+                and said.status < 300
+                and self._session.state is State.UNCONFIRMED
+            )
             if untold and self._session.at_most_once:
                 cause = "The service took everything, and never said what became of it."
                 raise self._doubt(cause, kept=False) from None
@@ -163,8 +182,8 @@ class Resumable:
     def _stored(self, before: Session, move: Move) -> None:
         """Shows where the upload stands; a request of which nothing was stored counts as a wait.
 
-        Less than a granule does too, unless it is all that was sent: a server that keeps one byte of each request would
-        never come to an end.
+        Less than a granule does too, unless it is all that was sent: a server that keeps one byte
+        of each request would never come to an end.
         """
         upload, offset = self._upload, self._session.offset
         asked = before.state is not State.OFFSET_KNOWN
@@ -174,7 +193,8 @@ class Resumable:
         if asked:
             if upload.attempts == 0:
                 upload.resumed_from = offset
-                if self._inherited:  # more is sent now: what that run had sent is no longer all of it
+                # more is sent now: what that run had sent is no longer all of it
+                if self._inherited:
                     self._save(replace(self._inherited, length=0, prefix=""))
             upload.add_event("resumed", f"at {format_size(offset)}")
         if asked or offset < upload.reached:
@@ -192,7 +212,8 @@ class Resumable:
         self._holds(0)
         self._upload.resumed_from = None  # nothing of the earlier run is left
         self._upload.add_event("restarted", event.why)
-        # Of an earlier run's session, or of all of a file, it is not known what became of the bytes.
+        # Of an earlier run's session, or of all of a file, it is not known what became of the
+        # bytes.
         known = self._upload.attempts and before.state is not State.UNCONFIRMED
         lost = "nothing is stored, " if known else ""
         self._upload.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
@@ -202,7 +223,7 @@ class Resumable:
         self._upload.stored = offset
         self._upload.progress.stored(offset)
 
-    # --- the journal --------------------------------------------------------------------------------------------------
+    # --- the journal ------------------------------------------------------------------------------
 
     def _find(self, file: FileSource) -> SessionRecord | None:
         """The session of an earlier run that may be continued with this file and this server."""
@@ -214,20 +235,30 @@ class Resumable:
             return None
         same_bytes = not record.length or file.begins_with(record.length, record.prefix)
         if record.sample != file.sample() or not same_bytes:
-            upload.info("The file's content is not what an earlier run began to upload; starting over.")
+            upload.info(
+                "The file's content is not what an earlier run began to upload; starting over."
+            )
             return None
         upload.reporter.redact_session(record.uri, upload.media.with_query())
         upload.info("An earlier run began this upload; asking the server how far it came.")
         return record
 
     def _of_earlier_session(self, record: SessionRecord, event: Event) -> Event:
-        """The first word about the session, which is lost unless it is there and surely this file's.
+        """The first word about the session, which is lost unless it is there and surely this
+        file's.
 
-        One that is complete is this run's only if this run began it. Raises `OutcomeUnknown` where it can't be told
-        whether the session was this run's, and sending the file again could add it twice.
+        One that is complete is this run's only if this run began it. Raises `OutcomeUnknown` where
+        it can't be told whether the session was this run's, and sending the file again could add it
+        twice.
         """
         size = self._session.size or 0
-        stored = event.offset if isinstance(event, Stored) else size if isinstance(event, Completed) else 0
+        stored = (
+            event.offset
+            if isinstance(event, Stored)
+            else size
+            if isinstance(event, Completed)
+            else 0
+        )
         if isinstance(event, Rejected):
             return SessionLost("the session of the earlier run is no longer accepted")
         if stored and not record.same_file and stored > record.length:
@@ -250,7 +281,9 @@ class Resumable:
             self._save(replace(self._record, last_block_due=True))
 
     def _keep(self) -> None:
-        """Completes the record for the next run, which knows the file again by its bytes, even in a fresh checkout."""
+        """Completes the record for the next run, which knows the file again by its bytes, even in a
+        fresh checkout.
+        """
         if self._file and self._record and self._session.uri and self._upload.attempts:
             length, prefix = self._file.prefix()
             self._save(replace(self._record, length=length, prefix=prefix))
@@ -261,7 +294,7 @@ class Resumable:
         if not self._kept:  # an older record would say too little
             self._journal.drop(self._job)
 
-    # --- how it ends --------------------------------------------------------------------------------------------------
+    # --- how it ends ------------------------------------------------------------------------------
 
     def _outcome(self) -> Response:
         session, upload = self._session, self._upload
@@ -269,14 +302,22 @@ class Resumable:
             if self._inherited and upload.attempts == 0:
                 upload.resumed_from = upload.size
                 upload.info("The server already has the whole file; nothing is sent.")
-            # Where a repeat would add a second one, or fail, and no list shows the first, the record stays until the
-            # run's end.
-            if self._job.search or (self._job.endpoint.idempotent and not self._job.endpoint.lookup):
+            # Where a repeat would add a second one, or fail, and no list shows the first, the
+            # record stays until the run's end.
+            if self._job.search or (
+                self._job.endpoint.idempotent and not self._job.endpoint.lookup
+            ):
                 self._journal.drop(self._job)
             return self._without_uri(session.response)
-        refused = refusal(self._without_uri(session.response), upload.name) if session.response is not None else None
+        refused = (
+            refusal(self._without_uri(session.response), upload.name)
+            if session.response is not None
+            else None
+        )
         if session.state is State.IN_DOUBT:
-            forgotten = "The service forgot the upload session before it reported how the upload ended."
+            forgotten = (
+                "The service forgot the upload session before it reported how the upload ended."
+            )
             raise self._doubt(refused.what if refused else forgotten, kept=False)
         self._abandon()
         if session.state is State.REFUSED and refused is not None:
@@ -293,7 +334,9 @@ class Resumable:
         raise upload.violation(session.why)
 
     def _broken_off(self, error: UploaderError) -> UploaderError:
-        """The error with what a later run can do: continue, start over, or nothing before a person has looked."""
+        """The error with what a later run can do: continue, start over, or nothing before a person
+        has looked.
+        """
         lasting = self._kept and self._journal.lasting
         added_twice = self._session.at_most_once and self._job.endpoint.adds
         if added_twice and not lasting and self._may_be_complete(error):
@@ -317,7 +360,9 @@ class Resumable:
         """
         name, why = self._upload.name, self._session.why
         if self._inherited and self._upload.attempts == 0:
-            error = in_doubt(name, f"{self._inherited.origin} may have sent all of it, and now {why}")
+            error = in_doubt(
+                name, f"{self._inherited.origin} may have sent all of it, and now {why}"
+            )
         else:
             error = OutcomeUnknown(
                 f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
@@ -328,7 +373,8 @@ class Resumable:
         return error
 
     def _abandon(self) -> None:
-        """Forgets the session, and ends it on the server as far as one try can, so that it is never finished.
+        """Forgets the session, and ends it on the server as far as one try can, so that it is never
+        finished.
 
         Not where all of it may have arrived: what is finished perhaps must not be cancelled.
         """
@@ -337,12 +383,15 @@ class Resumable:
         ended = self._session.state in (State.REFUSED, State.LOST_TOO_OFTEN)
         if self._session.uri and not ended and self._session.sent != self._session.size:
             request = self._dialect.request(Cancel(), self._session, self._upload.media)
-            # What ended the upload is what is reported; a session that can't be ended expires by itself.
+            # What ended the upload is what is reported; a session that can't be ended expires by
+            # itself.
             with suppress(UploaderError):
                 self._upload.client.exchange(request)
 
     def _without_uri(self, response: Response) -> Response:
-        """The response without the session's URI, which some servers repeat in their errors and resources."""
+        """The response without the session's URI, which some servers repeat in their errors and
+        resources.
+        """
         if not self._session.uri or not response.body:
             return response
         body = without_session(response.body, self._session.uri, self._upload.media.with_query())
@@ -350,16 +399,22 @@ class Resumable:
 
 
 def in_doubt(name: str, how: str) -> OutcomeUnknown:
-    """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a sentence."""
+    """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a
+    sentence.
+    """
     return OutcomeUnknown(
         f"It is not known whether {name} still has to be sent: {how}.",
-        cause="That run ended before it could report success, or `state-dir` was restored to an older state.",
-        hint="Check what the service has. If the file is missing there, run again: it will then be sent.",
+        cause="That run ended before it could report success, or `state-dir` was restored to an "
+        "older state.",
+        hint="Check what the service has. If the file is missing there, run again: it will then be "
+        "sent.",
     )
 
 
 def absolute(uri: str, endpoint: str) -> str:
-    """The session URI as an absolute one; a relative Location is allowed (RFC 9110, section 10.2.2)."""
+    """The session URI as an absolute one; a relative Location is allowed (RFC 9110, section
+    10.2.2).
+    """
     try:
         return urljoin(endpoint, uri)
     except ValueError:

@@ -1,7 +1,8 @@
-"""Where the bytes of an upload come from, a file or a stream: read block by block, digested once while they are sent.
+"""Where the bytes of an upload come from, a file or a stream: read block by block, digested once
+while they are sent.
 
-Digests follow what is really sent: sha256 always, and what the service will state of it. A large file is digested on a
-second thread, since hashlib releases the interpreter's lock.
+Digests follow what is really sent: sha256 always, and what the service will state of it. A large
+file is digested on a second thread, since hashlib releases the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from uploader.http.messages import Block, Span
 
 BLOCK = 1024 * 1024  # bytes read and handed on at once
 LARGE = 8 * 1024 * 1024  # bytes; above this a second thread for the digest pays
-_READ_TWICE = 64 * 1024 * 1024  # bytes; up to here a file that nobody has checked is digested before it is sent
+# bytes; up to here a file that nobody has checked is digested before it is sent
+_READ_TWICE = 64 * 1024 * 1024
 _SAMPLE = 512 * 1024  # bytes
-_MAX_PENDING = 2  # blocks that may wait for their digest; of more, freed memory goes back to the system, page by page
+# blocks that may wait for their digest; of more, freed memory goes back to the system, page by page
+_MAX_PENDING = 2
 _PROBE_INTERVAL = 0.05  # seconds between two looks whether a pipe has a writer
 
 
@@ -39,18 +42,24 @@ def new_digest(algorithm: str) -> Any:
 
 
 def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, ...]:
-    """The digests to compute of bytes on their way to a service that is known to state `response_digest`, if any.
+    """The digests to compute of bytes on their way to a service that is known to state
+    `response_digest`, if any.
 
     Whatever else is stated is computed afterwards, unless the bytes can't be read again.
     """
-    if response_digest == "crc32c" and google_crc32c.implementation != "c":  # in Python it takes minutes for a gigabyte
+    # in Python it takes minutes for a gigabyte
+    if response_digest == "crc32c" and google_crc32c.implementation != "c":
         response_digest = "md5"  # which Cloud Storage states as well
     unknown = () if readable_again else ("sha1", "md5")
-    return tuple(dict.fromkeys(("sha256", response_digest) if response_digest else ("sha256", *unknown)))
+    return tuple(
+        dict.fromkeys(("sha256", response_digest) if response_digest else ("sha256", *unknown))
+    )
 
 
 class Hasher:
-    """Several digests of the same bytes, with `threaded` on a thread of its own; no more than a few blocks wait."""
+    """Several digests of the same bytes, with `threaded` on a thread of its own; no more than a few
+    blocks wait.
+    """
 
     def __init__(self, algorithms: tuple[str, ...], *, threaded: bool) -> None:
         self._digests = {name: new_digest(name) for name in algorithms}
@@ -83,13 +92,18 @@ class Hasher:
 
 
 class FileSource:
-    """A file, or content held in memory, from which any span can be read again. Use as a context manager."""
+    """A file, or content held in memory, from which any span can be read again. Use as a context
+    manager.
+    """
 
     def __init__(self, artifact: Artifact, algorithms: tuple[str, ...] = ("sha256",)) -> None:
         assert artifact.size is not None
         self.size = artifact.size
-        # What is read again costs little, and then a new mode or link, which moves the ctime as well, is no change.
-        self._artifact = checked(artifact) if not artifact.digests and artifact.size <= _READ_TWICE else artifact
+        # What is read again costs little, and then a new mode or link, which moves the ctime as
+        # well, is no change.
+        self._artifact = (
+            checked(artifact) if not artifact.digests and artifact.size <= _READ_TWICE else artifact
+        )
         self._hashed = 0
         self._file = self._artifact.open()
         self._opened_at = self._ctime()
@@ -103,12 +117,16 @@ class FileSource:
         self._file.close()
 
     def sample(self) -> str:
-        """The sha256 of the first and the last 512 KiB, to tell another build of the same size from this one.
+        """The sha256 of the first and the last 512 KiB, to tell another build of the same size from
+        this one.
 
         An archive keeps the checksum of every member at its end.
         """
         digest = hashlib.sha256()
-        for span in (Span(0, min(_SAMPLE, self.size)), Span(max(self.size - _SAMPLE, 0), self.size)):
+        for span in (
+            Span(0, min(_SAMPLE, self.size)),
+            Span(max(self.size - _SAMPLE, 0), self.size),
+        ):
             for block in self._read(span):
                 digest.update(block)
         return digest.hexdigest()
@@ -127,7 +145,9 @@ class FileSource:
         return Span(span.start, min(span.stop, self.size)), span.stop >= self.size
 
     def blocks(self, span: Span) -> Iterator[Block]:
-        """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one that was found."""
+        """The bytes of `span`. Raises `IntegrityError` as soon as the file is no longer the one
+        that was found.
+        """
         self._hash_up_to(span.start)
         position = span.start
         for block in self._read(span):
@@ -146,7 +166,9 @@ class FileSource:
         return self._hasher.hexdigests()
 
     def digest(self, algorithm: str) -> str:
-        """Another digest of the whole content, for a service that was not known to state it; reads it once more."""
+        """Another digest of the whole content, for a service that was not known to state it; reads
+        it once more.
+        """
         extra = new_digest(algorithm)
         for block in self._read(Span(0, self.size)):
             extra.update(block)
@@ -163,7 +185,9 @@ class FileSource:
         return 0 if self._artifact.data is not None else os.fstat(self._file.fileno()).st_ctime_ns
 
     def _confirm_unchanged(self) -> None:
-        """Before the last block leaves: a file that was touched is read once more, also where it was sent long ago."""
+        """Before the last block leaves: a file that was touched is read once more, also where it
+        was sent long ago.
+        """
         now = self._ctime()
         for _ in self._read(Span(0, self.size)):
             pass  # a block that is not what was checked can't be read
@@ -178,7 +202,9 @@ class FileSource:
             try:
                 block = self._file.read(min(BLOCK, left)) or b""
             except OSError as error:
-                raise changed(self._artifact, f"it can't be read any more ({error.strerror})") from None
+                raise changed(
+                    self._artifact, f"it can't be read any more ({error.strerror})"
+                ) from None
             left -= len(block)
             self._check(complete=bool(block))
             yield block
@@ -188,7 +214,8 @@ class FileSource:
             raise changed(self._artifact, "it is shorter than it was")
         if self._artifact.data is not None:
             return
-        # The path is asked, not the descriptor alone: a file that was replaced stays what it was for who has it open.
+        # The path is asked, not the descriptor alone: a file that was replaced stays what it was
+        # for who has it open.
         try:
             found = self._artifact.path.stat()
         except OSError:
@@ -205,14 +232,19 @@ def sha256(artifact: Artifact) -> str:
 
 
 class StreamSource:
-    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is held in memory.
+    """A pipe: its size is known when it ends, and only what the server has not confirmed yet is
+    held in memory.
 
-    For the writer of a named pipe, and then for each byte, it waits `timeout` seconds at most. `algorithms` are the
-    digests that are computed. Use as a context manager.
+    For the writer of a named pipe, and then for each byte, it waits `timeout` seconds at most.
+    `algorithms` are the digests that are computed. Use as a context manager.
     """
 
     def __init__(
-        self, artifact: Artifact, clock: Clock, timeout: float, algorithms: tuple[str, ...] = ("sha256",)
+        self,
+        artifact: Artifact,
+        clock: Clock,
+        timeout: float,
+        algorithms: tuple[str, ...] = ("sha256",),
     ) -> None:
         self.size: int | None = None
         self._hasher = Hasher(algorithms, threaded=False)
@@ -231,14 +263,16 @@ class StreamSource:
         self._file.close()
 
     def available(self, span: Span) -> tuple[Span, bool]:
-        """Reads until `span` is held, and one byte more to see the end: what there is, and whether it ends there.
+        """Reads until `span` is held, and one byte more to see the end: what there is, and whether
+        it ends there.
 
         Raises `TemporaryError` when the server went back behind what is still held.
         """
         if span.start < self._base:
             raise TemporaryError(
                 "The server lost bytes of a stream, which can't be read a second time.",
-                hint="Run the job again, or give a file instead of a stream: a file can be resumed.",
+                hint="Run the job again, or give a file instead of a stream: a file can be "
+                "resumed.",
                 code="stream-bytes-lost",
             )
         # A new buffer each time: views of the old one may still be on their way to the socket.
@@ -276,16 +310,19 @@ class StreamSource:
             return block
 
     def _await_bytes(self, descriptor: int) -> None:
-        """Until there is something to read, or the end. Raises `IntegrityError` for a writer that says nothing."""
+        """Until there is something to read, or the end. Raises `IntegrityError` for a writer that
+        says nothing.
+        """
         pipe, until = select.poll(), self._clock.monotonic() + self._timeout
         pipe.register(descriptor, select.POLLIN)
         while not pipe.poll(_PROBE_INTERVAL * 1000):
             if self._clock.monotonic() >= until:
                 raise IntegrityError(
-                    f"The stream {self._name} has said nothing for {self._timeout:g} s, and has not ended.",
+                    f"The stream {self._name} has said nothing for {self._timeout:g} s, and has "
+                    "not ended.",
                     cause="The command that writes to it hangs, or needs more time.",
-                    hint="Check the command that produces the stream, or set `stall-timeout` to more than it needs. "
-                    "The incomplete upload was not finished.",
+                    hint="Check the command that produces the stream, or set `stall-timeout` to "
+                    "more than it needs. The incomplete upload was not finished.",
                     code="stream-silent",
                 )
             self._clock.sleep(0)  # which ends when the run does
@@ -300,10 +337,11 @@ class StreamSource:
             raise self._unreadable(error.strerror) from None
 
     def _await_writer(self, clock: Clock, timeout: float) -> None:
-        """Until a process has opened the pipe: before that, a read finds its end; after it, bytes, or none as yet.
+        """Until a process has opened the pipe: before that, a read finds its end; after it, bytes,
+        or none as yet.
 
-        A pipe is at its end before its first writer as well as after its last. Linux alone tells the two apart: only a
-        writer that is gone hangs up.
+        A pipe is at its end before its first writer as well as after its last. Linux alone tells
+        the two apart: only a writer that is gone hangs up.
         """
         descriptor, until = self._file.fileno(), clock.monotonic() + timeout
         pipe = select.poll()
@@ -320,14 +358,16 @@ class StreamSource:
             if clock.monotonic() >= until:
                 self._file.close()
                 raise self._unreadable(f"no process opened it for writing within {timeout:g} s")
-            clock.sleep(_PROBE_INTERVAL if pipe.poll(_PROBE_INTERVAL * 1000) else 0)  # which ends when the run does
+            # which ends when the run does
+            clock.sleep(_PROBE_INTERVAL if pipe.poll(_PROBE_INTERVAL * 1000) else 0)
         os.set_blocking(descriptor, True)
 
     def _unreadable(self, reason: str | None) -> IntegrityError:
         return IntegrityError(
             f"The stream {self._name} can't be read: {reason or 'input/output error'}.",
             cause="The command that writes to it is missing or has failed.",
-            hint="Check the command that produces the stream. The incomplete upload was not finished.",
+            hint="Check the command that produces the stream. The incomplete upload was not "
+            "finished.",
             code="stream-unreadable",
         )
 

@@ -1,6 +1,8 @@
-"""What an uploaded APK or bundle says of itself: package, version, whether it is a debug build, and who signed it.
+"""What an uploaded APK or bundle says of itself: package, version, whether it is a debug build, and
+who signed it.
 
-An APK's manifest is AOSP's binary XML (ResourceTypes.h), a bundle's is XML in protocol buffers (Resources.proto).
+An APK's manifest is AOSP's binary XML (ResourceTypes.h), a bundle's is XML in protocol buffers
+(Resources.proto).
 """
 
 from __future__ import annotations
@@ -34,16 +36,32 @@ _ELEMENT, _ELEMENT_NAME, _ATTRIBUTE, _CHILD = 1, 3, 4, 5
 _NAME, _VALUE, _COMPILED = 2, 3, 6
 _ITEM_STRING, _ITEM_PRIMITIVE = 2, 7
 _NUMBERS = (6, 7, 8)  # decimal, hexadecimal, boolean
-MANIFEST_LIMIT = SIGNATURE_LIMIT = 16 * 1024 * 1024  # bytes of manifests, of certificates and signatures
-_ENTRIES: dict[ArtifactKind, str] = {"apk": "AndroidManifest.xml", "bundle": "base/manifest/AndroidManifest.xml"}
+# bytes of manifests, of certificates and signatures
+MANIFEST_LIMIT = SIGNATURE_LIMIT = 16 * 1024 * 1024
+_ENTRIES: dict[ArtifactKind, str] = {
+    "apk": "AndroidManifest.xml",
+    "bundle": "base/manifest/AndroidManifest.xml",
+}
 MALFORMED = (
-    *(zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, struct.error, zlib.error),
-    *(EOFError, RecursionError, NotImplementedError, RuntimeError),  # an unknown compression, an encrypted entry
-    *(OSError, lzma.LZMAError),  # an entry outside the file, one of bzip2 or of LZMA
+    zipfile.BadZipFile,
+    KeyError,
+    ValueError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    struct.error,
+    zlib.error,
+    # an unknown compression, an encrypted entry
+    EOFError,
+    RecursionError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    lzma.LZMAError,  # an entry outside the file, one of bzip2 or of LZMA
 )
 UNREADABLE: dict[ArtifactKind, str] = {
-    "bundle": "We have failed to run 'bundletool build-apks' on this Android App Bundle. Please ensure your bundle is "
-    "valid by running 'bundletool build-apks' locally and try again.",
+    "bundle": "We have failed to run 'bundletool build-apks' on this Android App Bundle. Please "
+    "ensure your bundle is valid by running 'bundletool build-apks' locally and try again.",
     "apk": "APK cannot be analyzed using aapt dump badging.",
 }
 Attributes: TypeAlias = Mapping[str, "str | int"]
@@ -63,7 +81,10 @@ def check_identity(path: Path, kind: ArtifactKind, package: str) -> ArtifactIden
     """Reads an artifact. Raises `ApiError` 403 when it can't be read or is another package's."""
     identity = read_identity(path, kind)
     if identity.package != package:
-        message = f"The package name of the {kind} is {identity.package}, but it was uploaded for {package}."
+        message = (
+            f"The package name of the {kind} is {identity.package}, but it was uploaded for "
+            f"{package}."
+        )
         raise ApiError(403, message, "apkInvalidPackageName")
     return identity
 
@@ -80,10 +101,14 @@ def read_identity(path: Path, kind: ArtifactKind) -> ArtifactIdentity:
         root, manifest = elements[0]
         if root != "manifest":
             raise ValueError("the first element is not the manifest")
-        application: Attributes = next((attributes for name, attributes in elements if name == "application"), {})
+        application: Attributes = next(
+            (attributes for name, attributes in elements if name == "application"), {}
+        )
         code = int(manifest["versionCode"]) | int(manifest.get("versionCodeMajor", 0)) << 32
         debuggable = application.get("debuggable", 0) not in (0, "false")
-        return ArtifactIdentity(str(manifest["package"]), code, str(manifest.get("versionName", "")), debuggable)
+        return ArtifactIdentity(
+            str(manifest["package"]), code, str(manifest.get("versionName", "")), debuggable
+        )
     except MALFORMED as error:
         raise ApiError(403, UNREADABLE[kind]) from error
 
@@ -129,11 +154,15 @@ def _utf16(chunk: bytes, at: int) -> str:
     return chunk[at : at + size * 2].decode("utf-16-le", "replace")
 
 
-def _axml_element(chunk: bytes, header: int, strings: list[str], resources: tuple[int, ...]) -> tuple[str, Attributes]:
+def _axml_element(
+    chunk: bytes, header: int, strings: list[str], resources: tuple[int, ...]
+) -> tuple[str, Attributes]:
     _, name, first, size, count = struct.unpack_from("<IIHHH", chunk, header)
     found: dict[str, str | int] = {}
     for number in range(count):
-        _, key, raw, _, _, kind, value = struct.unpack_from("<IIIHBBI", chunk, header + first + number * size)
+        _, key, raw, _, _, kind, value = struct.unpack_from(
+            "<IIIHBBI", chunk, header + first + number * size
+        )
         label = ATTRIBUTES.get(resources[key]) if key < len(resources) else strings[key]
         if label and kind == TYPE_STRING:
             found[label] = strings[raw if raw != NONE else value]
@@ -202,13 +231,13 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 UNSIGNED: dict[ArtifactKind, str] = {
     "bundle": "The Android App Bundle was not signed. Please sign the bundle using jarsigner.",
-    "apk": "APK signature is invalid or does not exist. Error from apksigner: ERROR: JAR_SIG_NO_MANIFEST: Missing "
-    "META-INF/MANIFEST.MF",
+    "apk": "APK signature is invalid or does not exist. Error from apksigner: ERROR: "
+    "JAR_SIG_NO_MANIFEST: Missing META-INF/MANIFEST.MF",
 }
 DEBUGGABLE = "APK is marked as debuggable."
 DEBUG_SIGNED = (
-    "You uploaded an APK or Android App Bundle that was signed in debug mode. You need to sign your APK or Android App "
-    "Bundle in release mode."
+    "You uploaded an APK or Android App Bundle that was signed in debug mode. You need to sign "
+    "your APK or Android App Bundle in release mode."
 )
 _BLOCK_OF_JAR = re.compile(r"META-INF/[^/]+\.(RSA|DSA|EC)", re.IGNORECASE)
 _MAGIC = b"APK Sig Block 42"
@@ -238,7 +267,9 @@ def _signature(path: Path, kind: ArtifactKind) -> bytes:
 
 
 def _signing_block(path: Path, directory: int) -> bytes:
-    """The APK Signing Block, which ends where the zip's directory begins (source.android.com, APK Signature Scheme)."""
+    """The APK Signing Block, which ends where the zip's directory begins (source.android.com, APK
+    Signature Scheme).
+    """
     with path.open("rb") as file:
         file.seek(max(0, directory - 24))
         size, magic = struct.unpack("<Q16s", file.read(24))

@@ -1,7 +1,8 @@
-"""APKs and bundles, which use up version codes or are shared without; their expansion and deobfuscation files.
+"""APKs and bundles, which use up version codes or are shared without; their expansion and
+deobfuscation files.
 
-Reference: developers.google.com/android-publisher/api-ref/rest/v3, edits.apks, edits.bundles, edits.expansionfiles,
-edits.deobfuscationfiles and internalappsharingartifacts.
+Reference: developers.google.com/android-publisher/api-ref/rest/v3, edits.apks, edits.bundles,
+edits.expansionfiles, edits.deobfuscationfiles and internalappsharingartifacts.
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ class ArtifactsApi(Service):
     def __init__(self, store: PlayStore) -> None:
         self._store = store
         self.routes = [
-            Route(f"androidpublisher.edits.{kind}s.list", "GET", f"{EDIT}/{kind}s", partial(self._list, kind=kind))
+            Route(
+                f"androidpublisher.edits.{kind}s.list",
+                "GET",
+                f"{EDIT}/{kind}s",
+                partial(self._list, kind=kind),
+            )
             for kind in LIMITS
         ]
         self.uploads = [
@@ -82,7 +88,10 @@ class ArtifactsApi(Service):
     def _list(self, request: Request, kind: ArtifactKind) -> Json:
         artifacts = self._store.open_edit(request).content.artifacts.values()
         found = [_resource(one) for one in artifacts if one.kind == kind]
-        return {"kind": f"androidpublisher#{kind}sListResponse", **({f"{kind}s": found} if found else {})}
+        return {
+            "kind": f"androidpublisher#{kind}sListResponse",
+            **({f"{kind}s": found} if found else {}),
+        }
 
     def _add(self, request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
         edit = self._store.open_edit(request)
@@ -102,7 +111,11 @@ class ArtifactsApi(Service):
 
 def _resource(one: StoreArtifact) -> dict[str, Json]:
     digests = {"sha1": one.sha1, "sha256": one.sha256}
-    return {"versionCode": one.code, "binary": digests} if one.kind == "apk" else {"versionCode": one.code, **digests}
+    return (
+        {"versionCode": one.code, "binary": digests}
+        if one.kind == "apk"
+        else {"versionCode": one.code, **digests}
+    )
 
 
 def _share(request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json]:
@@ -117,14 +130,26 @@ def _share(request: Request, media: Media, kind: ArtifactKind) -> dict[str, Json
 
 
 class SupplementaryFilesApi(Service):
-    """What belongs to an artifact in an edit: the expansion files of an APK, ProGuard mappings and native symbols."""
+    """What belongs to an artifact in an edit: the expansion files of an APK, ProGuard mappings and
+    native symbols.
+    """
 
     def __init__(self, store: PlayStore) -> None:
         self._store = store
         self.routes = [
             Route("androidpublisher.edits.expansionfiles.get", "GET", _EXPANSION, self._get),
-            Route("androidpublisher.edits.expansionfiles.patch", "PATCH", _EXPANSION, self._set_reference),
-            Route("androidpublisher.edits.expansionfiles.update", "PUT", _EXPANSION, self._set_reference),
+            Route(
+                "androidpublisher.edits.expansionfiles.patch",
+                "PATCH",
+                _EXPANSION,
+                self._set_reference,
+            ),
+            Route(
+                "androidpublisher.edits.expansionfiles.update",
+                "PUT",
+                _EXPANSION,
+                self._set_reference,
+            ),
         ]
         self.uploads = [
             UploadMethod(
@@ -146,7 +171,9 @@ class SupplementaryFilesApi(Service):
         ]
 
     def _expansion(self, request: Request) -> tuple[Edit, tuple[int, str]]:
-        """The edit, with the version code and the type of the expansion file in the path. Raises `ApiError`."""
+        """The edit, with the version code and the type of the expansion file in the path. Raises
+        `ApiError`.
+        """
         edit = self._store.open_edit(request)
         code = code_of(request, edit)
         if edit.content.artifacts[code].kind != "apk":
@@ -162,20 +189,29 @@ class SupplementaryFilesApi(Service):
         edit, key = self._expansion(request)
         found = edit.content.expansion.get(key)
         if found is None:
-            raise ApiError(404, "No expansion file was found.", "expansionFileNotFound", domain="androidpublisher")
+            raise ApiError(
+                404,
+                "No expansion file was found.",
+                "expansionFileNotFound",
+                domain="androidpublisher",
+            )
         return json_response(found)
 
     def _set_reference(self, request: Request) -> Response:
         """An expansion file taken from another version, which must have one of its own."""
         edit, key = self._expansion(request)
-        other = read_message(request.json(), _EXPANSION_RULE, "expansion_file").get("referencesVersion", 0)
+        other = read_message(request.json(), _EXPANSION_RULE, "expansion_file").get(
+            "referencesVersion", 0
+        )
         if "fileSize" not in edit.content.expansion.get((other, key[1]), {}):
             raise ApiError(400, f"Version code {other} has no {key[1]} expansion file to refer to.")
         edit.content.expansion[key] = {"referencesVersion": other}
         return json_response(edit.content.expansion[key])
 
     def _symbols(self, request: Request) -> tuple[Edit, tuple[int, str]]:
-        """The edit, with the version code and the type of the deobfuscation file in the path. Raises `ApiError`."""
+        """The edit, with the version code and the type of the deobfuscation file in the path.
+        Raises `ApiError`.
+        """
         edit = self._store.open_edit(request)
         return edit, (code_of(request, edit), type_of(request, SYMBOL_TYPES))
 

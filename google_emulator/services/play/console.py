@@ -1,6 +1,8 @@
-"""What people do in the Play Console between two runs: each change of the live state ends the edits that are open.
+"""What people do in the Play Console between two runs: each change of the live state ends the edits
+that are open.
 
-Operations come as calls from Python or as objects from JSON: `{"do": "halt", "package": ..., "track": ...}`.
+Operations come as calls from Python or as objects from JSON: `{"do": "halt", "package": ...,
+"track": ...}`.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ from google_emulator.services.play.tracks import checked_releases, read_track
 class Console:
     """The Play Console. `lock` guards the live state.
 
-    A release is named by its track and one of its version codes; without a code the one in the status that the
-    operation starts from is meant. Every operation raises `ValueError` when there is none, or when the console would
-    not offer it.
+    A release is named by its track and one of its version codes; without a code the one in the
+    status that the operation starts from is meant. Every operation raises `ValueError` when there
+    is none, or when the console would not offer it.
     """
 
-    def __init__(self, store: PlayStore, lifecycle: ReleaseLifecycle, lock: AbstractContextManager[object]) -> None:
+    def __init__(
+        self, store: PlayStore, lifecycle: ReleaseLifecycle, lock: AbstractContextManager[object]
+    ) -> None:
         self._store = store
         self._lifecycle = lifecycle
         self._lock = lock
@@ -31,36 +35,57 @@ class Console:
     def operations(self) -> dict[str, Callable[..., None]]:
         """Every operation by the name that it has in JSON: its own, with dashes."""
         operations = (
-            *(self.set_fraction, self.halt, self.resume, self.complete, self.remove),
-            *(self.add_release, self.add_track, self.review, self.send_for_review),
+            self.set_fraction,
+            self.halt,
+            self.resume,
+            self.complete,
+            self.remove,
+            self.add_release,
+            self.add_track,
+            self.review,
+            self.send_for_review,
         )
         return {operation.__name__.replace("_", "-"): operation for operation in operations}
 
     def carry_out(self, wanted: Sequence[Mapping[str, Json]]) -> None:
-        """Carries out operations from JSON, one after the other. Raises `ValueError` at the first that can't be."""
+        """Carries out operations from JSON, one after the other. Raises `ValueError` at the first
+        that can't be.
+        """
         operations = self.operations()
         for one in wanted:
             options = {name: value for name, value in one.items() if name != "do"}
             operation = operations.get(str(one.get("do")))
             if operation is None:
-                raise ValueError(f"unknown operation {one.get('do')!r}; there are: {', '.join(operations)}")
+                raise ValueError(
+                    f"unknown operation {one.get('do')!r}; there are: {', '.join(operations)}"
+                )
             try:
                 inspect.signature(operation).bind(**options)
             except TypeError as error:
                 raise ValueError(f"{one['do']}: {error}") from None
             operation(**options)
 
-    def set_fraction(self, package: str, track: str, fraction: float, code: int | None = None) -> None:
-        """Serves a release in progress, or a halted one later, to this share of the users (0 to 1, both excluded)."""
+    def set_fraction(
+        self, package: str, track: str, fraction: float, code: int | None = None
+    ) -> None:
+        """Serves a release in progress, or a halted one later, to this share of the users (0 to 1,
+        both excluded).
+        """
         with self._changed(package) as app:
-            self._put(app, track, _find(app, track, code, "inProgress", "halted") | {"userFraction": fraction})
+            self._put(
+                app,
+                track,
+                _find(app, track, code, "inProgress", "halted") | {"userFraction": fraction},
+            )
 
     def halt(self, package: str, track: str, code: int | None = None) -> None:
         """Halts a release in progress."""
         with self._changed(package) as app:
             self._put(app, track, _find(app, track, code, "inProgress") | {"status": "halted"})
 
-    def resume(self, package: str, track: str, code: int | None = None, fraction: float | None = None) -> None:
+    def resume(
+        self, package: str, track: str, code: int | None = None, fraction: float | None = None
+    ) -> None:
         """Resumes a halted release, at the share that it had unless another is given."""
         with self._changed(package) as app:
             release = _find(app, track, code, "halted")
@@ -82,9 +107,14 @@ class Console:
             app.live.tracks[track].remove(release)
 
     def add_release(
-        self, package: str, track: str, release: Mapping[str, Json], course: Sequence[Json] | None = None
+        self,
+        package: str,
+        track: str,
+        release: Mapping[str, Json],
+        course: Sequence[Json] | None = None,
     ) -> None:
-        """Puts a TrackRelease on a track, in place of the one in the same status; its artifacts are uploaded besides.
+        """Puts a TrackRelease on a track, in place of the one in the same status; its artifacts are
+        uploaded besides.
 
         `course` is that of its review, the one for the app unless given.
         """
@@ -94,7 +124,8 @@ class Console:
             for code in map(int, added["versionCodes"]):
                 app.live.artifacts.setdefault(code, StoreArtifact(code))
                 app.used.add(code)
-            self._lifecycle.reviews(app, track, app.live.tracks.get(track, []))  # those that were there are published
+            # those that were there are published
+            self._lifecycle.reviews(app, track, app.live.tracks.get(track, []))
             self._put(app, track, added)
             if added["status"] != "draft":
                 self._lifecycle.begin(app, track, added, stages)
@@ -106,12 +137,18 @@ class Console:
                 raise ValueError(f"the track {track} exists")
             app.live.tracks[track] = []
 
-    def review(self, package: str, track: str, course: Sequence[Json], code: int | None = None) -> None:
-        """Puts a release on another course, as when Google approves or rejects it or someone publishes it."""
+    def review(
+        self, package: str, track: str, course: Sequence[Json], code: int | None = None
+    ) -> None:
+        """Puts a release on another course, as when Google approves or rejects it or someone
+        publishes it.
+        """
         stages = read_course(list(course))
         with self._lock:
             app = self._app(package)
-            for release in [_find(app, track, code)] if code else list(app.live.tracks.get(track, [])):
+            for release in (
+                [_find(app, track, code)] if code else list(app.live.tracks.get(track, []))
+            ):
                 reviews = self._lifecycle.reviews(app, track, app.live.tracks[track])
                 found = [review for review in reviews if review.codes == codes_of(release)]
                 if not found:
@@ -140,7 +177,11 @@ class Console:
     def _put(self, app: App, track: str, release: dict[str, Json]) -> None:
         """Puts a release on a track in place of itself and of the one that had its status."""
         others = app.live.tracks.get(track, [])
-        kept = [one for one in others if codes_of(one) != codes_of(release) and one["status"] != release["status"]]
+        kept = [
+            one
+            for one in others
+            if codes_of(one) != codes_of(release) and one["status"] != release["status"]
+        ]
         try:
             wanted = read_track({"releases": [release, *kept]})["releases"]
             app.live.tracks[track] = checked_releases(app.live, track, wanted, self._store.today())
@@ -149,10 +190,14 @@ class Console:
 
 
 def _find(app: App, track: str, code: int | None, *statuses: str) -> dict[str, Json]:
-    """The release meant. Raises `ValueError` when there is none in one of the statuses (none given: in any)."""
+    """The release meant. Raises `ValueError` when there is none in one of the statuses (none given:
+    in any).
+    """
     for release in app.live.tracks.get(track, []):
         meant = code is None or str(code) in codes_of(release)
         if meant and (not statuses or release["status"] in statuses):
             return release
     which = f"release {code}" if code else "release"
-    raise ValueError(f"{app.package} has no {which} on {track} that is {' or '.join(statuses) or 'there'}")
+    raise ValueError(
+        f"{app.package} has no {which} on {track} that is {' or '.join(statuses) or 'there'}"
+    )

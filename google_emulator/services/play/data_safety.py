@@ -1,7 +1,8 @@
-"""applications.dataSafety: the data safety form of an app, which replaces the one before; no edit is needed.
+"""applications.dataSafety: the data safety form of an app, which replaces the one before; no edit
+is needed.
 
-Reference: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. "Invalid header row" is what
-people were answered; the other refusals are in this emulator's own words.
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. "Invalid
+header row" is what people were answered; the other refusals are in this emulator's own words.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from google_emulator.services.payload_rules import read_message, text
 from google_emulator.services.play.store import APPLICATIONS, PlayStore
 
 HEADER = (
-    "Question ID (machine readable),Response ID (machine readable),Response value,Answer requirement,"
-    "Human-friendly question label"
+    "Question ID (machine readable),Response ID (machine readable),Response value,Answer "
+    "requirement,Human-friendly question label"
 )
 _OBLIGATORY = "REQUIRED"
 
@@ -29,11 +30,15 @@ class DataSafetyApi(Service):
     def __init__(self, store: PlayStore) -> None:
         self._store = store
         path = APPLICATIONS + "/{package}/dataSafety"
-        self.routes = [Route("androidpublisher.applications.dataSafety", "POST", path, self._update)]
+        self.routes = [
+            Route("androidpublisher.applications.dataSafety", "POST", path, self._update)
+        ]
 
     def _update(self, request: Request) -> Json:
         app = self._store.app(request.params["package"])
-        labels = read_message(request.json(), {"safetyLabels": text}, "request").get("safetyLabels", "")
+        labels = read_message(request.json(), {"safetyLabels": text}, "request").get(
+            "safetyLabels", ""
+        )
         lines = list(csv.reader(io.StringIO(labels, newline="")))
         if not lines or ",".join(lines[0]) != HEADER:
             raise ApiError(400, "Invalid header row.")

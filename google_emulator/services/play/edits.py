@@ -1,4 +1,5 @@
-"""edits: insert, get, delete, validate, commit; with the review rules that make Google refuse a commit.
+"""edits: insert, get, delete, validate, commit; with the review rules that make Google refuse a
+commit.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/edits.
 """
@@ -17,14 +18,21 @@ from google_emulator.services.play.store import EDIT, EDITS, App, Edit, PlayStor
 from google_emulator.services.play.tracks import check_upgrade
 
 MUST_BE_SET = (
-    "Changes cannot be sent for review automatically. Please set the query parameter changesNotSentForReview to true. "
-    "Once committed, the changes in this edit can be sent for review from the Google Play Console UI."
+    "Changes cannot be sent for review automatically. Please set the query parameter "
+    "changesNotSentForReview to true. Once committed, the changes in this edit can be sent for "
+    "review from the Google Play Console UI."
 )
 MUST_NOT_BE_SET = (
-    "Changes are sent for review automatically. The query parameter changesNotSentForReview must not be set."
+    "Changes are sent for review automatically. The query parameter changesNotSentForReview must "
+    "not be set."
 )
 _APP_EDIT = {"id": text, "expiryTimeSeconds": text}
-BEHAVIORS = ("", "CHANGES_IN_REVIEW_BEHAVIOR_TYPE_UNSPECIFIED", "CANCEL_IN_REVIEW_AND_SUBMIT", "ERROR_IF_IN_REVIEW")
+BEHAVIORS = (
+    "",
+    "CHANGES_IN_REVIEW_BEHAVIOR_TYPE_UNSPECIFIED",
+    "CANCEL_IN_REVIEW_AND_SUBMIT",
+    "ERROR_IF_IN_REVIEW",
+)
 
 
 class EditsApi(Service):
@@ -37,7 +45,12 @@ class EditsApi(Service):
             Route("androidpublisher.edits.insert", "POST", EDITS, self._insert),
             Route("androidpublisher.edits.commit", "POST", EDIT + ":commit", self._commit),
             Route("androidpublisher.edits.validate", "POST", EDIT + ":validate", self._validate),
-            Route("androidpublisher.edits.get", "GET", EDIT, lambda request: store.open_edit(request).resource()),
+            Route(
+                "androidpublisher.edits.get",
+                "GET",
+                EDIT,
+                lambda request: store.open_edit(request).resource(),
+            ),
             Route("androidpublisher.edits.delete", "DELETE", EDIT, self._delete),
         ]
 
@@ -54,7 +67,9 @@ class EditsApi(Service):
         edit = self._store.open_edit(request)
         if request.payload.strip():
             raise ApiError(400, "The request body must be empty.")
-        statuses = {release["status"] for releases in edit.content.tracks.values() for release in releases}
+        statuses = {
+            release["status"] for releases in edit.content.tracks.values() for release in releases
+        }
         if self._store.config.draft_app and statuses - {"draft"}:
             raise ApiError(400, "Only releases with status draft may be created on draft app.")
         for track, before in self._store.app(edit.package).live.tracks.items():
@@ -62,7 +77,9 @@ class EditsApi(Service):
         return edit
 
     def _validate(self, request: Request) -> Json:
-        """An app whose changes go into review by hand is refused, too: bitrise-steplib/steps-google-play-deploy#119."""
+        """An app whose changes go into review by hand is refused, too:
+        bitrise-steplib/steps-google-play-deploy#119.
+        """
         edit = self._checked(request)
         if self._store.config.review == "manual":
             raise ApiError(400, MUST_BE_SET)
@@ -72,7 +89,9 @@ class EditsApi(Service):
         """Refuses a commit whose parameters don't fit how this app's changes get into review."""
         behavior = request.query.get("changesInReviewBehavior", "")
         if behavior not in BEHAVIORS:
-            raise ApiError(400, f"Invalid value at 'changes_in_review_behavior' (TYPE_ENUM), \"{behavior}\"")
+            raise ApiError(
+                400, f"Invalid value at 'changes_in_review_behavior' (TYPE_ENUM), \"{behavior}\""
+            )
         not_sent = request.flag("changesNotSentForReview")
         if self._store.config.review == "manual" and not not_sent:
             raise ApiError(400, MUST_BE_SET)

@@ -1,6 +1,8 @@
-"""generatedApks: the APKs that Play makes of a bundle and signs, some time after the upload; of them the universal one.
+"""generatedApks: the APKs that Play makes of a bundle and signs, some time after the upload; of
+them the universal one.
 
-Reference: developers.google.com/android-publisher/api-ref/rest/v3/generatedapks. How long it takes no document says.
+Reference: developers.google.com/android-publisher/api-ref/rest/v3/generatedapks. How long it takes
+no document says.
 """
 
 from __future__ import annotations
@@ -19,9 +21,22 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
-from google_emulator.services.play.store import APPLICATIONS, App, PlayStore, StoreArtifact, number_of
+from google_emulator.services.play.store import (
+    APPLICATIONS,
+    App,
+    PlayStore,
+    StoreArtifact,
+    number_of,
+)
 from google_emulator.specimens import Build, make_apk
-from google_emulator.specimens.signature_writer import RELEASE, V2, V3, V3_1, certificate, signed_apk
+from google_emulator.specimens.signature_writer import (
+    RELEASE,
+    V2,
+    V3,
+    V3_1,
+    certificate,
+    signed_apk,
+)
 
 EVERY_APP = "*"
 _LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
@@ -49,7 +64,9 @@ class Generation:
 
 @dataclass
 class _Work:
-    """The APK of one bundle: since when it is waited for, how often it was looked for, and its bytes once wanted."""
+    """The APK of one bundle: since when it is waited for, how often it was looked for, and its
+    bytes once wanted.
+    """
 
     since: float
     looks: int = 0
@@ -63,7 +80,8 @@ class GeneratedApksApi(Service):
         self._store = store
         self._clock = clock
         self._generations = {
-            package: read_generation(values) for package, values in store.config.generated_apks.items()
+            package: read_generation(values)
+            for package, values in store.config.generated_apks.items()
         }
         self._works: dict[tuple[str, int], _Work] = {}
         self.routes = [
@@ -89,7 +107,9 @@ class GeneratedApksApi(Service):
         work.looks += 1
         if artifact.kind == "apk" or generation.never or waiting:
             return json_response({})
-        reported = generation.certificate or hashlib.sha256(certificate(generation.signer)).hexdigest()
+        reported = (
+            generation.certificate or hashlib.sha256(certificate(generation.signer)).hexdigest()
+        )
         keys = [
             {
                 "certificateSha256Hash": f"{key:064x}" if key else reported,
@@ -115,7 +135,9 @@ def read_generation(values: Json) -> Generation:
     """A generation from JSON. Raises `ValueError` for a name that does not exist."""
     known = [one.name for one in fields(Generation)]
     if unknown := sorted(set(values) - set(known)):
-        raise ValueError(f"unknown key {', '.join(unknown)} in generated_apks; there are: {', '.join(known)}")
+        raise ValueError(
+            f"unknown key {', '.join(unknown)} in generated_apks; there are: {', '.join(known)}"
+        )
     return Generation(**values)
 
 
@@ -126,7 +148,14 @@ def _download_id(code: int, key: int) -> str:
 def _universal_apk(package: str, code: int, generation: Generation) -> bytes:
     with tempfile.TemporaryDirectory(prefix="uploader-emulator-apk-") as folder:
         path, build = Path(folder) / "universal.apk", Build(signer=generation.signer)
-        make_apk(path, generation.package or package, generation.code or code, "1.0", generation.size, build=build)
+        make_apk(
+            path,
+            generation.package or package,
+            generation.code or code,
+            "1.0",
+            generation.size,
+            build=build,
+        )
         schemes = {V2: generation.signer, V3: generation.signer}
         if not generation.rotated:
             return signed_apk(path.read_bytes(), schemes)
@@ -138,5 +167,13 @@ def _media(request: Request, data: bytes, generation: Generation) -> Response:
     md5 = hashlib.md5(data, usedforsecurity=False)
     headers = [("Content-Type", "application/vnd.android.package-archive")]
     headers += [("ETag", f'"{md5.hexdigest()}"')] if generation.etag else []
-    headers += [("x-goog-hash", f"md5={base64.b64encode(md5.digest()).decode()}")] if generation.digest else []
-    return media_response(request, io.BytesIO(data), headers) if generation.ranges else Response(200, data, headers)
+    headers += (
+        [("x-goog-hash", f"md5={base64.b64encode(md5.digest()).decode()}")]
+        if generation.digest
+        else []
+    )
+    return (
+        media_response(request, io.BytesIO(data), headers)
+        if generation.ranges
+        else Response(200, data, headers)
+    )

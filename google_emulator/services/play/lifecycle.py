@@ -1,4 +1,5 @@
-"""What becomes of releases after a commit: review, approval, publication; and which of them Play still lists.
+"""What becomes of releases after a commit: review, approval, publication; and which of them Play
+still lists.
 
 A release that others displace stays listed, and with its users, until one of those is published.
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/applications.tracks.releases.
@@ -28,7 +29,9 @@ Releases = list[dict[str, Json]]
 
 @dataclass(frozen=True)
 class Stage:
-    """A state, and after how many looks at it or how many seconds it passes; with neither it stays."""
+    """A state, and after how many looks at it or how many seconds it passes; with neither it
+    stays.
+    """
 
     state: str
     looks: int | None = None
@@ -47,7 +50,9 @@ UNSENT: Course = (Stage(NOT_SENT),)
 
 @dataclass
 class Review:
-    """A release on its course. `looks` and `since` (seconds since the epoch) belong to the first stage that is left."""
+    """A release on its course. `looks` and `since` (seconds since the epoch) belong to the first
+    stage that is left.
+    """
 
     codes: tuple[str, ...]
     name: str
@@ -58,7 +63,9 @@ class Review:
     def state(self, now: float) -> str:
         """The state at this time."""
         while len(self.course) > 1 and self.course[0].passed(self.looks, now - self.since):
-            timed = self.course[0].seconds is not None and now - self.since >= (self.course[0].seconds or 0)
+            timed = self.course[0].seconds is not None and now - self.since >= (
+                self.course[0].seconds or 0
+            )
             self.since = self.since + (self.course[0].seconds or 0) if timed else now
             self.course, self.looks = self.course[1:], 0
         return self.course[0].state
@@ -75,7 +82,9 @@ class Review:
 
 
 def read_course(value: Json) -> Course:
-    """A course from JSON: a list of states, or of {`state`, `looks` or `seconds`}. Raises `ValueError`."""
+    """A course from JSON: a list of states, or of {`state`, `looks` or `seconds`}. Raises
+    `ValueError`.
+    """
     if not isinstance(value, list) or not value:
         raise ValueError(f"a course is a list of states, each one of {', '.join(STATES)}")
     return tuple(_stage(one) for one in value)
@@ -85,18 +94,26 @@ def _stage(value: Json) -> Stage:
     values: dict[str, Json] = {"state": value} if isinstance(value, str) else dict(value)
     unknown = sorted(set(values) - {"state", "looks", "seconds"})
     if unknown:
-        raise ValueError(f"unknown key {', '.join(unknown)} in a course; there are: state, looks, seconds")
+        raise ValueError(
+            f"unknown key {', '.join(unknown)} in a course; there are: state, looks, seconds"
+        )
     if values.get("state") not in STATES:
-        raise ValueError(f"unknown state {values.get('state')!r} in a course; there are: {', '.join(STATES)}")
+        raise ValueError(
+            f"unknown state {values.get('state')!r} in a course; there are: {', '.join(STATES)}"
+        )
     for name in ("looks", "seconds"):
         limit = values.get(name)
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit < 0):
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit < 0
+        ):
             raise ValueError(f"{name} in a course is a number from 0 on")
     return Stage(**values)
 
 
 class ReleaseLifecycle:
-    """The courses that are scripted, and the reviews of the apps. `clock` tells seconds since the epoch."""
+    """The courses that are scripted, and the reviews of the apps. `clock` tells seconds since the
+    epoch.
+    """
 
     def __init__(self, config: Config, clock: Callable[[], float]) -> None:
         self.now = clock
@@ -105,7 +122,9 @@ class ReleaseLifecycle:
         self.script(config.lifecycle)
 
     def script(self, courses: Mapping[str, Json]) -> None:
-        """Sets the course of what will be committed, by package (`*`: any other). Raises `ValueError`."""
+        """Sets the course of what will be committed, by package (`*`: any other). Raises
+        `ValueError`.
+        """
         self._courses.update({package: read_course(course) for package, course in courses.items()})
 
     def course(self, package: str) -> Course:
@@ -113,7 +132,9 @@ class ReleaseLifecycle:
         return self._courses.get(package, self._courses.get(EVERY_APP, AT_ONCE))
 
     def committed(self, app: App, before: Mapping[str, Releases], *, sent: bool) -> None:
-        """Begins the review of what a commit brought; a review in flight is taken back and begins anew."""
+        """Begins the review of what a commit brought; a review in flight is taken back and begins
+        anew.
+        """
         course = self.course(app.package) if sent else UNSENT
         for track in app.live.tracks:
             known = {codes_of(one) for one in before.get(track, []) if one["status"] != "draft"}
@@ -131,7 +152,9 @@ class ReleaseLifecycle:
         reviews.append(Review(codes, name_of(release), course, self.now()))
 
     def reviews(self, app: App, track: str, releases: Releases) -> list[Review]:
-        """The reviews of a track's releases; what was there before the first commit is published."""
+        """The reviews of a track's releases; what was there before the first commit is
+        published.
+        """
         reviews = self.reviews_of(app).setdefault(track, [])
         known = {review.codes for review in reviews}
         for release in releases:
@@ -150,7 +173,11 @@ class ReleaseLifecycle:
     def in_review(self, app: App) -> bool:
         """Whether changes of the app are in review."""
         now = self.now()
-        return any(one.state(now) == IN_REVIEW for reviews in self.reviews_of(app).values() for one in reviews)
+        return any(
+            one.state(now) == IN_REVIEW
+            for reviews in self.reviews_of(app).values()
+            for one in reviews
+        )
 
     def send_for_review(self, app: App) -> None:
         """Sends what waits for it, as a person does in the console."""
@@ -167,8 +194,14 @@ class ReleaseLifecycle:
         reviews = self.reviews(app, track, releases)
         waiting = any(one.state(now) != PUBLISHED for one in reviews if one.codes in here)
         # Those that are obsolete are forgotten.
-        reviews[:] = [one for one in reviews if one.codes in here or (waiting and one.state(now) == PUBLISHED)]
-        drafts = [_summary(track, codes_of(one), name_of(one), DRAFT) for one in releases if one["status"] == "draft"]
+        reviews[:] = [
+            one for one in reviews if one.codes in here or (waiting and one.state(now) == PUBLISHED)
+        ]
+        drafts = [
+            _summary(track, codes_of(one), name_of(one), DRAFT)
+            for one in releases
+            if one["status"] == "draft"
+        ]
         others = [_summary(track, one.codes, one.name, one.look(now)) for one in reviews]
         return sorted([*drafts, *others], key=_newest, reverse=True)[:MAX_LISTED]
 
@@ -179,7 +212,9 @@ def codes_of(release: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 def name_of(release: Mapping[str, Json]) -> str:
-    """The name of a release: its own, or its highest version code for want of the artifact's version name."""
+    """The name of a release: its own, or its highest version code for want of the artifact's
+    version name.
+    """
     return str(release.get("name") or max(map(int, codes_of(release)), default=""))
 
 
@@ -197,13 +232,17 @@ def _newest(summary: Mapping[str, Json]) -> int:
 
 
 class ReleaseSummariesApi(Service):
-    """What Play tells of the releases of a track without an edit, with the state of their review."""
+    """What Play tells of the releases of a track without an edit, with the state of their
+    review.
+    """
 
     def __init__(self, store: PlayStore, lifecycle: ReleaseLifecycle) -> None:
         self._store = store
         self._lifecycle = lifecycle
         path = APPLICATIONS + "/{package}/tracks/{track}/releases"
-        self.routes = [Route("androidpublisher.applications.tracks.releases.list", "GET", path, self._list)]
+        self.routes = [
+            Route("androidpublisher.applications.tracks.releases.list", "GET", path, self._list)
+        ]
 
     def _list(self, request: Request) -> Json:
         app, track = self._store.app(request.params["package"]), request.params["track"]

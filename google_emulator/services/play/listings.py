@@ -1,4 +1,6 @@
-"""edits.listings, edits.details and edits.images: the store's texts and pictures, and the app's contacts."""
+"""edits.listings, edits.details and edits.images: the store's texts and pictures, and the app's
+contacts.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,18 @@ _DETAILS = EDIT + "/details"
 _LISTING_RULE = dict.fromkeys((*TEXT_LIMITS, "video", "language"), text)
 _CONTACTS = ("contactEmail", "contactPhone", "contactWebsite")
 _DETAILS_RULE = dict.fromkeys(("defaultLanguage", *_CONTACTS), text)
-SCREENSHOTS = ("phoneScreenshots", "sevenInchScreenshots", "tenInchScreenshots", "tvScreenshots", "wearScreenshots")
+SCREENSHOTS = (
+    "phoneScreenshots",
+    "sevenInchScreenshots",
+    "tenInchScreenshots",
+    "tvScreenshots",
+    "wearScreenshots",
+)
 SINGLE = ("icon", "featureGraphic", "tvBanner")
 MAX_SCREENSHOTS = 8
 IMAGE_LIMIT = 15 << 20  # bytes
-HOST = "https://play-lh.googleusercontent.com"  # whose requests an `api-endpoint` on this machine takes, too
+# whose requests an `api-endpoint` on this machine takes, too
+HOST = "https://play-lh.googleusercontent.com"
 _PUBLIC = "/emulated-images/{image}"
 _IMAGES = LISTING + "/{type}"
 
@@ -34,7 +43,9 @@ class ListingsApi(Service):
         self._store = store
         self.routes = [
             Route("androidpublisher.edits.listings.list", "GET", LISTINGS, self._list),
-            Route("androidpublisher.edits.listings.deleteall", "DELETE", LISTINGS, self._delete_all),
+            Route(
+                "androidpublisher.edits.listings.deleteall", "DELETE", LISTINGS, self._delete_all
+            ),
             Route("androidpublisher.edits.listings.get", "GET", LISTING, self._get),
             Route("androidpublisher.edits.listings.update", "PUT", LISTING, self._update),
             Route("androidpublisher.edits.listings.patch", "PATCH", LISTING, self._patch),
@@ -60,24 +71,39 @@ class ListingsApi(Service):
     def _found(self, request: Request) -> dict[str, Json]:
         listing = self._listings(request).get(language_of(request))
         if listing is None:
-            raise ApiError(404, "No listing was found for this language.", "listingNotFound", domain="androidpublisher")
+            raise ApiError(
+                404,
+                "No listing was found for this language.",
+                "listingNotFound",
+                domain="androidpublisher",
+            )
         return listing
 
     def _update(self, request: Request) -> Response:
-        """Creates the listing, or puts another in its place: what the request does not have is gone."""
+        """Creates the listing, or puts another in its place: what the request does not have is
+        gone.
+        """
         return self._set(request, {})
 
     def _patch(self, request: Request) -> Response:
-        """Changes the fields that the request has. The documents say of `update` alone that it creates a listing."""
+        """Changes the fields that the request has. The documents say of `update` alone that it
+        creates a listing.
+        """
         return self._set(request, self._found(request))
 
     def _set(self, request: Request, before: dict[str, Json]) -> Response:
         language = language_of(request)
         wanted = read_message(request.json(), _LISTING_RULE, "listing")
-        listing = {name: text for name, text in {**before, **wanted, "language": language}.items() if text}
+        listing = {
+            name: text for name, text in {**before, **wanted, "language": language}.items() if text
+        }
         for name, limit in TEXT_LIMITS.items():
             if len(listing.get(name, "")) > limit:
-                raise ApiError(400, f"The {name} is too long; the limit is {limit} characters.", "listingTextTooLong")
+                raise ApiError(
+                    400,
+                    f"The {name} is too long; the limit is {limit} characters.",
+                    "listingTextTooLong",
+                )
         self._listings(request)[language] = listing
         return json_response(listing)
 
@@ -92,9 +118,15 @@ class ListingsApi(Service):
     def _set_details(self, request: Request) -> Json:
         content = self._store.open_edit(request).content
         wanted = read_message(request.json(), _DETAILS_RULE, "app_details")
-        language = check_language(wanted.get("defaultLanguage") or content.details["defaultLanguage"])
+        language = check_language(
+            wanted.get("defaultLanguage") or content.details["defaultLanguage"]
+        )
         kept = content.details if request.method == "PATCH" else {}
-        content.details = {name: text for name, text in {**kept, **wanted, "defaultLanguage": language}.items() if text}
+        content.details = {
+            name: text
+            for name, text in {**kept, **wanted, "defaultLanguage": language}.items()
+            if text
+        }
         return content.details
 
 
@@ -109,7 +141,9 @@ class ImagesApi(Service):
             Route("androidpublisher.edits.images.list", "GET", _IMAGES, self._list),
             Route("androidpublisher.edits.images.upload", "POST", _IMAGES, self._newest),
             Route("androidpublisher.edits.images.deleteall", "DELETE", _IMAGES, self._delete_all),
-            Route("androidpublisher.edits.images.delete", "DELETE", _IMAGES + "/{image}", self._delete),
+            Route(
+                "androidpublisher.edits.images.delete", "DELETE", _IMAGES + "/{image}", self._delete
+            ),
             Route("googleusercontent.images", "GET", _PUBLIC, self._serve, scopes=None),
         ]
         self.uploads = [
@@ -127,7 +161,9 @@ class ImagesApi(Service):
     def _images(self, request: Request) -> list[dict[str, Json]]:
         """The images of one language and type in the edit, as a list that may be changed."""
         if request.params["type"] not in (*SCREENSHOTS, *SINGLE):
-            raise ApiError(400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\"")
+            raise ApiError(
+                400, f"Invalid value at 'image_type' (TYPE_ENUM), \"{request.params['type']}\""
+            )
         images = self._store.open_edit(request).content.images
         return images.setdefault((language_of(request), request.params["type"]), [])
 
@@ -144,7 +180,9 @@ class ImagesApi(Service):
     def _with_room(self, request: Request) -> list[dict[str, Json]]:
         images = self._images(request)
         if len(images) >= MAX_SCREENSHOTS and request.params["type"] in SCREENSHOTS:
-            raise ApiError(403, f"At most {MAX_SCREENSHOTS} images of this type are allowed.", "tooManyImages")
+            raise ApiError(
+                403, f"At most {MAX_SCREENSHOTS} images of this type are allowed.", "tooManyImages"
+            )
         return images
 
     def _add(self, request: Request, media: Media) -> dict[str, Json]:
@@ -166,7 +204,11 @@ class ImagesApi(Service):
         """The picture itself, to everybody. A token has no business at the host that serves it."""
         number, _, size = request.params["image"].partition("=")
         if request.header("Authorization"):
-            raise ApiError(403, "An access token was sent to a host that serves pictures to everybody.", "forbidden")
+            raise ApiError(
+                403,
+                "An access token was sent to a host that serves pictures to everybody.",
+                "forbidden",
+            )
         if number not in self._files:
             raise ApiError(404, "No such image.", "imageNotFound")
         data = self._files[number].read_bytes()

@@ -1,4 +1,6 @@
-"""What Play knows of all apps, the edits that are open on them, and why an edit can no longer be used."""
+"""What Play knows of all apps, the edits that are open on them, and why an edit can no longer be
+used.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ ArtifactKind: TypeAlias = Literal["apk", "bundle"]
 
 @dataclass(frozen=True)
 class StoreArtifact:
-    """An APK or a bundle in the app's library. `size` is in bytes, the digests in hexadecimal, `name` its version's."""
+    """An APK or a bundle in the app's library. `size` is in bytes, the digests in hexadecimal,
+    `name` its version's.
+    """
 
     code: int
     kind: ArtifactKind = "bundle"
@@ -33,9 +37,11 @@ class StoreArtifact:
 
 @dataclass
 class AppContent:
-    """Everything that an edit is a copy of. Images, expansion files and symbols are kept by their own keys.
+    """Everything that an edit is a copy of. Images, expansion files and symbols are kept by their
+    own keys.
 
-    `testers` are the groups of each track, `countries` where a track is to be had, if that was said.
+    `testers` are the groups of each track, `countries` where a track is to be had, if that was
+    said.
     """
 
     tracks: dict[str, list[dict[str, Json]]] = field(default_factory=dict)
@@ -51,7 +57,8 @@ class AppContent:
 
 @dataclass
 class App:
-    """One app: its live state, how often that was changed, and the version codes that can't be used again.
+    """One app: its live state, how often that was changed, and the version codes that can't be used
+    again.
 
     `data_safety` is the text of its data safety form.
     """
@@ -65,7 +72,9 @@ class App:
 
 @dataclass
 class Edit:
-    """One edit. `revision` is the app's when the edit was opened; `expires` is in seconds since the epoch."""
+    """One edit. `revision` is the app's when the edit was opened; `expires` is in seconds since the
+    epoch.
+    """
 
     id: str
     package: str
@@ -95,7 +104,9 @@ def configured_app(package: str, live: Mapping[str, Json]) -> App:
                 artifact = artifacts.setdefault(code, StoreArtifact(code))
                 if artifact.name:
                     release.setdefault("name", artifact.name)
-    content = AppContent(tracks=tracks, artifacts=artifacts, listings=copy.deepcopy(live.get("listings", {})))
+    content = AppContent(
+        tracks=tracks, artifacts=artifacts, listings=copy.deepcopy(live.get("listings", {}))
+    )
     content.details |= live.get("details", {})
     content.testers |= live.get("testers", {})
     content.countries |= live.get("countries", {})
@@ -134,12 +145,19 @@ class PlayStore:
         return datetime.fromtimestamp(self._clock(), timezone.utc).date()
 
     def app(self, package: str) -> App:
-        """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a forbidden one."""
+        """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a
+        forbidden one.
+        """
         if package in self.config.denied:
             raise ApiError(403, "The caller does not have permission", "forbidden")
         if package not in self.apps:
             if not self.config.any_app:
-                raise ApiError(404, f"Package not found: {package}.", "applicationNotFound", domain="androidpublisher")
+                raise ApiError(
+                    404,
+                    f"Package not found: {package}.",
+                    "applicationNotFound",
+                    domain="androidpublisher",
+                )
             self.apps[package] = App(package, AppContent(), set())
         return self.apps[package]
 
@@ -161,23 +179,34 @@ class PlayStore:
         return edit
 
     def open_edit(self, request: Request) -> Edit:
-        """The edit of the request's path. Raises `ApiError`, in Google's words, when it can't be worked in."""
+        """The edit of the request's path. Raises `ApiError`, in Google's words, when it can't be
+        worked in.
+        """
         app = self.app(request.params["package"])
         edit = self.edits.get(request.params["edit"])
         if edit is None or edit.package != app.package:
-            raise ApiError(404, f"Edit not found: {request.params['edit']}.", "editNotFound", domain="androidpublisher")
+            raise ApiError(
+                404,
+                f"Edit not found: {request.params['edit']}.",
+                "editNotFound",
+                domain="androidpublisher",
+            )
         if edit.state != "open":
             raise failed_precondition(*_CLOSED[edit.state])
         if edit.expires <= self._clock():
-            raise failed_precondition("This edit has expired, please create a new Edit.", "editExpired")
+            raise failed_precondition(
+                "This edit has expired, please create a new Edit.", "editExpired"
+            )
         if edit.revision != app.revision:
             raise failed_precondition(
-                "A change was made to the application outside of this Edit, please create a new edit."
+                "A change was made to the application outside of this Edit, please create a new "
+                "edit."
             )
         return edit
 
     def invalidate_edit(self, path: str, how: str) -> bool:
-        """Invalidates the open edit named in a path as someone else would; tells whether there was one.
+        """Invalidates the open edit named in a path as someone else would; tells whether there was
+        one.
 
         `how` is `deleted`, `expired`, or anything else for another change of the app.
         """
@@ -207,7 +236,12 @@ def code_of(request: Request, edit: Edit) -> int:
     text = request.params["code"]
     code = number_of(text)
     if code not in edit.content.artifacts:
-        raise ApiError(404, f"Version code {text} could not be found.", "apkNotFound", domain="androidpublisher")
+        raise ApiError(
+            404,
+            f"Version code {text} could not be found.",
+            "apkNotFound",
+            domain="androidpublisher",
+        )
     return code
 
 
@@ -218,7 +252,8 @@ def number_of(text: str) -> int:
 
 def check_track(name: str, content: AppContent, config: Config) -> None:
     """Refuses (404) a track that does not exist."""
-    standard = name.rpartition(":")[2] in STANDARD_TRACKS  # `wear:production` has a form factor before it
+    # `wear:production` has a form factor before it
+    standard = name.rpartition(":")[2] in STANDARD_TRACKS
     if name not in content.tracks and not standard and not config.any_track:
         raise ApiError(404, f"Track not found: {name}.")
 
@@ -226,7 +261,9 @@ def check_track(name: str, content: AppContent, config: Config) -> None:
 def type_of(request: Request, types: tuple[str, ...]) -> str:
     """The type of the file in the path. Raises `ApiError` 400 when it is none of `types`."""
     if request.params["type"] not in types:
-        raise ApiError(400, f"Invalid value {request.params['type']!r}; one of {', '.join(types)} is expected.")
+        raise ApiError(
+            400, f"Invalid value {request.params['type']!r}; one of {', '.join(types)} is expected."
+        )
     return request.params["type"]
 
 

@@ -1,4 +1,5 @@
-"""edits.tracks, edits.testers and edits.countryavailability: the releases of a track, who gets them, and where.
+"""edits.tracks, edits.testers and edits.countryavailability: the releases of a track, who gets
+them, and where.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/edits.tracks.
 """
@@ -24,7 +25,14 @@ from google_emulator.services.payload_rules import (
     text,
 )
 from google_emulator.services.play.locales import COUNTRIES, check_countries, check_language
-from google_emulator.services.play.store import EDIT, STANDARD_TRACKS, AppContent, Edit, PlayStore, check_track
+from google_emulator.services.play.store import (
+    EDIT,
+    STANDARD_TRACKS,
+    AppContent,
+    Edit,
+    PlayStore,
+    check_track,
+)
 
 NOTES_LIMIT = 500  # characters
 STATUSES = ("statusUnspecified", "draft", "inProgress", "halted", "completed")
@@ -41,14 +49,18 @@ _TRACK_RULE: Mapping[str, Rule] = {"track": text, "releases": [_RELEASE]}
 
 
 def read_track(value: Json) -> dict[str, Json]:
-    """A Track from a request. Raises `ApiError` 400 unless it is one; Google's refusals call it `track_config`."""
+    """A Track from a request. Raises `ApiError` 400 unless it is one; Google's refusals call it
+    `track_config`.
+    """
     return read_message(value, _TRACK_RULE, "track_config")
 
 
 def checked_releases(
     content: AppContent, track: str, wanted: list[dict[str, Json]], today: date
 ) -> list[dict[str, Json]]:
-    """Releases as Play keeps them, once they obey every rule. Raises `ApiError` 400 for the first that they break."""
+    """Releases as Play keeps them, once they obey every rule. Raises `ApiError` 400 for the first
+    that they break.
+    """
     for one in wanted:
         if one.get("status", STATUSES[0]) == STATUSES[0]:
             raise invalid_argument("A release must have a status.", "track_config.releases.status")
@@ -58,7 +70,9 @@ def checked_releases(
         if not 0 <= one.get("inAppUpdatePriority", 0) <= 5:
             raise ApiError(400, "The in-app update priority must be between 0 and 5.")
         _check_targeting(track, one)
-    _check_unique((one["status"] for one in wanted), "A track can have at most one release with status {}.")
+    _check_unique(
+        (one["status"] for one in wanted), "A track can have at most one release with status {}."
+    )
     codes = (code for one in wanted for code in one.get("versionCodes", []))
     _check_unique(codes, "Version code {} is in more than one release of the track.")
     return [_kept(content, one, today) for one in wanted]
@@ -73,8 +87,9 @@ def _check_unique(values: Iterable[str | int], message: str) -> None:
 def _kept(content: AppContent, release: dict[str, Json], today: date) -> dict[str, Json]:
     """A release without what is empty, and with a name.
 
-    TrackRelease.name: "If not set, the name is generated from the APK's version_name. If the release contains multiple
-    APKs, the name is generated from the date." In which form, the documents do not say.
+    TrackRelease.name: "If not set, the name is generated from the APK's version_name. If the
+    release contains multiple APKs, the name is generated from the date." In which form, the
+    documents do not say.
     """
     kept = {name: value for name, value in release.items() if value or name == "userFraction"}
     codes = kept.get("versionCodes", [])
@@ -113,12 +128,20 @@ def _check_notes(release: dict[str, Json]) -> None:
         check_language(language)
         length = len(note.get("text", ""))
         if length > NOTES_LIMIT:
-            raise ApiError(400, f"Release notes for {language} have {length} characters, the limit is {NOTES_LIMIT}.")
+            raise ApiError(
+                400,
+                f"Release notes for {language} have {length} characters, the limit "
+                f"is {NOTES_LIMIT}.",
+            )
     _check_unique((note["language"] for note in notes), "Release notes have the language {} twice.")
 
 
-def _check_halts(track: str, before: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
-    """Refuses (400) to halt what everybody has on the internal track, where nothing is rolled out by steps."""
+def _check_halts(
+    track: str, before: list[dict[str, Json]], releases: list[dict[str, Json]]
+) -> None:
+    """Refuses (400) to halt what everybody has on the internal track, where nothing is rolled out
+    by steps.
+    """
     everybody = [one.get("versionCodes") for one in before if one["status"] == "completed"]
     halted = [one.get("versionCodes") for one in releases if one["status"] == "halted"]
     if track.rpartition(":")[2] == "internal" and any(codes in everybody for codes in halted):
@@ -126,36 +149,60 @@ def _check_halts(track: str, before: list[dict[str, Json]], releases: list[dict[
 
 
 def _check_shares(live: list[dict[str, Json]], releases: list[dict[str, Json]]) -> None:
-    """Refuses (400) to take a release in progress from users: the share that is live never goes down."""
-    shares = {tuple(one["versionCodes"]): one["userFraction"] for one in live if one["status"] == "inProgress"}
+    """Refuses (400) to take a release in progress from users: the share that is live never goes
+    down.
+    """
+    shares = {
+        tuple(one["versionCodes"]): one["userFraction"]
+        for one in live
+        if one["status"] == "inProgress"
+    }
     for one in releases:
         share = shares.get(tuple(one.get("versionCodes", [])), 0)
         if one["status"] == "inProgress" and one["userFraction"] < share:
-            raise ApiError(400, f"The user fraction must not go down; the release has {share:g} already.")
+            raise ApiError(
+                400, f"The user fraction must not go down; the release has {share:g} already."
+            )
 
 
 def check_upgrade(live: list[dict[str, Json]], wanted: list[dict[str, Json]]) -> None:
-    """Refuses a release that nobody who has the completed one would be offered, in the words that people were told."""
+    """Refuses a release that nobody who has the completed one would be offered, in the words that
+    people were told.
+    """
     there = [{int(code) for code in one.get("versionCodes", [])} for one in live]
-    complete = {code for one, codes in zip(live, there, strict=True) if one["status"] == "completed" for code in codes}
+    complete = {
+        code
+        for one, codes in zip(live, there, strict=True)
+        if one["status"] == "completed"
+        for code in codes
+    }
     for release in wanted:
         codes = {int(code) for code in release.get("versionCodes", [])}
         new = complete and codes and codes not in there and release["status"] != "draft"
         if new and codes.isdisjoint(complete) and max(codes) < min(complete):
             words = (
-                "You cannot rollout this release because it does not allow any existing users to upgrade to the newly"
+                "You cannot rollout this release because it does not allow any existing users to "
+                "upgrade to the newly"
             )
             raise ApiError(403, f"{words} added APKs.", "forbidden")
 
 
 def _check_targeting(track: str, release: dict[str, Json]) -> None:
-    """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the production track"."""
+    """TrackRelease.countryTargeting: "only allowed to be set for inProgress releases in the
+    production track".
+    """
     targeting = release.get("countryTargeting")
     if targeting is None:
         return
     check_countries(targeting.get("countries", []))
-    if track.rpartition(":")[2] != "production" or release["status"] not in ("inProgress", "halted"):
-        raise ApiError(400, "Country targeting is only allowed for inProgress releases in the production track.")
+    if track.rpartition(":")[2] != "production" or release["status"] not in (
+        "inProgress",
+        "halted",
+    ):
+        raise ApiError(
+            400,
+            "Country targeting is only allowed for inProgress releases in the production track.",
+        )
 
 
 _TRACKS = EDIT + "/tracks"
@@ -188,16 +235,25 @@ class TracksApi(Service):
             Route("androidpublisher.edits.testers.get", "GET", _TESTERS, self._get_testers),
             Route("androidpublisher.edits.testers.update", "PUT", _TESTERS, self._set_testers),
             Route("androidpublisher.edits.testers.patch", "PATCH", _TESTERS, self._set_testers),
-            Route("androidpublisher.edits.countryavailability.get", "GET", _COUNTRIES, self._get_countries),
+            Route(
+                "androidpublisher.edits.countryavailability.get",
+                "GET",
+                _COUNTRIES,
+                self._get_countries,
+            ),
         ]
 
     def _list(self, request: Request) -> Json:
         tracks = self._store.open_edit(request).content.tracks
-        found = [_resource(name, tracks.get(name)) for name in dict.fromkeys((*STANDARD_TRACKS, *tracks))]
+        found = [
+            _resource(name, tracks.get(name)) for name in dict.fromkeys((*STANDARD_TRACKS, *tracks))
+        ]
         return {"kind": "androidpublisher#tracksListResponse", "tracks": found}
 
     def _find(self, request: Request) -> tuple[Edit, str]:
-        """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that does not exist."""
+        """The edit and the name of the track in the path. Raises `ApiError` 404 for a track that
+        does not exist.
+        """
         edit, name = self._store.open_edit(request), request.params["track"]
         check_track(name, edit.content, self._store.config)
         return edit, name
@@ -209,15 +265,27 @@ class TracksApi(Service):
     def _create(self, request: Request) -> Json:
         edit = self._store.open_edit(request)
         wanted = read_message(request.json(), _TRACK_CONFIG, "track_config")
-        name, prefix = wanted.get("track", ""), _PREFIXES.get(wanted.get("formFactor", _FORM_FACTORS[1]))
+        name, prefix = (
+            wanted.get("track", ""),
+            _PREFIXES.get(wanted.get("formFactor", _FORM_FACTORS[1])),
+        )
         if wanted.get("type") != _TYPES[1] or prefix is None:
             raise invalid_argument(
-                "A new track has the type CLOSED_TESTING and one of the form factors.", "track_config"
+                "A new track has the type CLOSED_TESTING and one of the form factors.",
+                "track_config",
             )
-        if not name.removeprefix(prefix) or not name.startswith(prefix) or (":" in name and not prefix):
-            raise invalid_argument(f"{name!r} is no name of a track of this form factor.", "track_config.track")
+        if (
+            not name.removeprefix(prefix)
+            or not name.startswith(prefix)
+            or (":" in name and not prefix)
+        ):
+            raise invalid_argument(
+                f"{name!r} is no name of a track of this form factor.", "track_config.track"
+            )
         if name in edit.content.tracks or name.removeprefix(prefix) in STANDARD_TRACKS:
-            raise ApiError(409, f"Track {name} already exists.", "alreadyExists", status_name="ALREADY_EXISTS")
+            raise ApiError(
+                409, f"Track {name} already exists.", "alreadyExists", status_name="ALREADY_EXISTS"
+            )
         edit.content.tracks[name] = []
         return {"track": name}
 
@@ -229,7 +297,9 @@ class TracksApi(Service):
         if wanted.get("track", name if keep_absent else "") != name:
             raise ApiError(400, "Track names in request path and request body must match.")
         if "releases" in wanted or not keep_absent:
-            releases = checked_releases(edit.content, name, wanted.get("releases", []), self._store.today())
+            releases = checked_releases(
+                edit.content, name, wanted.get("releases", []), self._store.today()
+            )
             _check_halts(name, edit.content.tracks.get(name, []), releases)
             _check_shares(self._store.app(edit.package).live.tracks.get(name, []), releases)
             edit.content.tracks[name] = releases
@@ -248,7 +318,9 @@ class TracksApi(Service):
         return self._get_testers(request)
 
     def _get_countries(self, request: Request) -> Json:
-        """A track without countries of its own has those of production, which has all unless it was configured."""
+        """A track without countries of its own has those of production, which has all unless it was
+        configured.
+        """
         edit, name = self._find(request)
         own = edit.content.countries.get(name)
         found = own or edit.content.countries.get("production")

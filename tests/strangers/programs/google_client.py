@@ -1,4 +1,5 @@
-"""Uploads a file with Google's clients for Python, as their documentation shows: google_client.py JOB FILE.
+"""Uploads a file with Google's clients for Python, as their documentation shows: google_client.py
+JOB FILE.
 
 This is a program of its own, started as a child; nothing imports it.
 """
@@ -34,7 +35,9 @@ def media(file: str, kind: str) -> MediaFileUpload:
 
 
 def finished(upload: Any) -> Any:
-    """The answer to an upload in chunks: after an error it asks for the offset and goes on, three times at most."""
+    """The answer to an upload in chunks: after an error it asks for the offset and goes on, three
+    times at most.
+    """
     response, errors = None, 0
     while response is None:
         try:
@@ -58,7 +61,10 @@ def release(file: str) -> None:
     edit = {**APP, "editId": edits.insert(**APP).execute(num_retries=RETRIES)["id"]}
     upload = edits.bundles().upload(**edit, media_body=media(file, "application/octet-stream"))
     code = finished(upload)["versionCode"]
-    track = {"track": "internal", "releases": [{"status": "completed", "versionCodes": [str(code)]}]}
+    track = {
+        "track": "internal",
+        "releases": [{"status": "completed", "versionCodes": [str(code)]}],
+    }
     edits.tracks().update(**edit, track="internal", body=track).execute(num_retries=RETRIES)
     edits.commit(**edit).execute(num_retries=RETRIES)
 
@@ -66,7 +72,9 @@ def release(file: str) -> None:
 def drive(file: str) -> None:
     """A file in Drive."""
     files = service("drive", "v3", "drive.file").files()
-    finished(files.create(body={"name": Path(file).name}, media_body=media(file, "application/zip")))
+    finished(
+        files.create(body={"name": Path(file).name}, media_body=media(file, "application/zip"))
+    )
 
 
 def mail(file: str) -> None:
@@ -76,5 +84,6 @@ def mail(file: str) -> None:
 
 
 if __name__ == "__main__":
-    socket.setdefaulttimeout(5)  # httplib2 repeats a broken request without its body, and would wait for a minute
+    # httplib2 repeats a broken request without its body, and would wait for a minute
+    socket.setdefaulttimeout(5)
     {"object": store, "release": release, "file": drive, "mail": mail}[sys.argv[1]](sys.argv[2])

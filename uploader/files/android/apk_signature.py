@@ -1,13 +1,15 @@
-"""Verifies who signed an APK: the schemes v2, v3 and v3.1, over every byte but those of its APK Signing Block.
+"""Verifies who signed an APK: the schemes v2, v3 and v3.1, over every byte but those of its APK
+Signing Block.
 
-A signature holds when the signer's key has signed the digests of the content, the key is that of the certificate, and
-the content has these digests. Every scheme in the file has to name the same signer, or one that the newest scheme's
-proof of rotation names, and where one says that a newer one was there, it has to be. Of the signing block only the
-values of the schemes are signed: others in it are not looked at. The scheme v1 (a JAR signature) is read for its signer
-alone: no device goes by it where a newer scheme is there, and an APK without a newer one is refused.
+A signature holds when the signer's key has signed the digests of the content, the key is that of
+the certificate, and the content has these digests. Every scheme in the file has to name the same
+signer, or one that the newest scheme's proof of rotation names, and where one says that a newer one
+was there, it has to be. Of the signing block only the values of the schemes are signed: others in
+it are not looked at. The scheme v1 (a JAR signature) is read for its signer alone: no device goes
+by it where a newer scheme is there, and an APK without a newer one is refused.
 
-Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Sizes in the file are bounded, and the content
-is read in chunks.
+Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Sizes in the file are
+bounded, and the content is read in chunks.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ from uploader.files.android.signatures import JAR_SIGNATURE, V2, V3, V3_1, jar_s
 _MAGIC = b"APK Sig Block 42"
 _NAMES = {V2: "v2", V3: "v3", V3_1: "v3.1"}
 _NEWEST_FIRST = (V3_1, V3, V2)
-_MAX_PAIRS = 64  # of the signing block: signatures, dependency info, padding; real files have fewer than ten
-_MAX_VALUE = 1 << 16  # bytes of one scheme's value: with a long chain of certificates it has a sixth of that
+# of the signing block: signatures, dependency info, padding; real files have fewer than ten
+_MAX_PAIRS = 64
+# bytes of one scheme's value: with a long chain of certificates it has a sixth of that
+_MAX_VALUE = 1 << 16
 _MAX_BLOCK = 1 << 24  # bytes of the signing block with its padding
 _END_RECORD, _END_MAGIC = 22, b"PK\5\6"
 _MAX_COMMENT = 0xFFFF  # bytes
@@ -47,7 +51,9 @@ _UNREADABLE = (struct.error, ValueError, TypeError, IndexError, UnsupportedAlgor
 
 @dataclass(frozen=True)
 class ApkSigner:
-    """The certificate that the newest scheme names, and those before it that its proof of rotation names (SHA-256)."""
+    """The certificate that the newest scheme names, and those before it that its proof of rotation
+    names (SHA-256).
+    """
 
     sha256: str
     rotated_from: frozenset[str] = frozenset()
@@ -55,7 +61,9 @@ class ApkSigner:
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """How a signature is made (`RSA-PSS`, `RSA`, `EC`, `DSA`), with which hash, over which digest of the content."""
+    """How a signature is made (`RSA-PSS`, `RSA`, `EC`, `DSA`), with which hash, over which digest
+    of the content.
+    """
 
     key: str
     hash: HashAlgorithm
@@ -78,7 +86,9 @@ _ALGORITHMS: Mapping[int, _Algorithm] = {
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the sections of an APK begin: the entries at 0, signing `block`, `directory`, `end` record; its `size`."""
+    """Where the sections of an APK begin: the entries at 0, signing `block`, `directory`, `end`
+    record; its `size`.
+    """
 
     block: int
     directory: int
@@ -88,7 +98,9 @@ class _Layout:
 
 @dataclass(frozen=True)
 class _Signer:
-    """What one scheme says: its certificate, the digests of the content by algorithm, the attributes by id."""
+    """What one scheme says: its certificate, the digests of the content by algorithm, the
+    attributes by id.
+    """
 
     certificate: bytes
     digests: Mapping[int, bytes]
@@ -101,7 +113,9 @@ class _Signer:
 
 
 def verified_signer(file: BinaryIO) -> ApkSigner:
-    """Who signed the APK in an open file. Raises MalformedFile where it is not proven that anybody did."""
+    """Who signed the APK in an open file. Raises MalformedFile where it is not proven that anybody
+    did.
+    """
     archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
     layout = _layout(file)
     if archive.directory != layout.directory:
@@ -113,7 +127,9 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
     _check_content(file, layout, signers)
     _check_stripped(archive, signers)
     newest = next(signers[scheme] for scheme in _NEWEST_FIRST if scheme in signers)
-    rotated_from = frozenset(hashlib.sha256(one).hexdigest() for one in newest.lineage) - {newest.sha256}
+    rotated_from = frozenset(hashlib.sha256(one).hexdigest() for one in newest.lineage) - {
+        newest.sha256
+    }
     allowed = {newest.sha256, *rotated_from}
     named = {f"the scheme {_NAMES[scheme]}": one.sha256 for scheme, one in signers.items()}
     for number, sha256 in enumerate(jar_signers(archive), 1):
@@ -136,7 +152,11 @@ def _layout(file: BinaryIO) -> _Layout:
     size = file.seek(0, 2)
     start = max(0, size - _END_RECORD - _MAX_COMMENT)
     tail = _at(file, start, size - start)
-    ends = [found.start() for found in re.finditer(re.escape(_END_MAGIC), tail) if _ends_at(tail, found.start())]
+    ends = [
+        found.start()
+        for found in re.finditer(re.escape(_END_MAGIC), tail)
+        if _ends_at(tail, found.start())
+    ]
     if len(ends) != 1:
         raise _refused("has no end record, or several, so readers may disagree about what it holds")
     end = start + ends[0]
@@ -145,7 +165,9 @@ def _layout(file: BinaryIO) -> _Layout:
         raise _refused("has something between its directory and its end")
     footer = _at(file, directory - 24, 24) if directory >= 32 else b""
     if footer[8:] != _MAGIC:
-        raise _refused("has no APK Signing Block, so it is not signed by the scheme v2 or a later one")
+        raise _refused(
+            "has no APK Signing Block, so it is not signed by the scheme v2 or a later one"
+        )
     (after_length,) = struct.unpack_from("<Q", footer)
     if not 24 <= after_length <= min(_MAX_BLOCK, directory - 8):
         raise _refused("has an APK Signing Block of an impossible size")
@@ -171,7 +193,9 @@ def _at(file: BinaryIO, offset: int, length: int) -> bytes:
 
 
 def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
-    """The value of each scheme in the signing block: length (8), id (4), value, one pair behind the other."""
+    """The value of each scheme in the signing block: length (8), id (4), value, one pair behind the
+    other.
+    """
     found: dict[int, bytes] = {}
     at, stop, pairs = layout.block + 8, layout.directory - 24, 0
     while at < stop:
@@ -235,7 +259,9 @@ def _signer(scheme: int, value: bytes) -> _Signer:
             raise _refused(f"has {len(every)} signers in the scheme {name}, not one")
         return _one_signer(scheme, _Reader(every[0]))
     except InvalidSignature:
-        raise _refused(f"has a signature of the scheme {name} that its signer did not make") from None
+        raise _refused(
+            f"has a signature of the scheme {name} that its signer did not make"
+        ) from None
     except _UNREADABLE:
         raise _refused(f"has a damaged signature of the scheme {name}") from None
 
@@ -243,28 +269,42 @@ def _signer(scheme: int, value: bytes) -> _Signer:
 def _one_signer(scheme: int, signer: _Reader) -> _Signer:
     name, signed = _NAMES[scheme], signer.prefixed()
     levels = () if scheme == V2 else (signer.number(), signer.number())
-    signatures = dict(_by_id(signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}"))
+    signatures = dict(
+        _by_id(signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}")
+    )
     public_key = signer.prefixed()
     data = _Reader(signed)
-    digests = dict(_by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}"))
+    digests = dict(
+        _by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}")
+    )
     certificates = list(_Reader(data.prefixed()).each())
     signed_levels = () if scheme == V2 else (data.number(), data.number())
     attributes = _attributes(data.prefixed())
     if levels != signed_levels or (levels and levels[0] > levels[1]):
         raise _refused(f"has a signature of the scheme {name} with impossible API levels")
     if list(digests) != list(signatures):
-        raise _refused(f"has a signature of the scheme {name} whose digests and signatures are of other algorithms")
+        raise _refused(
+            f"has a signature of the scheme {name} whose digests and signatures are of "
+            "other algorithms"
+        )
     known = {one: signature for one, signature in signatures.items() if one in _ALGORITHMS}
     if not known or not certificates:
-        raise _refused(f"has a signature of the scheme {name} of an unknown algorithm, or without a certificate")
+        raise _refused(
+            f"has a signature of the scheme {name} of an unknown algorithm, or without "
+            "a certificate"
+        )
     key = load_der_public_key(public_key)
     if _encoded(key) != _encoded(_key_of(certificates[0])):
-        raise _refused(f"has a signature of the scheme {name} by another key than that of its certificate")
+        raise _refused(
+            f"has a signature of the scheme {name} by another key than that of its certificate"
+        )
     for algorithm, signature in known.items():
         _verify(key, algorithm, _Reader(signature).prefixed(), signed)
     lineage = _lineage(attributes[_ROTATION]) if _ROTATION in attributes and scheme != V2 else ()
     if lineage and lineage[-1] != certificates[0]:
-        raise _refused(f"has a proof of rotation in the scheme {name} that does not end with its signer")
+        raise _refused(
+            f"has a proof of rotation in the scheme {name} that does not end with its signer"
+        )
     contents = {one: _Reader(digests[one]).prefixed() for one in known}
     return _Signer(certificates[0], contents, attributes, lineage)
 
@@ -286,7 +326,9 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 
 def _lineage(value: bytes) -> tuple[bytes, ...]:
-    """The certificates in a proof of rotation, the oldest first; each was signed for by the one before it."""
+    """The certificates in a proof of rotation, the oldest first; each was signed for by the one
+    before it.
+    """
     reader = _Reader(value)
     if reader.number() != 1:
         raise _refused("has a proof of rotation of an unknown version")
@@ -312,10 +354,11 @@ def _lineage(value: bytes) -> tuple[bytes, ...]:
 
 
 def _key_of(certificate: bytes) -> Any:
-    """The public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field behind the optional version.
+    """The public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field behind the
+    optional version.
 
-    The certificate itself proves nothing, so nothing else of it is read; cryptography would refuse those with a DSA key
-    that some JDKs write.
+    The certificate itself proves nothing, so nothing else of it is read; cryptography would refuse
+    those with a DSA key that some JDKs write.
     """
     _, whole, _ = _der(certificate)
     _, signed, _ = _der(whole)
@@ -379,7 +422,11 @@ def _content_digests(file: BinaryIO, layout: _Layout, wanted: Collection[str]) -
     """The digests of the three sections beside the signing block, in one pass."""
     sections = ((0, layout.block), (layout.directory, layout.end), (layout.end, layout.size))
     chunks = sum(-(-(stop - start) // _PIECE) for start, stop in sections)
-    tops = {name: hashlib.new(name, b"\x5a" + struct.pack("<I", chunks)) for name in wanted if name != "verity"}
+    tops = {
+        name: hashlib.new(name, b"\x5a" + struct.pack("<I", chunks))
+        for name in wanted
+        if name != "verity"
+    }
     tree = _VerityTree() if "verity" in wanted else None
     for start, stop in sections:
         for at in range(start, stop, _PIECE):
@@ -388,17 +435,23 @@ def _content_digests(file: BinaryIO, layout: _Layout, wanted: Collection[str]) -
                 # The end record counts as it was before the signing block moved the directory.
                 chunk = chunk[:16] + struct.pack("<I", layout.block) + chunk[20:]
             for name, top in tops.items():
-                top.update(hashlib.new(name, b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest())
+                top.update(
+                    hashlib.new(name, b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest()
+                )
             if tree:
                 tree.update(chunk)
     found = {name: top.digest() for name, top in tops.items()}
     if tree:
-        found["verity"] = tree.root() + struct.pack("<Q", layout.size - (layout.directory - layout.block))
+        found["verity"] = tree.root() + struct.pack(
+            "<Q", layout.size - (layout.directory - layout.block)
+        )
     return found
 
 
 class _VerityTree:
-    """The root of a tree of SHA-256 over blocks of 4 KiB, each behind a salt of zeros; one block a level is held."""
+    """The root of a tree of SHA-256 over blocks of 4 KiB, each behind a salt of zeros; one block a
+    level is held.
+    """
 
     _BLOCK = 4096  # bytes
     _SALT = bytes(8)
@@ -462,7 +515,11 @@ def _schemes_of_jar(archive: Archive) -> frozenset[int]:
     found: set[int] = set()
     for name in archive.members:
         if name.upper().endswith(".SF") and archive.members[name].file_size <= _MAX_BLOCK:
-            head = next(archive.pieces(name, _MAX_VALUE), b"") if archive.members[name].file_size else b""
+            head = (
+                next(archive.pieces(name, _MAX_VALUE), b"")
+                if archive.members[name].file_size
+                else b""
+            )
             main = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
             said = re.search(rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", main, re.MULTILINE)
             found |= {int(one) for one in re.findall(rb"[0-9]{1,2}", said[1])} if said else set()

@@ -1,7 +1,8 @@
-"""Opens zips that anybody made, with `zipfile`: an APK, a bundle, native symbols. Every number in one is a claim.
+"""Opens zips that anybody made, with `zipfile`: an APK, a bundle, native symbols. Every number in
+one is a claim.
 
-Sizes and counts are checked before anything is unpacked, and a member is read no further than it declares and than its
-reader needs: a bundle of many gigabytes costs as much as a small one.
+Sizes and counts are checked before anything is unpacked, and a member is read no further than it
+declares and than its reader needs: a bundle of many gigabytes costs as much as a small one.
 """
 
 from __future__ import annotations
@@ -20,22 +21,37 @@ from uploader.files.workspace import reason
 
 MAX_DIRECTORY = 32 << 20  # bytes: as many members as may be, with names of three hundred characters
 MAX_MEMBERS = 100_000  # several times those of the largest apps
-MAX_WANTED = 10_000  # members that are looked into: several times the native libraries of the largest apps
-MAX_MEMBER = 4 << 20  # bytes: many times what any manifest needs, little enough to hold and to walk through
+# members that are looked into: several times the native libraries of the largest apps
+MAX_WANTED = 10_000
+# bytes: many times what any manifest needs, little enough to hold and to walk through
+MAX_MEMBER = 4 << 20
 PIECE = 1 << 20  # bytes of a member that is too large to hold
 
-# All that zipfile is known to raise for a damaged, encrypted or hostile zip, and OSError where one leads it outside.
-ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ArithmeticError, RuntimeError, ValueError)
+# All that zipfile is known to raise for a damaged, encrypted or hostile zip, and OSError where one
+# leads it outside.
+ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    ArithmeticError,
+    RuntimeError,
+    ValueError,
+)
 
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
 _DIRECTORY_LINE = b"PK\1\2"
-_MAX_EXTRA, _MAX_EXTRAS = 4096, 4 << 20  # bytes of the extra fields of one member, of all: tools write some tens each
+# bytes of the extra fields of one member, of all: tools write some tens each
+_MAX_EXTRA, _MAX_EXTRAS = 4096, 4 << 20
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
-_LOCAL_HEADER = 30  # bytes, the last four of which are the lengths of the name and of the extra field behind it
+# bytes, the last four of which are the lengths of the name and of the extra field behind it
+_LOCAL_HEADER = 30
 
 
 class MalformedFile(Exception):
-    """A file is not what it should be. `what` continues a sentence that begins with its name; `hint` is a sentence."""
+    """A file is not what it should be. `what` continues a sentence that begins with its name;
+    `hint` is a sentence.
+    """
 
     def __init__(self, what: str, hint: str = "Build the artifact again.") -> None:
         super().__init__(f"{what} {hint}")
@@ -43,7 +59,9 @@ class MalformedFile(Exception):
 
 @contextmanager
 def input_errors(name: str) -> Iterator[None]:
-    """Turns what is wrong with an artifact, called `name` in messages, into one InputError (problem `files`)."""
+    """Turns what is wrong with an artifact, called `name` in messages, into one InputError (problem
+    `files`).
+    """
     try:
         yield
     except MalformedFile as error:
@@ -64,26 +82,40 @@ class Archive:
             if not wanted(name):
                 continue
             if name in self.members:
-                raise MalformedFile(f"contains {name} twice, so readers may disagree about what it says.")
+                raise MalformedFile(
+                    f"contains {name} twice, so readers may disagree about what it says."
+                )
             self.members[name] = member
             if len(self.members) > MAX_WANTED:
-                raise MalformedFile(f"has more native libraries than are plausible: over {MAX_WANTED:,}.")
+                raise MalformedFile(
+                    f"has more native libraries than are plausible: over {MAX_WANTED:,}."
+                )
 
     def read(self, name: str) -> bytes:
-        """The whole member, checked against its declared size and checksum. Raises MalformedFile."""
+        """The whole member, checked against its declared size and checksum. Raises
+        MalformedFile.
+        """
         size = max(self.members[name].file_size, self.members[name].compress_size)
         if size > MAX_MEMBER:
-            raise MalformedFile(f"declares {size:,} bytes for {name}; no more than {MAX_MEMBER:,} are plausible.")
+            raise MalformedFile(
+                f"declares {size:,} bytes for {name}; no more than {MAX_MEMBER:,} are plausible."
+            )
         return b"".join(self.pieces(name))
 
     def pieces(self, name: str, max_bytes: int = MAX_MEMBER) -> Iterator[bytes]:
-        """A member from its beginning, PIECE by PIECE, and so many bytes at most. Raises MalformedFile."""
+        """A member from its beginning, PIECE by PIECE, and so many bytes at most. Raises
+        MalformedFile.
+        """
         member = self.members[name]
         if member.flag_bits & _ENCRYPTED:
             hint = "Play does not accept encrypted archives; build it without a password."
             raise MalformedFile(f"has an encrypted {name}.", hint)
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # `zipfile` would take more
-            what = f"has {name} compressed with method {member.compress_type}; Android supports only deflate."
+        # `zipfile` would take more
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            what = (
+                f"has {name} compressed with method {member.compress_type}; Android supports only "
+                "deflate."
+            )
             raise MalformedFile(what)
         left = min(member.file_size, max_bytes)
         try:
@@ -109,7 +141,9 @@ class Archive:
         return self._zip.start_dir
 
     def before_directory(self, back: int, length: int) -> bytes:
-        """`length` bytes that begin `back` bytes before the directory; empty when there is no room for them."""
+        """`length` bytes that begin `back` bytes before the directory; empty when there is no room
+        for them.
+        """
         directory = self._zip.start_dir
         return self.at(directory - back, length) if length <= back <= directory else b""
 
@@ -130,7 +164,10 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
     if not is_zip(file):
         file.seek(0)
         if file.read(4) == b"PK\3\4":
-            what, hint = "is cut short: the directory at the end of the zip is missing.", "Download or build it again."
+            what, hint = (
+                "is cut short: the directory at the end of the zip is missing.",
+                "Download or build it again.",
+            )
         else:
             what = "is not a zip archive, so it can't be an APK or an Android App Bundle."
             hint = "Check what the pattern matched."
@@ -145,11 +182,17 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def is_zip(file: BinaryIO) -> bool:
-    """Whether a zip's end record and its comment end the file: `zipfile` takes more behind them, Android does not."""
+    """Whether a zip's end record and its comment end the file: `zipfile` takes more behind them,
+    Android does not.
+    """
     file.seek(max(0, file.seek(0, io.SEEK_END) - _END_RECORD - 0xFFFF))
     tail = file.read()
     ends = [found.start() + _END_RECORD for found in re.finditer(b"PK\5\6", tail)]
-    return any(at + int.from_bytes(tail[at - 2 : at], "little") == len(tail) for at in ends if at <= len(tail))
+    return any(
+        at + int.from_bytes(tail[at - 2 : at], "little") == len(tail)
+        for at in ends
+        if at <= len(tail)
+    )
 
 
 class _BoundedFile:
@@ -160,7 +203,10 @@ class _BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         if size > MAX_DIRECTORY:  # no member is read so far at once
-            what = f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are plausible."
+            what = (
+                f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are "
+                "plausible."
+            )
             raise MalformedFile(what)
         data = self._file.read(size)
         at = members = extras = 0
@@ -168,7 +214,9 @@ class _BoundedFile:
             name, extra, comment = struct.unpack_from("<3H", data, at + 28)
             at, members, extras = at + 46 + name + extra + comment, members + 1, extras + extra
             if members > MAX_MEMBERS:
-                raise MalformedFile(f"contains more files than are plausible: over {MAX_MEMBERS:,}.")
+                raise MalformedFile(
+                    f"contains more files than are plausible: over {MAX_MEMBERS:,}."
+                )
             if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:  # more than `zipfile` goes over quickly
                 raise zipfile.BadZipFile
         return data

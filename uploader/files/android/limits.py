@@ -1,7 +1,8 @@
 """What Google Play accepts at most.
 
-Sources: "discovery" is `maxSize` in the discovery document of androidpublisher v3; "help" is the Play Console Help,
-"console" what the Play Console itself says beside the field. The API's documents name no limit for the last two.
+Sources: "discovery" is `maxSize` in the discovery document of androidpublisher v3; "help" is the
+Play Console Help, "console" what the Play Console itself says beside the field. The API's documents
+name no limit for the last two.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ MAX_BYTES: Mapping[str, int] = {  # of the largest file of each kind
 
 MAX_RELEASE_NOTES = 500  # characters a language; help, "Prepare and roll out a release"
 MAX_RELEASE_NAME = 50  # characters; console
-MAX_LISTING_TEXT: Mapping[str, int | None] = {  # characters by the API's field; help, "Create and set up your app"
+# characters by the API's field; help, "Create and set up your app"
+MAX_LISTING_TEXT: Mapping[str, int | None] = {
     "title": 30,
     "shortDescription": 80,
     "fullDescription": 4000,
@@ -36,7 +38,9 @@ MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to
 
 @dataclass(frozen=True)
 class ImageRule:
-    """What one image type accepts, in pixels: `exact`, or sides within limits; `advised` and `square` are asked for."""
+    """What one image type accepts, in pixels: `exact`, or sides within limits; `advised` and
+    `square` are asked for.
+    """
 
     exact: tuple[int, int] | None = None
     min_side: int = 320
@@ -55,26 +59,40 @@ IMAGE_RULES: Mapping[str, ImageRule] = {
     "tvScreenshots": ImageRule(),
     "wearScreenshots": ImageRule(min_side=384, square=True),
 }
-"""By the API's image type (discovery, `AppImageType`); the dimensions are the console's hints beside each field."""
+"""By the API's image type (discovery, `AppImageType`); the dimensions are the console's hints
+beside each field.
+"""
 
 
-def check_size(artifact: Artifact, kind: str, problems: Problems, input_name: str = "files") -> None:
+def check_size(
+    artifact: Artifact, kind: str, problems: Problems, input_name: str = "files"
+) -> None:
     """Adds a problem when the file is larger than Play takes for its kind (a key of MAX_BYTES)."""
     if artifact.size is not None and artifact.size > MAX_BYTES[kind]:
-        what = f"{artifact.name} has {artifact.size:,} bytes; Play accepts at most {MAX_BYTES[kind]:,}."
+        what = (
+            f"{artifact.name} has {artifact.size:,} bytes; Play accepts at most "
+            f"{MAX_BYTES[kind]:,}."
+        )
         problems.add(input_name, what)
 
 
 def sized_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
-    """The one file that an input names, no larger than Play takes, and digested. Raises InputError for that input."""
-    artifact, problems = from_path(workspace.root / name, name, workspace.access(input_name)), Problems()
+    """The one file that an input names, no larger than Play takes, and digested. Raises InputError
+    for that input.
+    """
+    artifact, problems = (
+        from_path(workspace.root / name, name, workspace.access(input_name)),
+        Problems(),
+    )
     check_size(artifact, kind, problems, input_name)
     problems.raise_if_any()
     return checked(artifact)
 
 
 def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifact | int:
-    """An expansion file, or the version code behind `references:`. Raises InputError for that input."""
+    """An expansion file, or the version code behind `references:`. Raises InputError for that
+    input.
+    """
     if value.startswith("references:"):
         return int(value.removeprefix("references:"))
     artifact = sized_file(value, workspace, "expansion", input_name)

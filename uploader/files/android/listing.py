@@ -1,9 +1,11 @@
-"""The store listing from a directory in fastlane's layout: texts, images and screenshots by language.
+"""The store listing from a directory in fastlane's layout: texts, images and screenshots by
+language.
 
-`<language>/title.txt`, `short_description.txt`, `full_description.txt`, `video.txt`; `<language>/images/<type>.png` for
-what there is one of, `<language>/images/<type>/*.png` for screenshots, in the order of their names; also .jpg, .jpeg.
-An image is known by its first bytes. What the Play Console only advises about its pixels, or documents without
-enforcing it at the API (no side more than twice the other), is a warning.
+`<language>/title.txt`, `short_description.txt`, `full_description.txt`, `video.txt`;
+`<language>/images/<type>.png` for what there is one of, `<language>/images/<type>/*.png` for
+screenshots, in the order of their names; also .jpg, .jpeg. An image is known by its first bytes.
+What the Play Console only advises about its pixels, or documents without enforcing it at the API
+(no side more than twice the other), is a warning.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 @dataclass(frozen=True)
 class StoreFiles:
-    """What the directory has: texts by language and the API's field, images by language and type in their order.
+    """What the directory has: texts by language and the API's field, images by language and type in
+    their order.
 
     `empty` are the languages and types for which there is a folder without an image.
     """
@@ -118,12 +121,16 @@ def _is_image(path: Path) -> bool:
 
 
 def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
-    """The image, if it is a file at all; what is wrong with what it shows is added to the problems."""
+    """The image, if it is a file at all; what is wrong with what it shows is added to the
+    problems.
+    """
     image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
     if image is None or image.size is None:
         return None
     if image.size > MAX_BYTES["image"]:
-        folder.wrong(path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB).")
+        folder.wrong(
+            path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB)."
+        )
         return image
     image = checked(image)
     with image.reader() as file:
@@ -138,7 +145,10 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
         if found != rule.exact:
             folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
     elif short < rule.min_side or long > rule.max_side:
-        folder.wrong(path, f"has {size}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.")
+        folder.wrong(
+            path,
+            f"has {size}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.",
+        )
     elif rule.square and short != long:
         folder.warn(path, f"has {size}; Play asks for square {kind}.")
     elif long > 2 * short:
@@ -149,23 +159,31 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
 
 
 def image_ending(data: bytes) -> str:
-    """What the name of a file that begins so ends in; empty for what is no image that Play takes."""
+    """What the name of a file that begins so ends in; empty for what is no image that Play
+    takes.
+    """
     return next((ending for magic, ending in IMAGE_ENDINGS.items() if data.startswith(magic)), "")
 
 
 def dimensions(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels; None for another format, zeros for an image that is damaged or does not end."""
+    """Width and height in pixels; None for another format, zeros for an image that is damaged or
+    does not end.
+    """
     try:
         if data.startswith(_PNG):
             width, height = struct.unpack_from(">2I", data, 16)
-            return (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
+            return (
+                (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
+            )
         return _jpeg_dimensions(data) if data.startswith(_JPEG) else None
     except (struct.error, IndexError):
         return 0, 0
 
 
 def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
-    """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height, width."""
+    """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height,
+    width.
+    """
     at = 2 if b"\xff\xd9" in data[-_TAIL:] else len(data)
     for _ in range(_MAX_SEGMENTS):
         if data[at] != 0xFF:

@@ -1,13 +1,16 @@
-"""Says what an APK or an Android App Bundle is: package, version, who signed it, what it asks for, its native code.
+"""Says what an APK or an Android App Bundle is: package, version, who signed it, what it asks for,
+its native code.
 
-Read are the zip's directory, the manifest, the signatures and the heads of native libraries. Whatever is wrong with the
-file, the result is one InputError with a sentence for people; no byte of it is trusted.
+Read are the zip's directory, the manifest, the signatures and the heads of native libraries.
+Whatever is wrong with the file, the result is one InputError with a sentence for people; no byte of
+it is trusted.
 
-A manifest has two encodings, and of both only the root and its children are decoded, and no other attributes than
-those in _ATTRIBUTES. In an APK it is Android's binary XML, a chunk of chunks: a string pool, a table that gives the
-first strings resource ids, then the XML events (ResourceTypes.h of the Android platform: ResStringPool_header,
-ResXMLTree_attrExt, ResXMLTree_attribute, Res_value). In a bundle it is aapt2's protobuf XML (Resources.proto: XmlNode,
-XmlElement, XmlAttribute, Item, Primitive; the wire format is on protobuf.dev, "Encoding").
+A manifest has two encodings, and of both only the root and its children are decoded, and no other
+attributes than those in _ATTRIBUTES. In an APK it is Android's binary XML, a chunk of chunks: a
+string pool, a table that gives the first strings resource ids, then the XML events (ResourceTypes.h
+of the Android platform: ResStringPool_header, ResXMLTree_attrExt, ResXMLTree_attribute, Res_value).
+In a bundle it is aapt2's protobuf XML (Resources.proto: XmlNode, XmlElement, XmlAttribute, Item,
+Primitive; the wire format is on protobuf.dev, "Encoding").
 """
 
 from __future__ import annotations
@@ -30,17 +33,21 @@ Kind = Literal["bundle", "apk"]
 BUNDLE_CONFIG = "BundleConfig.pb"
 _BUNDLE_MANIFEST = "base/manifest/AndroidManifest.xml"
 _APK_MANIFEST = "AndroidManifest.xml"
-_LIBRARY = re.compile(r"(?:\w{1,100}/)?lib/(armeabi|armeabi-v7a|arm64-v8a|x86|x86_64|riscv64)/([^/]{1,200}\.so)")
+_LIBRARY = re.compile(
+    r"(?:\w{1,100}/)?lib/(armeabi|armeabi-v7a|arm64-v8a|x86|x86_64|riscv64)/([^/]{1,200}\.so)"
+)
 _PERMISSIONS, _FEATURE = ("uses-permission", "uses-permission-sdk-23"), "uses-feature"
 _CARRIED = re.compile(
-    r"BUNDLE-METADATA/com\.android\.tools\.build\.(obfuscation/proguard\.map|debugsymbols/.+[^/])", re.DOTALL
+    r"BUNDLE-METADATA/com\.android\.tools\.build\.(obfuscation/proguard\.map|debugsymbols/.+[^/])",
+    re.DOTALL,
 )
 _PACKAGE = re.compile(r"[A-Za-z]\w*(\.[A-Za-z]\w*)+", re.ASCII)
 _MAX_TEXT = 256  # characters of a name or a version that are read: no honest one has so many
 _SUFFIXES: dict[str, Kind] = {".aab": "bundle", ".apk": "apk"}
 _NAMES: dict[Kind, str] = {"bundle": "an Android App Bundle (.aab)", "apk": "an APK"}
 
-# Like Android and bundletool, by the resource id: shrinkers blank the names. Only one attribute has none.
+# Like Android and bundletool, by the resource id: shrinkers blank the names. Only one attribute has
+# none.
 _ATTRIBUTES: Mapping[int | str, str] = {
     0x01010003: "name",
     0x0101000F: "debuggable",
@@ -54,16 +61,20 @@ _ATTRIBUTES: Mapping[int | str, str] = {
     "package": "package",
 }
 Attributes = Mapping[str, str]
-"""Values by the names in _ATTRIBUTES: numbers in decimal; one from the resource table is `@0x7f…`, and not guessed."""
+"""Values by the names in _ATTRIBUTES: numbers in decimal; one from the resource table is `@0x7f…`,
+and not guessed.
+"""
 Element = tuple[str, Attributes]
 
 
 @dataclass(frozen=True)
 class NativeCode:
-    """The ABIs that there is code for, and the 64-bit libraries that do not fit pages of 16 KB, by their paths.
+    """The ABIs that there is code for, and the 64-bit libraries that do not fit pages of 16 KB, by
+    their paths.
 
-    `under_aligned` have segments that are aligned to less; `misplaced` lie uncompressed in an APK where no such page
-    begins. `packed_under_aligned` says that a bundle aligns its libraries to 4 KB pages in the APKs made from it.
+    `under_aligned` have segments that are aligned to less; `misplaced` lie uncompressed in an APK
+    where no such page begins. `packed_under_aligned` says that a bundle aligns its libraries to 4
+    KB pages in the APKs made from it.
     """
 
     abis: tuple[str, ...] = ()
@@ -74,13 +85,15 @@ class NativeCode:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an APK or a bundle says of itself. `version_code` is the number that Play keys artifacts by (64 bits).
+    """What an APK or a bundle says of itself. `version_code` is the number that Play keys artifacts
+    by (64 bits).
 
-    `version_name` is "" when the manifest has none, or takes it from a resource. `kind` is what the file is, by its
-    content. `debuggable` marks a debug build, `test_only` one that Android Studio made to be run at once. The SDKs are
-    API levels, None for what is not a number. `features` are those that a device must have, `optional_features` those
-    that it need not. `signers` is empty for a file that nobody signed. `carries` says which files for Play's crash
-    reports a bundle brings itself, in its BUNDLE-METADATA: `mapping`, `symbols`.
+    `version_name` is "" when the manifest has none, or takes it from a resource. `kind` is what the
+    file is, by its content. `debuggable` marks a debug build, `test_only` one that Android Studio
+    made to be run at once. The SDKs are API levels, None for what is not a number. `features` are
+    those that a device must have, `optional_features` those that it need not. `signers` is empty
+    for a file that nobody signed. `carries` says which files for Play's crash reports a bundle
+    brings itself, in its BUNDLE-METADATA: `mapping`, `symbols`.
     """
 
     package: str
@@ -101,31 +114,47 @@ class Manifest:
     @property
     def version(self) -> str:
         """The version's name and code: `1.4.2 (42)`."""
-        return f"{self.version_name} ({self.version_code})" if self.version_name else str(self.version_code)
+        return (
+            f"{self.version_name} ({self.version_code})"
+            if self.version_name
+            else str(self.version_code)
+        )
 
 
 def read_manifest(file: BinaryIO, name: str) -> Manifest:
-    """The manifest of an open file, called `name` in messages. Raises InputError (problem `files`)."""
+    """The manifest of an open file, called `name` in messages. Raises InputError (problem
+    `files`).
+    """
     with input_errors(name):
         manifest = _read(file)
     claimed = _SUFFIXES.get(PurePath(name).suffix.lower())
     if claimed not in (None, manifest.kind):
         what = f"{name} is named like {_NAMES[claimed]} but is {_NAMES[manifest.kind]}."
-        raise InputError(Problem("files", f"{what} Rename it, or point `files` at the other build output."))
+        raise InputError(
+            Problem("files", f"{what} Rename it, or point `files` at the other build output.")
+        )
     return manifest
 
 
 def _read(file: BinaryIO) -> Manifest:
     archive = Archive(file, _wanted)
     bundle = BUNDLE_CONFIG in archive.members
-    member, elements_of = (_BUNDLE_MANIFEST, proto_elements) if bundle else (_APK_MANIFEST, binary_elements)
+    member, elements_of = (
+        (_BUNDLE_MANIFEST, proto_elements) if bundle else (_APK_MANIFEST, binary_elements)
+    )
     if bundle and _BUNDLE_MANIFEST not in archive.members:
         raise MalformedFile(f"is a bundle without {_BUNDLE_MANIFEST}: it has no base module.")
     if not bundle and _APK_MANIFEST not in archive.members:
         what = "is a zip, but neither an APK nor an Android App Bundle."
-        hint = "Name the artifact itself, not an archive that contains it (`.apks`, the download of a CI job)."
+        hint = (
+            "Name the artifact itself, not an archive that contains it (`.apks`, the download of a "
+            "CI job)."
+        )
         if _BUNDLE_MANIFEST in archive.members:
-            what, hint = f"has a bundle's manifest but no {BUNDLE_CONFIG}.", "Build it with bundletool or Gradle."
+            what, hint = (
+                f"has a bundle's manifest but no {BUNDLE_CONFIG}.",
+                "Build it with bundletool or Gradle.",
+            )
         raise MalformedFile(what, hint)
     elements = [*elements_of(archive.read(member))]
     name, root = elements[0] if elements else ("", {})
@@ -134,14 +163,23 @@ def _read(file: BinaryIO) -> Manifest:
     package, version_name = root.get("package", ""), root.get("versionName", "")
     if not (len(package) < _MAX_TEXT and _PACKAGE.fullmatch(package)):
         raise MalformedFile("has a manifest without a valid package name.")
-    # Test builds have none; Android then counts 0, and only internal app sharing takes such an artifact.
+    # Test builds have none; Android then counts 0, and only internal app sharing takes such an
+    # artifact.
     has_code = root.get("versionCode", "") != ""
     last, none = dict(elements[1:]), dict[str, str]()
     application, sdk = last.get("application", none), last.get("uses-sdk", none)
     min_sdk = sdk.get("minSdkVersion", "1")
     permissions = [each.get("name", "") for name, each in elements if name in _PERMISSIONS]
-    features = {each.get("name", ""): _flag(each, "required", "true") for name, each in elements if name == _FEATURE}
-    carried = [found[1] for name in archive.members if (found := _CARRIED.fullmatch(name))] if bundle else []
+    features = {
+        each.get("name", ""): _flag(each, "required", "true")
+        for name, each in elements
+        if name == _FEATURE
+    }
+    carried = (
+        [found[1] for name in archive.members if (found := _CARRIED.fullmatch(name))]
+        if bundle
+        else []
+    )
     return Manifest(
         package,
         _number(root, "versionCodeMajor") << 32 | _number(root, "versionCode") if has_code else 0,
@@ -157,7 +195,9 @@ def _read(file: BinaryIO) -> Manifest:
         signers=signers(archive, apk=not bundle),
         native=native_code(archive, apk=not bundle),
         # What the Android Gradle plugin packs into a bundle for Play to decode crashes with.
-        carries=frozenset("mapping" if what.startswith("obfuscation") else "symbols" for what in carried),
+        carries=frozenset(
+            "mapping" if what.startswith("obfuscation") else "symbols" for what in carried
+        ),
     )
 
 
@@ -168,10 +208,14 @@ def _wanted(name: str) -> bool:
 
 
 def _number(attributes: Attributes, name: str) -> int:
-    """A 32-bit part of the version code; 0 when it is absent. Raises MalformedFile when it can't be known."""
+    """A 32-bit part of the version code; 0 when it is absent. Raises MalformedFile when it can't be
+    known.
+    """
     value = attributes.get(name, "0")
     if value.startswith("@0x"):
-        raise MalformedFile(f"takes {name} from a resource ({value}).", "Write the number into the manifest.")
+        raise MalformedFile(
+            f"takes {name} from a resource ({value}).", "Write the number into the manifest."
+        )
     if (number := _decimal(value)) is None:
         raise MalformedFile(f"has a {name} that is not a number.")
     if number > 0xFFFFFFFF:
@@ -180,7 +224,9 @@ def _number(attributes: Attributes, name: str) -> int:
 
 
 def _decimal(value: str) -> int | None:
-    """The number; None for the letter of a preview's API level, and for what stands in a resource."""
+    """The number; None for the letter of a preview's API level, and for what stands in a
+    resource.
+    """
     return int(value) if value.isascii() and value.isdecimal() and len(value) <= 10 else None
 
 
@@ -190,10 +236,12 @@ def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
     return value == "true" or bool(_decimal(value))
 
 
-# The native code. System V ABI, "Object Files" and "Program Header" (ELF-64); config.proto of bundletool.
+# The native code. System V ABI, "Object Files" and "Program Header" (ELF-64); config.proto of
+# bundletool.
 PAGE = 16384  # bytes
 _64_BIT = frozenset({"arm64-v8a", "x86_64", "riscv64"})
-_HEAD = 4096  # bytes: linkers write the program headers right behind the header, at most some twenty of 56 bytes
+# bytes: linkers write the program headers right behind the header, at most some twenty of 56 bytes
+_HEAD = 4096
 _ELF64 = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _LOAD = 1
 _OPTIMIZATIONS, _UNCOMPRESS_NATIVE_LIBRARIES, _ENABLED, _ALIGNMENT = 2, 2, 1, 2
@@ -219,13 +267,17 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
             found = proto.message(config)
         except (LookupError, ValueError):
             raise MalformedFile("has a BundleConfig.pb that is not a protobuf.") from None
-        packed_under_aligned = bool(found[_ENABLED].number) and found[_ALIGNMENT].number == _ALIGNMENT_4K
+        packed_under_aligned = (
+            bool(found[_ENABLED].number) and found[_ALIGNMENT].number == _ALIGNMENT_4K
+        )
     abis = tuple(sorted(set(libraries.values())))
     return NativeCode(abis, tuple(under_aligned), tuple(misplaced), packed_under_aligned)
 
 
 def segment_alignment(head: bytes) -> int | None:
-    """The smallest alignment of the LOAD segments of a 64-bit library, in bytes; None when the head does not tell."""
+    """The smallest alignment of the LOAD segments of a 64-bit library, in bytes; None when the head
+    does not tell.
+    """
     if len(head) < 64 or not head.startswith(_ELF64):
         return None
     (table,) = struct.unpack_from("<Q", head, 32)
@@ -243,12 +295,16 @@ _NOTHING = 0xFFFFFFFF
 _UTF8 = 1 << 8
 _MAX_STRINGS = 2000  # that are decoded: several times the elements and permissions of any app
 _REFERENCE, _STRING, _DYNAMIC_REFERENCE, _INTEGERS = 0x01, 0x03, 0x07, range(0x10, 0x20)
-_ELEMENT_HEADER = struct.Struct("<2I3H")  # namespace, name, offset of the attributes, size of one, how many
-_ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value: size, zero, type, data
+# namespace, name, offset of the attributes, size of one, how many
+_ELEMENT_HEADER = struct.Struct("<2I3H")
+# namespace, name, raw string, then Res_value: size, zero, type, data
+_ATTRIBUTE = struct.Struct("<3IHBBI")
 
 
 def binary_elements(data: bytes) -> Iterator[Element]:
-    """The root and then its children. Raises MalformedFile for anything but Android's binary XML."""
+    """The root and then its children. Raises MalformedFile for anything but Android's binary
+    XML.
+    """
     pool: _StringPool | None = None
     ids, depth = tuple[int, ...](), 0
     try:
@@ -273,10 +329,14 @@ def binary_elements(data: bytes) -> Iterator[Element]:
                     name = pool[_ELEMENT_HEADER.unpack_from(chunk, header)[1]]
                     yield name, dict(_binary_attributes(chunk, header, pool, ids))
     except (struct.error, IndexError, UnicodeError):
-        raise MalformedFile("has a damaged AndroidManifest.xml: a length or an offset in it is impossible.") from None
+        raise MalformedFile(
+            "has a damaged AndroidManifest.xml: a length or an offset in it is impossible."
+        ) from None
 
 
-def _binary_attributes(chunk: bytes, header: int, pool: _StringPool, ids: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+def _binary_attributes(
+    chunk: bytes, header: int, pool: _StringPool, ids: tuple[int, ...]
+) -> Iterator[tuple[str, str]]:
     _, _, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
     if size < _ATTRIBUTE.size:
         raise IndexError(size)
@@ -294,7 +354,9 @@ def _binary_attributes(chunk: bytes, header: int, pool: _StringPool, ids: tuple[
 
 
 class _StringPool(dict[int, str]):
-    """The strings of a pool by their index: decoded when they are asked for, no more and no longer ones than needed."""
+    """The strings of a pool by their index: decoded when they are asked for, no more and no longer
+    ones than needed.
+    """
 
     def __init__(self, chunk: bytes) -> None:
         super().__init__()
@@ -307,11 +369,15 @@ class _StringPool(dict[int, str]):
             raise IndexError(index)
         at = start + struct.unpack_from("<I", pool, header + 4 * index)[0]
         if flags & _UTF8:
-            at += 1 + (pool[at] >> 7)  # its length in UTF-16 units, which is not needed: one byte or two, as the next
+            # its length in UTF-16 units, which is not needed: one byte or two, as the next
+            at += 1 + (pool[at] >> 7)
             length = (pool[at] & 0x7F) << 8 | pool[at + 1] if pool[at] & 0x80 else pool[at]
             at += 1 + (pool[at] >> 7)
-            # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three bytes each.
-            text, _ = codecs.utf_8_decode(pool[at : at + min(length, 6 * _MAX_TEXT)], "surrogatepass")
+            # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three
+            # bytes each.
+            text, _ = codecs.utf_8_decode(
+                pool[at : at + min(length, 6 * _MAX_TEXT)], "surrogatepass"
+            )
             units = text.encode("utf-16-le", "surrogatepass")
         else:
             (length,) = struct.unpack_from("<H", pool, at)
@@ -328,12 +394,15 @@ _NAMESPACE, _NAME, _TEXT, _RESOURCE_ID, _ITEM = 1, 2, 3, 5, 6  # of an attribute
 _ITEM_REFERENCE, _ITEM_STRING, _ITEM_PRIMITIVE = 1, 2, 7
 _REFERENCE_ID, _STRING_VALUE = 2, 1
 _PRIMITIVE_INTEGERS = (6, 7, 8)  # int_decimal_value, int_hexadecimal_value, boolean_value
-_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # types on the wire, and the bytes of those of a fixed length
+# types on the wire, and the bytes of those of a fixed length
+_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}
 _MAX_FIELDS = 100_000  # that are gone over: many times as many as any manifest has
 
 
 class _Field(NamedTuple):
-    """One field of a message: its content is a number on the wire, or bytes; the other of the two is empty."""
+    """One field of a message: its content is a number on the wire, or bytes; the other of the two
+    is empty.
+    """
 
     id: int = 0
     number: int = 0
@@ -345,7 +414,9 @@ class _Field(NamedTuple):
 
 
 def proto_elements(data: bytes) -> Iterator[Element]:
-    """The root, then its children; what is deeper is skipped. Raises MalformedFile for all but aapt2's protobuf XML."""
+    """The root, then its children; what is deeper is skipped. Raises MalformedFile for all but
+    aapt2's protobuf XML.
+    """
     proto = _ProtoReader()
     try:
         root = proto.message(data)[_NODE_ELEMENT].data
@@ -364,7 +435,9 @@ def _proto_element(data: bytes, proto: _ProtoReader) -> Element:
             name = field.text
         elif field.id == _ELEMENT_ATTRIBUTE:
             found = proto.message(field.data)
-            known_by = found[_RESOURCE_ID].number or ("" if found[_NAMESPACE].data else found[_NAME].text)
+            known_by = found[_RESOURCE_ID].number or (
+                "" if found[_NAMESPACE].data else found[_NAME].text
+            )
             if key := _ATTRIBUTES.get(known_by):
                 attributes[key] = _proto_value(found, proto)
     return name, attributes
@@ -378,12 +451,18 @@ def _proto_value(attribute: Mapping[int, _Field], proto: _ProtoReader) -> str:
     if _ITEM_STRING in item:
         return proto.message(item[_ITEM_STRING].data)[_STRING_VALUE].text
     # int32 on the wire is sign-extended to 64 bits; Android reads a version code as unsigned 32.
-    numbers = [each.number for each in proto.fields(item[_ITEM_PRIMITIVE].data) if each.id in _PRIMITIVE_INTEGERS]
+    numbers = [
+        each.number
+        for each in proto.fields(item[_ITEM_PRIMITIVE].data)
+        if each.id in _PRIMITIVE_INTEGERS
+    ]
     return str(numbers[-1] & 0xFFFFFFFF) if numbers else attribute[_TEXT].text
 
 
 class _ProtoReader:
-    """Reads protobuf messages, with no more fields in all than any manifest has; else LookupError or ValueError."""
+    """Reads protobuf messages, with no more fields in all than any manifest has; else LookupError
+    or ValueError.
+    """
 
     def __init__(self) -> None:
         self._left = _MAX_FIELDS
@@ -407,7 +486,9 @@ class _ProtoReader:
             at += length
 
     def message(self, data: bytes) -> defaultdict[int, _Field]:
-        """The last field of each id, as protobuf has it, and an empty one for any that is not there."""
+        """The last field of each id, as protobuf has it, and an empty one for any that is not
+        there.
+        """
         return defaultdict(_Field, {field.id: field for field in self.fields(data)})
 
 

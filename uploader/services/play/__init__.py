@@ -1,3 +1,5 @@
-"""Google Play: files, release notes, images become one release on its tracks, whole or not at all."""
+"""Google Play: files, release notes, images become one release on its tracks, whole or not at
+all.
+"""
 
 from uploader.services.play.prepare import prepare as prepare

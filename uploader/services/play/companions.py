@@ -1,7 +1,8 @@
-"""The files that went with a version: Google Play lists no mappings, symbols or expansion files, so the journal does.
+"""The files that went with a version: Google Play lists no mappings, symbols or expansion files, so
+the journal does.
 
-Only in a folder that somebody chose, and so keeps. In any other they are sent and committed again with a release that
-is there already, to the same effect.
+Only in a folder that somebody chose, and so keeps. In any other they are sent and committed again
+with a release that is there already, to the same effect.
 """
 
 from __future__ import annotations
@@ -18,20 +19,29 @@ _MAX_KNOWN = 60  # files, of the newest versions
 
 
 def remember(edit: ReleaseEdit) -> None:
-    """Notes what was committed with the versions of the job, by its digest or the version that it refers to."""
-    sent = {purpose: digest for purpose, digest in edit.changes.items() if purpose.partition(":")[0] in WHAT and digest}
+    """Notes what was committed with the versions of the job, by its digest or the version that it
+    refers to.
+    """
+    sent = {
+        purpose: digest
+        for purpose, digest in edit.changes.items()
+        if purpose.partition(":")[0] in WHAT and digest
+    }
     if sent and edit.job.lasting_state:
         known = {**_remembered(edit.job, edit.context), **sent}
         edit.context.remember(_key(edit.job), json.dumps(dict(list(known.items())[-_MAX_KNOWN:])))
 
 
-def published(job: ReleaseJob, context: Context, live: Collection[int]) -> tuple[SupplementaryFile, ...]:
+def published(
+    job: ReleaseJob, context: Context, live: Collection[int]
+) -> tuple[SupplementaryFile, ...]:
     """The files that a run before has committed, just so, with a version that is live."""
     known = _remembered(job, context) if job.supplementary else {}
     return tuple(
         one
         for one in job.supplementary
-        if one.version_code in live and known.get(f"{one.kind}:{one.version_code}") == _digest(one, context)
+        if one.version_code in live
+        and known.get(f"{one.kind}:{one.version_code}") == _digest(one, context)
     )
 
 

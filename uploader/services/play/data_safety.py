@@ -1,7 +1,9 @@
-"""The target `play-data-safety`: sends the data safety form, as the Play Console exports it, outside any edit.
+"""The target `play-data-safety`: sends the data safety form, as the Play Console exports it,
+outside any edit.
 
-Source: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. Google's own check of the
-answers comes with the response; here only what no form of the console can be is refused.
+Source: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. Google's
+own check of the answers comes with the response; here only what no form of the console can be is
+refused.
 """
 
 from __future__ import annotations
@@ -22,10 +24,14 @@ from uploader.text import plural
 
 _PATH = "/androidpublisher/v3/applications/{package}/dataSafety"
 _HEADER = (
-    *("Question ID (machine readable)", "Response ID (machine readable)", "Response value", "Answer requirement"),
+    "Question ID (machine readable)",
+    "Response ID (machine readable)",
+    "Response value",
+    "Answer requirement",
     "Human-friendly question label",
 )
-_MAX_SIZE = 1024 * 1024  # bytes; the console's export of every question, all answered, has less than 200,000
+# bytes; the console's export of every question, all answered, has less than 200,000
+_MAX_SIZE = 1024 * 1024
 _SHOWN = 5  # problems of one file
 _ACCEPTED = "the CSV file that the Play Console exports (App content > Data safety > Export to CSV)"
 
@@ -53,14 +59,22 @@ def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Conte
     except ApiError as refused:
         raise explained(refused) from None
     if not rehearsal:
-        context.info("Google Play has taken the data safety form. It goes live when Google has reviewed it.")
+        context.info(
+            "Google Play has taken the data safety form. It goes live when Google has reviewed it."
+        )
     return Outcome(f"The data safety form of {package} was sent, with {plural(answers, 'answer')}.")
 
 
 def _read(file: Artifact) -> tuple[str, int]:
-    """The text of the form and how many of its rows hold an answer. Raises InputError for what is no such form."""
+    """The text of the form and how many of its rows hold an answer. Raises InputError for what is
+    no such form.
+    """
     if file.size is None or file.size > _MAX_SIZE:
-        size = "is a stream" if file.size is None else f"has {file.size:,} bytes, more than any data safety form"
+        size = (
+            "is a stream"
+            if file.size is None
+            else f"has {file.size:,} bytes, more than any data safety form"
+        )
         raise InputError(Problem("files", f"{file.name} {size}.", _ACCEPTED))
     with file.reader() as opened:
         data = opened.read(_MAX_SIZE + 1)
@@ -70,16 +84,23 @@ def _read(file: Artifact) -> tuple[str, int]:
         rows = [(reader.line_num, row) for row in reader if row]
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(Problem("files", f"line {line} of {file.name} is not UTF-8.", _ACCEPTED)) from None
+        raise InputError(
+            Problem("files", f"line {line} of {file.name} is not UTF-8.", _ACCEPTED)
+        ) from None
     except csv.Error as error:
-        raise InputError(Problem("files", f"{file.name} is not a CSV file: {error}.", _ACCEPTED)) from None
+        raise InputError(
+            Problem("files", f"{file.name} is not a CSV file: {error}.", _ACCEPTED)
+        ) from None
     if not rows or tuple(rows[0][1]) != _HEADER:
         what = f"{file.name} does not begin with the header row {','.join(_HEADER)}."
         raise InputError(Problem("files", what, _ACCEPTED))
     wrong = []
     for line, row in rows[1:]:
         if len(row) != len(_HEADER):
-            wrong.append(f"line {line} of {file.name} has {plural(len(row), 'field')} instead of {len(_HEADER)}.")
+            wrong.append(
+                f"line {line} of {file.name} has {plural(len(row), 'field')} instead of "
+                f"{len(_HEADER)}."
+            )
         elif not row[0].strip():
             wrong.append(f"line {line} of {file.name} has no question id.")
     answers = sum(bool(row[2].strip()) for _, row in rows[1:] if len(row) == len(_HEADER))

@@ -1,33 +1,39 @@
-"""The life of an edit, from its opening to its commit or its deletion: a state machine, and the requests of each step.
+"""The life of an edit, from its opening to its commit or its deletion: a state machine, and the
+requests of each step.
 
-Google's rules. An edit begins as a copy of what is live. An account has one open edit of an app: opening another,
-committing one, or a change in the Play Console closes it, and what was uploaded into it is lost. A commit is atomic and
-happens once; a refused one leaves the edit open. Nothing says which edit made a release live.
+Google's rules. An edit begins as a copy of what is live. An account has one open edit of an app:
+opening another, committing one, or a change in the Play Console closes it, and what was uploaded
+into it is lost. A commit is atomic and happens once; a refused one leaves the edit open. Nothing
+says which edit made a release live.
 
-A commit whose response is lost is looked up, not repeated. An edit that is open is committed again, which can't have
-two effects; one that says that it was committed is done. If it is merely gone, the question stays open (GONE, UNKNOWN),
-and a fresh edit takes its place (CLEAN, UNKNOWN): if the artifacts and tracks that the lost edit changed are live, the
-commit happened, also where a person has widened, completed or halted the release since. This knowledge is about every
-commit of the job and survives the replacement, its deletion, and the process. DID_NOT is weaker than NONE: a commit may
-still arrive when its edit was found open, so an edit that is gone later is in doubt again, and nobody says until then
-that it is not committed. 404 and 410 to a commit are no refusals before the edit was asked.
+A commit whose response is lost is looked up, not repeated. An edit that is open is committed again,
+which can't have two effects; one that says that it was committed is done. If it is merely gone, the
+question stays open (GONE, UNKNOWN), and a fresh edit takes its place (CLEAN, UNKNOWN): if the
+artifacts and tracks that the lost edit changed are live, the commit happened, also where a person
+has widened, completed or halted the release since. This knowledge is about every commit of the job
+and survives the replacement, its deletion, and the process. DID_NOT is weaker than NONE: a commit
+may still arrive when its edit was found open, so an edit that is gone later is in doubt again, and
+nobody says until then that it is not committed. 404 and 410 to a commit are no refusals before the
+edit was asked.
 
-The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, the tracks as they were
-before and as they were written, and who has to send its commit for review. Changes and commits are written down before
-they are sent, so a killed run leaves a record that may claim too much, never too little. A later run continues in a
-recorded edit only if it asks for all that was changed there. What it would not replace for certain, it has to wish in
-the same words: the purpose of the store listing and of testers has a digest of them. A track is written again unless it
-was written just so. Other bytes under a version code that only our own edit has can't be replaced there: it is deleted.
-A promotion stays with the versions that it was begun with, in the same run, the same edit, and while a commit of it is
-in doubt.
+The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, the
+tracks as they were before and as they were written, and who has to send its commit for review.
+Changes and commits are written down before they are sent, so a killed run leaves a record that may
+claim too much, never too little. A later run continues in a recorded edit only if it asks for all
+that was changed there. What it would not replace for certain, it has to wish in the same words: the
+purpose of the store listing and of testers has a digest of them. A track is written again unless it
+was written just so. Other bytes under a version code that only our own edit has can't be replaced
+there: it is deleted. A promotion stays with the versions that it was begun with, in the same run,
+the same edit, and while a commit of it is in doubt.
 
-Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one closes it. Where a
-lost edit changed only supplementary files of a version that was there already, nothing shows whether its commit
-happened: they are sent and committed once more, with the same content. If somebody else puts another release on the
-track between a commit whose edit is gone and the look at its effect, the job's release comes to the track again. A
-shared edit is in no journal: if its run is killed during the commit, the next can only say that the edit is closed. A
-fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the commit happened, and to
-open it closes an edit that another job of the account has opened for the app meanwhile.
+Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one
+closes it. Where a lost edit changed only supplementary files of a version that was there already,
+nothing shows whether its commit happened: they are sent and committed once more, with the same
+content. If somebody else puts another release on the track between a commit whose edit is gone and
+the look at its effect, the job's release comes to the track again. A shared edit is in no journal:
+if its run is killed during the commit, the next can only say that the edit is closed. A fresh edit
+lacks what other jobs put into a shared one: in its place it only shows whether the commit happened,
+and to open it closes an edit that another job of the account has opened for the app meanwhile.
 """
 
 from __future__ import annotations
@@ -53,14 +59,23 @@ from uploader.errors import (
 from uploader.services.base import Context, Sleep, Steps
 from uploader.services.play import edit_requests
 from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
-from uploader.services.play.known_errors import EDIT_GONE, OTHER, REVIEW_AUTOMATIC, REVIEW_BY_HAND, explained, find
+from uploader.services.play.known_errors import (
+    EDIT_GONE,
+    OTHER,
+    REVIEW_AUTOMATIC,
+    REVIEW_BY_HAND,
+    explained,
+    find,
+)
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
 
 COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
 MAX_TURNS = 2  # commits the other way about the review, after the first
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ProtocolError)  # raised on what is no record
-ListedArtifacts = Mapping[int, Mapping[str, Any]]  # version code to what Play says of the artifact, its SHA-256 too
+# raised on what is no record
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ProtocolError)
+# version code to what Play says of the artifact, its SHA-256 too
+ListedArtifacts = Mapping[int, Mapping[str, Any]]
 T = TypeVar("T")
 
 
@@ -77,7 +92,9 @@ class Stage(Enum):
 
 
 class CommitKnowledge(Enum):
-    """What is known of the job's commit, in this edit or in the one that it replaced. The values are the journal's."""
+    """What is known of the job's commit, in this edit or in the one that it replaced. The values
+    are the journal's.
+    """
 
     NONE = "none"  # not sent, or refused
     UNKNOWN = "unknown"  # sent, and it may have happened
@@ -107,9 +124,12 @@ Position = tuple[Stage, CommitKnowledge]
 _S, _C, _E = Stage, CommitKnowledge, Event
 
 # What is known of the commit before, and after it; None where that stays as it is.
-_ROWS: tuple[tuple[Stage, tuple[CommitKnowledge, ...], tuple[Event, ...], Stage, CommitKnowledge | None], ...] = (
+_ROWS: tuple[
+    tuple[Stage, tuple[CommitKnowledge, ...], tuple[Event, ...], Stage, CommitKnowledge | None], ...
+] = (
     (_S.CLEAN, (_C.NONE, _C.UNKNOWN), (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, None),
-    # HAPPENED: somebody else changed something since, and the job asks for it again, as every later run of it would.
+    # HAPPENED: somebody else changed something since, and the job asks for it again, as every later
+    # run of it would.
     (_S.CLEAN, (_C.NONE, _C.HAPPENED), (_E.CHANGE,), _S.CHANGED, _C.NONE),
     (_S.CLEAN, (_C.UNKNOWN,), (_E.SEEN_LIVE,), _S.CLEAN, _C.HAPPENED),
     (_S.CLEAN, (_C.UNKNOWN,), (_E.NOT_SEEN,), _S.CLEAN, _C.NONE),
@@ -123,7 +143,8 @@ _ROWS: tuple[tuple[Stage, tuple[CommitKnowledge, ...], tuple[Event, ...], Stage,
     (_S.CHANGED, (_C.DID_NOT,), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
     (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.DELETE,), _S.DELETED, _C.NONE),
     (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
-    # DID_NOT: what is refused is this commit; the first one, whose response was lost, may still arrive.
+    # DID_NOT: what is refused is this commit; the first one, whose response was lost, may still
+    # arrive.
     (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.COMMIT_REFUSED,), _S.REFUSED, None),
     (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.RESPONSE_LOST,), _S.COMMITTING, _C.UNKNOWN),
     (_S.COMMITTING, (_C.NONE, _C.DID_NOT, _C.UNKNOWN), (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
@@ -148,20 +169,25 @@ TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
     for commit in commits
     for event in events
 }
-"""Every event that may come in every position. What is not in the table can't happen, and asking for it is a bug.
+"""Every event that may come in every position. What is not in the table can't happen, and asking
+for it is a bug.
 
-From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes in it can be deleted.
+From HAPPENED no commit can be sent, and from COMMITTING or UNKNOWN no edit with changes in it can
+be deleted.
 """
 
 NEVER_SHARED = frozenset({Event.DELETE, Event.RECALL, Event.SEEN_LIVE, Event.NOT_SEEN})
-"""What never happens to an edit that `existing-edit-id` names: others work in it, and only they can do it again."""
+"""What never happens to an edit that `existing-edit-id` names: others work in it, and only they can
+do it again.
+"""
 
 
 @dataclass(frozen=True)
 class EditState:
     """One edit as it stands. Frozen: `after(event)` gives the next one.
 
-    An `own` one was opened for the job, by this run or an earlier one: it may be kept, resumed, deleted and replaced.
+    An `own` one was opened for the job, by this run or an earlier one: it may be kept, resumed,
+    deleted and replaced.
     """
 
     own: bool = True
@@ -175,34 +201,45 @@ class EditState:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a commit of the job may have happened without this program knowing it, or may still happen."""
-        return self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT) or self.stage is Stage.COMMITTING
+        """Whether a commit of the job may have happened without this program knowing it, or may
+        still happen.
+        """
+        return (
+            self.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.DID_NOT)
+            or self.stage is Stage.COMMITTING
+        )
 
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
-        return ((self.stage, self.commit), event) in TRANSITIONS and (self.own or event not in NEVER_SHARED)
+        return ((self.stage, self.commit), event) in TRANSITIONS and (
+            self.own or event not in NEVER_SHARED
+        )
 
     def after(self, event: Event) -> EditState:
         """The edit after an event. Raises `LookupError` for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to {self}")
-        return EditState(self.own or event is Event.REPLACE, *TRANSITIONS[(self.stage, self.commit), event])
+        return EditState(
+            self.own or event is Event.REPLACE, *TRANSITIONS[(self.stage, self.commit), event]
+        )
 
 
 @dataclass
 class ReleaseEdit:
     """The edit that a job works in, and what is known of it.
 
-    `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed, each with the digest
-    of what Google Play accepted, empty while that is not known. `before` are the tracks that were changed, as they were
-    before, `wrote` what was sent to them, and `wish` the digest of what was wished there (`ReleaseJob.wish`). `by_hand`
-    says whether the last commit leaves it to people to send the changes for review, None where that is not known. While
-    a commit is in doubt these five are about the edit that this one replaced. `promoted` is the release that the job's
-    promotion was begun with. `seen` are the tracks as they were last read or written; `language` is the app's default
-    one. `replaces` is the id of the shared edit in whose place this one was opened to see whether its commit happened.
-    One to `keep` stays open after every failure, since other apps of the run are committed. `overtaken` says that
-    others closed the edit before this one, with changes of the job in it. They were certainly not committed, unless it
-    was the job's commit that found the edit closed.
+    `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed,
+    each with the digest of what Google Play accepted, empty while that is not known. `before` are
+    the tracks that were changed, as they were before, `wrote` what was sent to them, and `wish` the
+    digest of what was wished there (`ReleaseJob.wish`). `by_hand` says whether the last commit
+    leaves it to people to send the changes for review, None where that is not known. While a commit
+    is in doubt these five are about the edit that this one replaced. `promoted` is the release that
+    the job's promotion was begun with. `seen` are the tracks as they were last read or written;
+    `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
+    one was opened to see whether its commit happened. One to `keep` stays open after every failure,
+    since other apps of the run are committed. `overtaken` says that others closed the edit before
+    this one, with changes of the job in it. They were certainly not committed, unless it was the
+    job's commit that found the edit closed.
     """
 
     job: ReleaseJob
@@ -229,10 +266,16 @@ class ReleaseEdit:
     @property
     def uncommitted(self) -> Collection[str]:
         """The purposes for which something in this very edit was changed."""
-        return () if self.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED) else self.changes.keys()
+        return (
+            ()
+            if self.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
+            else self.changes.keys()
+        )
 
     def apply(self, event: Event) -> None:
-        """Takes the machine one step further. Raises `LookupError` for an event that can't come now."""
+        """Takes the machine one step further. Raises `LookupError` for an event that can't come
+        now.
+        """
         self.state = self.state.after(event)
 
     def base(self, track: str, found: Releases) -> Releases:
@@ -240,18 +283,20 @@ class ReleaseEdit:
         return self.before.get(track, found) if f"track:{track}" in self.uncommitted else found
 
     def wrote_otherwise(self, track: str, after: Releases) -> bool:
-        """Whether this edit may hold something else on the track, such as countries, that is not wished any more.
+        """Whether this edit may hold something else on the track, such as countries, that is not
+        wished any more.
 
-        What Google Play lists does not show it, since it adds to releases by itself. A record of an earlier version
-        does not say what was written.
+        What Google Play lists does not show it, since it adds to releases by itself. A record of an
+        earlier version does not say what was written.
         """
         return f"track:{track}" in self.uncommitted and self.wrote.get(track) != after
 
     def found_live(self, settled: bool) -> None:
-        """Takes down whether what the edit before this one changed is live; what is not was lost with it.
+        """Takes down whether what the edit before this one changed is live; what is not was lost
+        with it.
 
-        All but supplementary files shows it, by being `settled`. Raises ReleaseRefused where a shared edit may be lost,
-        since other jobs would have to make their part of it again.
+        All but supplementary files shows it, by being `settled`. Raises ReleaseRefused where a
+        shared edit may be lost, since other jobs would have to make their part of it again.
         """
         shows = any(map(is_shown, self.changes))
         if self.replaces and not shows:
@@ -279,7 +324,8 @@ class ReleaseEdit:
         """Notes that something is about to change; whether that is new."""
         before = self.state
         self.apply(Event.CHANGE)
-        if before.commit is CommitKnowledge.HAPPENED:  # they are live; from here on it is about what this edit changes
+        # they are live; from here on it is about what this edit changes
+        if before.commit is CommitKnowledge.HAPPENED:
             self._begin_anew()
         new = before != self.state or purpose not in self.changes
         self.changes.setdefault(purpose, "")
@@ -292,15 +338,19 @@ class ReleaseEdit:
         self._tell_missing(self.uncommitted)
 
     def _tell_missing(self, purposes: Iterable[str]) -> None:
-        """Sets the output `committed` where something was seen not to be live, for each of these purposes.
+        """Sets the output `committed` where something was seen not to be live, for each of these
+        purposes.
 
-        A commit that may still arrive leaves it open, and of supplementary files Google Play tells nothing.
+        A commit that may still arrive leaves it open, and of supplementary files Google Play tells
+        nothing.
         """
         if any(map(is_shown, purposes)):
             self.tell_committed(None if self.state.in_doubt else False)
 
     def tell_committed(self, committed: bool | None) -> None:
-        """Sets the output `committed`, None where nobody knows; of a run that publishes nothing it is always false."""
+        """Sets the output `committed`, None where nobody knows; of a run that publishes nothing it
+        is always false.
+        """
         words = {True: "true", False: "false", None: ""}
         self.context.publish({"committed": words[committed if self.job.commits else False]})
 
@@ -316,17 +366,27 @@ class ReleaseEdit:
         self.wish, self.by_hand = "", None
 
     def remember(self) -> None:
-        """Tells the journal where the next run of the job can go on; edits of others are not ours to remember."""
+        """Tells the journal where the next run of the job can go on; edits of others are not ours
+        to remember.
+        """
         if self.state.own and not self.replaces:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
             tracks = {"before": self.before, "wrote": self.wrote, "wish": self.wish}
-            record = {"edit": self.id, **state, "changes": self.changes, **tracks, "by_hand": self.by_hand}
+            record = {
+                "edit": self.id,
+                **state,
+                "changes": self.changes,
+                **tracks,
+                "by_hand": self.by_hand,
+            }
             if self.promoted:
                 record["promotion"] = {"wish": self.job.promotion, "release": self.promoted}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
-        """Tells the journal that nothing is left to go on with. In a shared edit that stays open, other jobs go on."""
+        """Tells the journal that nothing is left to go on with. In a shared edit that stays open,
+        other jobs go on.
+        """
         if self.state.own and not self.replaces:
             self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
@@ -334,7 +394,9 @@ class ReleaseEdit:
 
 
 def is_shown(purpose: str) -> bool:
-    """Whether Google Play lists what is changed for it, as it does all but the files that go with an artifact."""
+    """Whether Google Play lists what is changed for it, as it does all but the files that go with
+    an artifact.
+    """
     return purpose.partition(":")[0] not in WHAT
 
 
@@ -366,11 +428,14 @@ def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release:
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:
-    return EditState(True, Stage(record["stage"]), CommitKnowledge(record["commit"])).after(Event.RECALL)
+    return EditState(True, Stage(record["stage"]), CommitKnowledge(record["commit"])).after(
+        Event.RECALL
+    )
 
 
 def perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]) -> str:
-    """Says of which of the apps a commit of an earlier run may have happened; empty where there is none.
+    """Says of which of the apps a commit of an earlier run may have happened; empty where there is
+    none.
 
     It is for a run that can't log in, and so can't look.
     """
@@ -379,7 +444,11 @@ def perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | 
         with suppress(*_UNREADABLE):
             if _recalled_state(json.loads(recall(job.memory) or "{}")).in_doubt:
                 packages.append(job.package)
-    return f"Perhaps committed, by an earlier run: {', '.join(packages)}. The next run checks." if packages else ""
+    return (
+        f"Perhaps committed, by an earlier run: {', '.join(packages)}. The next run checks."
+        if packages
+        else ""
+    )
 
 
 def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
@@ -387,9 +456,13 @@ def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
 
 
 def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
-    """The edit to work in: the one that was named, the one an earlier run of the job left, or a fresh one."""
+    """The edit to work in: the one that was named, the one an earlier run of the job left, or a
+    fresh one.
+    """
     if job.existing_edit and not job.dry_run:
-        edit = ReleaseEdit(job, context, Edit(job.package, job.existing_edit), EditState(False, Stage.CHANGED))
+        edit = ReleaseEdit(
+            job, context, Edit(job.package, job.existing_edit), EditState(False, Stage.CHANGED)
+        )
         try:
             yield edit.api.get()
         except ApiError as refused:
@@ -413,7 +486,9 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
 
 
 def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
-    """The edit of an earlier run where it is open and asked for, else a fresh one, perhaps in its place."""
+    """The edit of an earlier run where it is open and asked for, else a fresh one, perhaps in its
+    place.
+    """
     job, context = kept.job, kept.context
     # Before anything can go wrong: it is ours, and it may be open; its commit may have happened.
     context.publish({"edit-id": kept.id} if kept.state.open else {})
@@ -428,7 +503,9 @@ def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
         _tell_promotion(kept)
         return kept
     if kept.state.open:
-        context.info(f"Edit {kept.id} of an earlier run contains changes that this run does not make.")
+        context.info(
+            f"Edit {kept.id} of an earlier run contains changes that this run does not make."
+        )
         yield from discard(kept)
     else:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
@@ -439,25 +516,39 @@ def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
 
 
 def blame_the_input(refused: ApiError) -> None:
-    """Says that the edit which `existing-edit-id` names is not there, which running again would not change."""
-    refused.cause = "`existing-edit-id` names no open edit: it is misspelt, or it is committed, deleted or expired."
+    """Says that the edit which `existing-edit-id` names is not there, which running again would not
+    change.
+    """
+    refused.cause = (
+        "`existing-edit-id` names no open edit: it is misspelt, or it is committed, deleted or "
+        "expired."
+    )
     refused.hint = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
-def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> Steps[ReleaseEdit]:
-    """A fresh edit, perhaps in place of a lost one, whose changes are remembered only while a commit is in doubt."""
+def inserted(
+    job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None
+) -> Steps[ReleaseEdit]:
+    """A fresh edit, perhaps in place of a lost one, whose changes are remembered only while a
+    commit is in doubt.
+    """
     if lost is None and (job.dry_run or job.rollout):
         _warn_of_closing(job.package, context)
     edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)))
     if lost:
         edit.state = lost.state.after(Event.REPLACE)
         if edit.state.in_doubt:
-            edit.changes, edit.before, edit.wrote = dict(lost.changes), dict(lost.before), dict(lost.wrote)
+            edit.changes, edit.before, edit.wrote = (
+                dict(lost.changes),
+                dict(lost.before),
+                dict(lost.wrote),
+            )
             edit.wish, edit.by_hand = lost.wish, lost.by_hand
         edit.replaces = lost.replaces if lost.state.own else lost.id
         edit.keep, edit.promoted = lost.keep, lost.promoted
     edit.remember()
-    context.forget_uploads(edit_requests.uploads(job.package))  # Google Play closes the edit that was open
+    # Google Play closes the edit that was open
+    context.forget_uploads(edit_requests.uploads(job.package))
     context.info(f"Opened edit {edit.id} for {job.package}.")
     context.publish({"edit-id": edit.id})
     _tell_promotion(edit)
@@ -467,20 +558,29 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
 
 
 def _warn_of_closing(package: str, context: Context) -> None:
-    """Says that the edit which is about to be opened closes that of a release which an earlier run did not finish."""
+    """Says that the edit which is about to be opened closes that of a release which an earlier run
+    did not finish.
+    """
     if kept := unfinished(package, context):
         context.warning(
-            f"Edit {kept} of an unfinished release of {package} is closed by the edit of this run, because an account "
-            "has one open edit of an app. The next run of the release begins in a fresh one, and uploads again."
+            f"Edit {kept} of an unfinished release of {package} is closed by the edit of this run, "
+            "because an account has one open edit of an app. The next run of the release begins in "
+            "a fresh one, and uploads again."
         )
 
 
 def _tell_promotion(edit: ReleaseEdit) -> None:
-    """Says which versions a promotion takes that was begun before, in another edit or by another run."""
+    """Says which versions a promotion takes that was begun before, in another edit or by another
+    run.
+    """
     if edit.promoted:
-        source, version_codes = edit.job.promote_from, "+".join(map(str, edit.promoted.get("versionCodes") or ()))
+        source, version_codes = (
+            edit.job.promote_from,
+            "+".join(map(str, edit.promoted.get("versionCodes") or ())),
+        )
         edit.context.info(
-            f"The promotion from {source} was begun with {version_codes} and stays so, whatever is on {source} by now."
+            f"The promotion from {source} was begun with {version_codes} and stays so, whatever is "
+            f"on {source} by now."
         )
 
 
@@ -495,7 +595,9 @@ def look(edit: ReleaseEdit) -> Steps[None]:
 
 
 def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
-    """Takes down whether the edit was committed or is gone, as the refusal has it; raises one that has neither."""
+    """Takes down whether the edit was committed or is gone, as the refusal has it; raises one that
+    has neither.
+    """
     if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
         edit.apply(Event.FOUND_COMMITTED)
     elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
@@ -505,14 +607,20 @@ def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
 
 
 def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
-    """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an APK."""
+    """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an
+    APK.
+    """
     bundles = entries((yield edit.api.listed("bundles")), "bundles")
     found = [*bundles, *entries((yield edit.api.listed("apks")), "apks")]
-    return {entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)}
+    return {
+        entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)
+    }
 
 
 def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
-    """Decides the edit's fate after a failure, does it, and says which; never hides the failure itself."""
+    """Decides the edit's fate after a failure, does it, and says which; never hides the failure
+    itself.
+    """
     job, context, state = edit.job, edit.context, edit.state
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
@@ -523,7 +631,10 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
         yield from _settle_open(edit, error)
     else:
         _settle_closed(edit, error)
-    if not edit.state.open and edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
+    if not edit.state.open and edit.state.commit in (
+        CommitKnowledge.UNKNOWN,
+        CommitKnowledge.HAPPENED,
+    ):
         edit.remember()  # that there was a commit, so that the next run does not send it again
     if edit.state.in_doubt and job.commits:
         edit.tell_committed(None)
@@ -558,27 +669,37 @@ def _settle_closed(edit: ReleaseEdit, error: BaseException) -> None:
 
 
 def lost(edit: ReleaseEdit, error: BaseException) -> None:
-    """Takes back what this run brought into an edit that is gone. Whoever closed it may have released the same."""
+    """Takes back what this run brought into an edit that is gone. Whoever closed it may have
+    released the same.
+    """
     if edit.state.stage is Stage.GONE:
         outputs = ("committed",) if edit.job.commits else ()
         _discarded(edit, "Uploaded, then lost with the edit, which is gone", error, *outputs)
 
 
 def _discarded(edit: ReleaseEdit, what: str, error: BaseException, *outputs: str) -> None:
-    """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim otherwise."""
+    """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim
+    otherwise.
+    """
     why = error.what if isinstance(error, UploaderError) else "the program itself failed."
     _take_back(edit, f"{what}: {why}", *outputs)
 
 
 def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
-    """Makes `why` the error of what was uploaded into the edit, and takes the outputs back that say otherwise."""
+    """Makes `why` the error of what was uploaded into the edit, and takes the outputs back that say
+    otherwise.
+    """
     artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
-    ours = frozenset(artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted)
+    ours = frozenset(
+        artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted
+    )
     edit.context.discarded(why, ours, ("version-code", "version-codes", *outputs))
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
-    """What becomes of an edit that a failure left open; the next run finds it only where the journal keeps it."""
+    """What becomes of an edit that a failure left open; the next run finds it only where the
+    journal keeps it.
+    """
     remembered = _is_remembered(edit)
     if edit.replaces:
         return f"Edit {edit.id} holds no changes."
@@ -593,13 +714,15 @@ def _why_kept(edit: ReleaseEdit) -> str:
     if not remembered:
         return f"Edit {edit.id} is kept: {by_id}."
     return (
-        f"Edit {edit.id} is kept: a run that finds the state of this one continues in it, any other opens a fresh "
-        f"edit. Keep `state-dir`{'' if edit.job.rollout else f', or {by_id}'}."
+        f"Edit {edit.id} is kept: a run that finds the state of this one continues in it, any "
+        f"other opens a fresh edit. Keep `state-dir`{'' if edit.job.rollout else f', or {by_id}'}."
     )
 
 
 def _is_remembered(edit: ReleaseEdit) -> bool:
-    """Whether the state folder has the edit. Under the job's name there is one of its own, never a shared one."""
+    """Whether the state folder has the edit. Under the job's name there is one of its own, never a
+    shared one.
+    """
     return edit.state.own and not edit.replaces and edit.context.recall(edit.job.memory) is not None
 
 
@@ -612,16 +735,19 @@ def _who_checks(edit: ReleaseEdit) -> str:
 
 
 def discard(edit: ReleaseEdit) -> Steps[None]:
-    """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits changes nothing.
+    """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits
+    changes nothing.
 
     Raises Interrupted, which ends the run here as anywhere.
     """
     before = edit.state
     edit.apply(Event.DELETE)
-    edit.context.publish({"edit-id": ""})  # a run that is stopped now leaves its record: the next one finds out
+    # a run that is stopped now leaves its record: the next one finds out
+    edit.context.publish({"edit-id": ""})
     failure = yield from _delete(edit.api, edit.context)
     if before.stage is Stage.CHANGED:
-        closed = isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER)  # by a commit, for all we know
+        # by a commit, for all we know
+        closed = isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER)
         unknown = closed or (failure is not None and before.in_doubt)
         edit.tell_committed(None if unknown else False)
     edit.forget()
@@ -635,7 +761,9 @@ def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[Upl
         _tell_undeleted(edit, refused, context)
         return refused
     except UploaderError as error:
-        context.warning(f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself.")
+        context.warning(
+            f"Edit {edit.id} could not be deleted ({error.what}); it expires by itself."
+        )
         if isinstance(error, Interrupted) and not closing:
             raise
         return error
@@ -649,20 +777,33 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
         context.warning(f"Edit {edit.id} is not deleted: it is committed, by another job.")
     elif find(refused) is EDIT_GONE:
         context.info(f"Edit {edit.id} is gone.")
-    elif refused.status in (404, 410):  # in words that are not about an edit: it need not be Google Play's answer
-        context.info(f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it expires by itself.")
+    # in words that are not about an edit: it need not be Google Play's answer
+    elif refused.status in (404, 410):
+        context.info(
+            f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it "
+            "expires by itself."
+        )
     else:
-        context.warning(f"Edit {edit.id} could not be deleted ({refused.what}); it expires by itself.")
+        context.warning(
+            f"Edit {edit.id} could not be deleted ({refused.what}); it expires by itself."
+        )
 
 
 def commit(edit: ReleaseEdit) -> Steps[bool]:
     """Commits the edit; the result is whether the changes still have to be sent for review by hand.
 
-    Where Google demands the opposite about the review, the same edit is committed again the other way. A commit whose
-    response is lost is looked up before it is repeated, and so is one that is answered as if there were nothing to
-    commit (404, 410). Raises with the edit gone, or refused with all in it.
+    Where Google demands the opposite about the review, the same edit is committed again the other
+    way. A commit whose response is lost is looked up before it is repeated, and so is one that is
+    answered as if there were nothing to commit (404, 410). Raises with the edit gone, or refused
+    with all in it.
     """
-    job, by_hand, turns, losses, denied = edit.job, edit.job.not_sent_for_review == "true", 0, 0, False
+    job, by_hand, turns, losses, denied = (
+        edit.job,
+        edit.job.not_sent_for_review == "true",
+        0,
+        0,
+        False,
+    )
     while True:
         error = yield from _send_commit(edit, by_hand=by_hand)
         if error is None:
@@ -685,13 +826,17 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
             raise _with_edit(edit, error)
         by_hand = not by_hand
         what = error.what.rstrip(".")
-        edit.context.info(f"{what}. Committing edit {edit.id} again with the opposite review setting.")
+        edit.context.info(
+            f"{what}. Committing edit {edit.id} again with the opposite review setting."
+        )
 
 
 def _send_commit(
     edit: ReleaseEdit, *, by_hand: bool
 ) -> Steps[OutcomeUnknown | ProtocolError | ApiError | CredentialsError | None]:
-    """Sends one commit, once it is written down: what went wrong with it. What is no answer is a ProtocolError."""
+    """Sends one commit, once it is written down: what went wrong with it. What is no answer is a
+    ProtocolError.
+    """
     in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if edit.job.cancel_review else "ERROR_IF_IN_REVIEW"
     # Left out rather than false: Google's refusal says that it "must not be set".
     flag = (("changesNotSentForReview", "true"),) if by_hand else ()
@@ -712,7 +857,9 @@ def _denies(error: UploaderError) -> bool:
 
 
 def _has_happened(edit: ReleaseEdit, lost: UploaderError, number: int) -> Steps[bool]:
-    """Asks the edit whether it is committed, for the `number`-th time. Raises ReleaseRefused where it is gone."""
+    """Asks the edit whether it is committed, for the `number`-th time. Raises ReleaseRefused where
+    it is gone.
+    """
     edit.apply(Event.RESPONSE_LOST)
     edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
     yield Sleep(number, f"the commit of edit {edit.id} was not answered")
@@ -723,8 +870,11 @@ def _has_happened(edit: ReleaseEdit, lost: UploaderError, number: int) -> Steps[
 
 
 def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
-    """Takes down what a refusal says that has no edit to commit any more. Raises unless it says: committed before."""
-    if edit.state.commit is CommitKnowledge.DID_NOT:  # perhaps by the commit before, which took its time
+    """Takes down what a refusal says that has no edit to commit any more. Raises unless it says:
+    committed before.
+    """
+    # perhaps by the commit before, which took its time
+    if edit.state.commit is CommitKnowledge.DID_NOT:
         edit.apply(Event.RESPONSE_LOST)
         _closed(edit, refused)
         if edit.state.stage is Stage.COMMITTED:
@@ -740,23 +890,32 @@ def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
 def _with_edit(edit: ReleaseEdit, refused: ApiError | CredentialsError) -> UploaderError:
     """The refusal of a commit, explained, with what becomes of the edit."""
     error = explained(refused) if isinstance(refused, ApiError) else refused
-    named = "" if edit.job.rollout or edit.job.among > 1 else f"set `existing-edit-id: {edit.id}`, or "
-    error.hint = f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
+    named = (
+        "" if edit.job.rollout or edit.job.among > 1 else f"set `existing-edit-id: {edit.id}`, or "
+    )
+    error.hint = (
+        f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
+    )
     return error
 
 
 def gone(name: str, known: str = "it is not known whether it was committed") -> ReleaseRefused:
-    """The end of a job whose edit is gone after a commit that was not answered, with what is `known` of that."""
+    """The end of a job whose edit is gone after a commit that was not answered, with what is
+    `known` of that.
+    """
     return ReleaseRefused(
         f"Edit {name} is gone, and {known}.",
         cause="The answer to its commit was lost, and the edit is not to be found.",
-        hint="Check in the Play Console, or run again: every job that shares the edit, where it is shared.",
+        hint="Check in the Play Console, or run again: every job that shares the edit, where it is "
+        "shared.",
         code="edit-gone",
     )
 
 
 def unfinished(package: str, context: Context) -> str:
-    """The open edit of a release that an earlier run did not finish, if any: to open another would close it."""
+    """The open edit of a release that an earlier run did not finish, if any: to open another would
+    close it.
+    """
     kept = recalled(ReleaseJob(package), context)
     return kept.id if kept and kept.state.open else ""
 

@@ -1,6 +1,8 @@
-"""Google Play's known refusals: which one it is, its likely cause, what to do, and which of them pass by themselves.
+"""Google Play's known refusals: which one it is, its likely cause, what to do, and which of them
+pass by themselves.
 
-`known_errors.ini` is the one table of them, for the log and the documents. Google's own words always stay in the error.
+`known_errors.ini` is the one table of them, for the log and the documents. Google's own words
+always stay in the error.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def _read() -> dict[str, KnownError]:
     for code in table.sections():
         one, reasons = table[code], tuple(re.findall(r"\w+", table[code]["reasons"]))
         permission = one["permission"] == "yes"
-        found[code] = KnownError(one["words"], one["pattern"], one["cause"], one["hint"], reasons, permission, code)
+        found[code] = KnownError(
+            one["words"], one["pattern"], one["cause"], one["hint"], reasons, permission, code
+        )
     return found
 
 
@@ -46,13 +50,16 @@ OTHER = KnownError(
     "Anything else",
     "",
     "Google Play did not accept the request.",
-    "Google's message above says why; making the same release by hand in the Play Console often explains more.",
+    "Google's message above says why; making the same release by hand in the Play Console often "
+    "explains more.",
     code=ApiError.code,
 )
 
 
 def find(error: ApiError) -> KnownError:
-    """The entry of a refusal: by its words first, since one reason code covers many things; else by its reason."""
+    """The entry of a refusal: by its words first, since one reason code covers many things; else by
+    its reason.
+    """
     words = error.message or error.what
     by_words = (known for known in KNOWN_ERRORS if re.search(known.pattern, words, re.IGNORECASE))
     by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
@@ -63,17 +70,25 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
     """The refusal with cause and hint; as a CredentialsError where the account is not permitted."""
     known = find(error)
     error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    error.cause, error.hint, error.code = error.cause or known.cause, error.hint or known.hint, known.code
+    error.cause, error.hint, error.code = (
+        error.cause or known.cause,
+        error.hint or known.hint,
+        known.code,
+    )
     denied = CredentialsError(error.what, cause=error.cause, hint=error.hint, code=known.code)
     return denied if known.permission else error
 
 
 def conflict(error: ApiError) -> str:
-    """Why a refusal passes by itself: someone else is changing the app, or Google is still at work. Empty for others.
+    """Why a refusal passes by itself: someone else is changing the app, or Google is still at work.
+    Empty for others.
 
-    Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST resource: edits).
+    Google documents 409 as a concurrent update, to be repeated with exponential backoff (REST
+    resource: edits).
     """
     if "uploads are not completed yet" in error.message:
         return "Google Play has not taken in all uploaded bundles yet."
     passes = error.status == 409 and find(error) is not EDIT_GONE
-    return "Another job, or someone in the Play Console, is changing the same app." if passes else ""
+    return (
+        "Another job, or someone in the Play Console, is changing the same app." if passes else ""
+    )

@@ -1,9 +1,11 @@
-"""The store listing and the images directory in fastlane's layout: a push makes Play's listing equal to the directory,
-a pull (target `play-listing-pull`) the directory equal to the listing and the release notes that are live.
+"""The store listing and the images directory in fastlane's layout: a push makes Play's listing
+equal to the directory, a pull (target `play-listing-pull`) the directory equal to the listing and
+the release notes that are live.
 
-A push sends only what differs, by digest and in order, and looks at each place that it changed once more: an answer
-that was not Google Play's must not double a screenshot or leave one behind. A pull reads everything in an edit first,
-which is deleted before the first file is written; files that Google Play does not have are left as they are, and told.
+A push sends only what differs, by digest and in order, and looks at each place that it changed once
+more: an answer that was not Google Play's must not double a screenshot or leave one behind. A pull
+reads everything in an edit first, which is deleted before the first file is written; files that
+Google Play does not have are left as they are, and told.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from functools import partial
 from itertools import count, pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
 
-from uploader.errors import ApiError, InputError, IntegrityError, Problem, Problems, ProtocolError, ReleaseRefused
+from uploader.errors import (
+    ApiError,
+    InputError,
+    IntegrityError,
+    Problem,
+    Problems,
+    ProtocolError,
+    ReleaseRefused,
+)
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
 from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
 from uploader.files.android.notes import is_language_name, normalised
@@ -52,8 +62,8 @@ from uploader.text import plural
 MAX_IN_FLIGHT = 4  # images; they all change one edit, and Play refuses changes that meet (409)
 _MAX_NAMED = 20  # files in one sentence
 _EDIT = (
-    "an edit of its own, which closes any other edit that this account has open for the app; `existing-edit-id` reads "
-    "in that edit"
+    "an edit of its own, which closes any other edit that this account has open for the app; "
+    "`existing-edit-id` reads in that edit"
 )
 
 Name: TypeAlias = tuple[str, str]  # language, image type
@@ -62,9 +72,11 @@ Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
 
 @dataclass(frozen=True)
 class Place:
-    """One image type in one language: what is to be sent, what is there already, and the ids of what is to go.
+    """One image type in one language: what is to be sent, what is there already, and the ids of
+    what is to go.
 
-    `images` are those of the directory, `expected` the digests of all that will be there, each as often.
+    `images` are those of the directory, `expected` the digests of all that will be there, each as
+    often.
     """
 
     language: str
@@ -81,7 +93,8 @@ class Place:
 class ListingDifference:
     """What has to be done to make the store listing equal to the directory.
 
-    `texts` are the directory's, of each language in which one differs; `new_languages` have no listing yet.
+    `texts` are the directory's, of each language in which one differs; `new_languages` have no
+    listing yet.
     """
 
     texts: Mapping[str, Mapping[str, str]]
@@ -108,9 +121,14 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
     texts = {change.language: listing.texts[change.language] for change in changes}
     new_languages = frozenset(texts).difference(listed)
     names = list(listing.images)
-    if edit.job.prune_images != "false":  # every place that may have something to prune, the directory's own first
+    # every place that may have something to prune, the directory's own first
+    if edit.job.prune_images != "false":
         languages = dict.fromkeys([*(language for language, _ in names), *listing.texts, *listed])
-        names = list(dict.fromkeys([*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]))
+        names = list(
+            dict.fromkeys(
+                [*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]
+            )
+        )
     live: dict[Name, Images] = {}
     for name in names:
         if name[0] in new_languages:  # which has no images yet, and Play may not answer for it
@@ -120,7 +138,9 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
         if edit.job.prune_images == "true" and name not in listing.images:  # which are only counted
             question = replace(question, ask_twice=False)
         live[name] = entries((yield question), "images")
-    beyond = {name: len(found) for name, found in live.items() if found and name not in listing.images}
+    beyond = {
+        name: len(found) for name, found in live.items() if found and name not in listing.images
+    }
     if edit.job.prune_images == "true" and beyond:
         _keep_beyond(edit, listing, beyond)
         names = [name for name in names if name not in beyond]
@@ -129,7 +149,8 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
 
 
 def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
-    """Tells which live images stay because the directory has none in their place; `beyond` counts them.
+    """Tells which live images stay because the directory has none in their place; `beyond` counts
+    them.
 
     Raises InputError where the images of the directory seem to be missing by mistake.
     """
@@ -147,16 +168,16 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
     for language, kind in listing.empty:
         if number := beyond.get((language, kind), 0):
             what = (
-                f"{language} {kind} would be left empty: its folder has no image, and Google Play has {number}. "
-                "Nothing was changed. Are the images in Git LFS, or in .gitignore?"
+                f"{language} {kind} would be left empty: its folder has no image, and Google Play "
+                f"has {number}. Nothing was changed. Are the images in Git LFS, or in .gitignore?"
             )
             problems.add("images-prune", what, accepted)
     problems.raise_if_any()
     places = [f"{language} {kind} ({number})" for (language, kind), number in beyond.items()]
     named = ", ".join(places[:_MAX_NAMED]) + (", …" if len(places) > _MAX_NAMED else "")
     edit.context.warning(
-        f"images-prune: kept {count} of {languages}, because the folder has none in their place: {named}. "
-        "`images-prune: everywhere` removes them."
+        f"images-prune: kept {count} of {languages}, because the folder has none in their place: "
+        f"{named}. `images-prune: everywhere` removes them."
     )
 
 
@@ -169,7 +190,9 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
             yield edit.api.create_listing(language, texts)
         else:
             yield edit.api.change_listing(language, texts)
-        fields = ", ".join(change.field for change in difference.text_changes if change.language == language)
+        fields = ", ".join(
+            change.field for change in difference.text_changes if change.language == language
+        )
         edit.context.info(f"Listing {language}: {fields} changed.")
     for place in difference.places:
         for result in place.reused:
@@ -195,17 +218,24 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> Steps[None]:
                 if refused.status != 404:  # a repeated deletion finds nothing any more
                     raise
         if place.unwanted:
-            edit.context.info(f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed.")
-    # Two images of one type would race for their order; images of different places are independent of one another.
+            edit.context.info(
+                f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed."
+            )
+    # Two images of one type would race for their order; images of different places are independent
+    # of one another.
     for wave in zip_longest(*(place.missing for place in places)):
         edit.changing(purpose)
-        for result in (yield Batch(tuple(upload for upload in wave if upload), max_in_flight=MAX_IN_FLIGHT)):
+        for result in (
+            yield Batch(tuple(upload for upload in wave if upload), max_in_flight=MAX_IN_FLIGHT)
+        ):
             if result.failure is not None:
                 raise result.failure
 
 
 def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> Steps[list[Place]]:
-    """The places where there is something else than there should be, each with what is to be done about it."""
+    """The places where there is something else than there should be, each with what is to be done
+    about it.
+    """
     unsettled = []
     for place in places:
         listed = entries((yield edit.api.images(place.language, place.type)), "images")
@@ -213,7 +243,8 @@ def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> Steps[list[Place]]
         if found == place.expected:
             continue
         if place.expected - found:
-            # What was stored a moment ago is missing: that is no answer of Google Play's, which is asked again.
+            # What was stored a moment ago is missing: that is no answer of Google Play's, which is
+            # asked again.
             unsettled.append(replace(place, missing=(), unwanted=()))
             continue
         again = _place(edit, (place.language, place.type), place.images, listed)
@@ -223,7 +254,9 @@ def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> Steps[list[Place]]
 
 
 def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> Place:
-    """What has to be sent to one place; what is there already is kept, and the rest pruned if that was asked."""
+    """What has to be sent to one place; what is there already is kept, and the rest pruned if that
+    was asked.
+    """
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, there, digests)
     others = [one for spot, one in enumerate(there) if spot not in spots]
@@ -231,7 +264,8 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
     if edit.job.prune_images != "false":
         unwanted = others
     elif edit.job.listing_purpose(edit.context.sha256) in edit.uncommitted:
-        # This job was at work here, and a repeat of an image of its own is what a lost answer left behind.
+        # This job was at work here, and a repeat of an image of its own is what a lost answer left
+        # behind.
         unwanted = [one for one in others if _sha256(one) in digests]
     gone = Counter(map(_sha256, unwanted))
     endpoint = edit.api.upload_image(*name)
@@ -244,17 +278,23 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is None:
             media_type = choose(image, endpoint.media_types) or "image/png"
-            search = Search(edit.api.images(*name), partial(_added, digest=digest, before=staying[digest]))
+            search = Search(
+                edit.api.images(*name), partial(_added, digest=digest, before=staying[digest])
+            )
             missing.append(Upload(endpoint, image, media_type, retry_on=conflict, search=search))
             staying[digest] += 1
             (again if gone[digest] else added).append(image.name)
             gone[digest] -= gone[digest] > 0
         else:
             known, size = there[spot], image.size or 0
-            reused.append(FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True))
+            reused.append(
+                FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True)
+            )
     ids = tuple(filter(None, (str(one.get("id", "")) for one in unwanted)))
     replaced = len(there) if name[1] in SINGLE and added else gone.total()
-    change = ImageChange(*name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again))
+    change = ImageChange(
+        *name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again)
+    )
     sent = Counter(digest for digest, spot in zip(digests, spots, strict=True) if spot is None)
     expected = sent if name[1] in SINGLE and sent else kept + sent
     to_do = change if missing or unwanted else None
@@ -262,28 +302,42 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
 
 
 def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
-    """The image with this digest in the list of its place, if there are more of them than `before` it was sent."""
+    """The image with this digest in the list of its place, if there are more of them than `before`
+    it was sent.
+    """
     found = [image for image in entries(response, "images") if _sha256(image) == digest]
     return found[-1] if len(found) > before else None
 
 
-def _spots(edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]) -> list[int | None]:
-    """Where on Play each of the images is, None for one that is missing; one wanted twice has to be there twice.
+def _spots(
+    edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]
+) -> list[int | None]:
+    """Where on Play each of the images is, None for one that is missing; one wanted twice has to be
+    there twice.
 
-    Images are shown in the order of their arrival: what stands wrong has to come again, if it may be removed.
+    Images are shown in the order of their arrival: what stands wrong has to come again, if it may
+    be removed.
     """
     free: dict[str, list[int]] = {}
     for spot, known in enumerate(there):
         free.setdefault(_sha256(known), []).append(spot)
     spots = [free[digest].pop(0) if free.get(digest) else None for digest in digests]
     pairs = enumerate(pairwise([-1, *spots]))
-    right = next((number for number, (one, after) in pairs if one is None or after is None or after < one), len(spots))
+    right = next(
+        (number for number, (one, after) in pairs if one is None or after is None or after < one),
+        len(spots),
+    )
     wrong = sum(spot is not None for spot in spots[right:])
     if wrong and edit.job.prune_images != "false":
-        edit.context.info(f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order.")
+        edit.context.info(
+            f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order."
+        )
         return [*spots[:right], *(None for _ in spots[right:])]
     if wrong:
-        text = "the order on Google Play will differ from that of the directory, because new images come last"
+        text = (
+            "the order on Google Play will differ from that of the directory, because new images "
+            "come last"
+        )
         edit.context.warning(f"{' '.join(name)}: {text}; `images-prune: true` restores it.")
     return spots
 
@@ -292,11 +346,18 @@ def _sha256(image: Mapping[str, Any]) -> str:
     return str(image.get("sha256", "")).lower()
 
 
-def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder: str, notes: str) -> Prepared:
-    """Checks the inputs, of which `images-directory` is the `folder`. Raises InputError with every problem."""
+def prepare(
+    inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder: str, notes: str
+) -> Prepared:
+    """Checks the inputs, of which `images-directory` is the `folder`. Raises InputError with every
+    problem.
+    """
     problems = Problems()
     package = batch.one_app(inputs.package_name, problems)
-    folder, notes = folder.replace(PACKAGE, package or PACKAGE), notes.replace(PACKAGE, package or PACKAGE)
+    folder, notes = (
+        folder.replace(PACKAGE, package or PACKAGE),
+        notes.replace(PACKAGE, package or PACKAGE),
+    )
     if files:
         problems.add("files", "a pull sends no files.", "no files")
     batch.require(problems, package_name=package, images_directory=folder)
@@ -319,7 +380,8 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder
 
 @dataclass(frozen=True)
 class Pull:
-    """What is pulled: the listing into one folder, the notes of the newest release on a track into another.
+    """What is pulled: the listing into one folder, the notes of the newest release on a track into
+    another.
 
     `texts` and `images` are what was read, each with its language and the file that it is for.
     """
@@ -335,17 +397,20 @@ class Pull:
     images: list[tuple[str, Download]] = field(default_factory=list)
 
     def flow(self, context: Context) -> Flow:
-        """Reads everything, then writes what differs; every refusal leaves with its cause and its remedy."""
+        """Reads everything, then writes what differs; every refusal leaves with its cause and its
+        remedy.
+        """
         try:
             if self.existing_edit:
                 yield from self._read(context, Edit(self.package, self.existing_edit))
             else:
                 if kept := unfinished(self.package, context):
                     raise ReleaseRefused(
-                        f"Edit {kept} of an unfinished release is open, and opening another would close it.",
+                        f"Edit {kept} of an unfinished release is open, and opening another would "
+                        "close it.",
                         cause="An earlier run of the job left it to be continued.",
-                        hint=f"Run the release again first, or set `existing-edit-id: {kept}` to read what would be "
-                        "live with it.",
+                        hint=f"Run the release again first, or set `existing-edit-id: {kept}` to "
+                        "read what would be live with it.",
                         code="release-unfinished",
                     )
                 edit = yield from edit_requests.insert(self.package)
@@ -358,17 +423,25 @@ class Pull:
         return (yield from self._write(context))
 
     def _read(self, context: Context, edit: Edit) -> Steps[None]:
-        """Reads the listing, then the notes of the newest release, which are under its highest version code."""
+        """Reads the listing, then the notes of the newest release, which are under its highest
+        version code.
+        """
         for entry in entries((yield edit.listed("listings")), "listings"):
             language = str(entry.get("language", ""))
             if not _is_language(language, context):
                 continue
             for name, field_name in TEXTS.items():
                 if not isinstance(text := entry.get(field_name, ""), str):
-                    raise ProtocolError(f"Google Play returned the {language} listing in an undocumented format.")
-                self._add_text(language, "images-directory", f"{self.listing}/{language}/{name}", text)
+                    raise ProtocolError(
+                        f"Google Play returned the {language} listing in an undocumented format."
+                    )
+                self._add_text(
+                    language, "images-directory", f"{self.listing}/{language}/{name}", text
+                )
             for kind in IMAGE_RULES:
-                self._add_images(language, kind, entries((yield edit.images(language, kind)), "images"))
+                self._add_images(
+                    language, kind, entries((yield edit.images(language, kind)), "images")
+                )
         try:
             releases = edit_requests.releases((yield edit.track(self.track or "production")))
         except ApiError as refused:
@@ -386,24 +459,42 @@ class Pull:
             self.texts.append((language, Destination(self.workspace, name, path), text))
 
     def _add_images(self, language: str, kind: str, found: Images) -> None:
-        """The images of one type in their order; `=s0` asks for the image itself instead of a preview."""
+        """The images of one type in their order; `=s0` asks for the image itself instead of a
+        preview.
+        """
         for number, image in enumerate(found[: 1 if kind in SINGLE else MAX_SCREENSHOTS], 1):
             url = str(image.get("url", ""))
             root, place = image_host(url), f"/{url.split('/', 3)[-1]}=s0"
             if not root:
                 raise ProtocolError(
-                    f"Google Play names an image ({language}, {kind}) on a host that is not one of its image hosts.",
+                    f"Google Play names an image ({language}, {kind}) on a host that is not one of "
+                    "its image hosts.",
                     cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-                    hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
+                    hint="Nothing was fetched from there. Check `api-endpoint` and the proxy "
+                    "settings.",
                 )
-            path = f"{self.listing}/{language}/images/{kind}" + ("" if kind in SINGLE else f"/{number}_{language}")
+            path = f"{self.listing}/{language}/images/{kind}" + (
+                "" if kind in SINGLE else f"/{number}_{language}"
+            )
             to = Destination(self.workspace, "images-directory", path)
             endings, sha256 = tuple(IMAGE_ENDINGS.values()), _sha256(image)
-            sent = Download(root, place, to, MAX_BYTES["image"], to.name, _ending, endings, public=True, sha256=sha256)
+            sent = Download(
+                root,
+                place,
+                to,
+                MAX_BYTES["image"],
+                to.name,
+                _ending,
+                endings,
+                public=True,
+                sha256=sha256,
+            )
             self.images.append((language, sent))
 
     def _write(self, context: Context) -> Flow:
-        """Writes the texts and fetches the images, those that differ; an image that is damaged ends the run badly."""
+        """Writes the texts and fetches the images, those that differ; an image that is damaged ends
+        the run badly.
+        """
         expected, written, damaged = set[str](), list[str](), list[IntegrityError]()
         for _, destination, text in self.texts:
             expected.add(destination.path)
@@ -426,8 +517,12 @@ class Pull:
         found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
         every = {f"{self.listing}/{path}" for path in found if is_language_name(path.parts[0])}
         if left := sorted(every - expected):  # which a push would send
-            names = ", ".join(map(printable, left[:_MAX_NAMED])) + (", …" if len(left) > _MAX_NAMED else "")
-            context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
+            names = ", ".join(map(printable, left[:_MAX_NAMED])) + (
+                ", …" if len(left) > _MAX_NAMED else ""
+            )
+            context.warning(
+                f"Not on Google Play, and left as it is: {names}. A push would send it."
+            )
         unchanged = len(self.texts) + len(self.images) - len(damaged) - len(written)
         trouble = None
         if damaged:
@@ -437,7 +532,10 @@ class Pull:
                 hint="The other files are written. Run again; report the error if it recurs.",
                 code=damaged[0].code,
             )
-        texts, images = Counter(one[0] for one in self.texts), Counter(one[0] for one in self.images)
+        texts, images = (
+            Counter(one[0] for one in self.texts),
+            Counter(one[0] for one in self.images),
+        )
         rows = ((name, str(texts[name]), str(images[name])) for name in sorted({*texts, *images}))
         table = Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
         headline = f"{self.package}: {plural(len(written), 'file')} written, {unchanged} unchanged."
@@ -448,13 +546,20 @@ def _is_language(language: str, context: Context) -> bool:
     """Whether a text is in a language; what is none could lead out of the folder."""
     if not is_language_name(language):
         shown = f"{printable(language)[:50]!r}"
-        context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
+        context.warning(
+            f"Google Play returned a text in {shown}, which is not a language; left out."
+        )
     return is_language_name(language)
 
 
 def _ending(file: BinaryIO) -> str:
-    """What the name of an image ends in, by its content. Raises IntegrityError for anything else."""
+    """What the name of an image ends in, by its content. Raises IntegrityError for anything
+    else.
+    """
     found = image_ending(file.read(16))
     if not found:
-        raise IntegrityError("An image of the listing is neither PNG nor JPEG by its content.", code="download-damaged")
+        raise IntegrityError(
+            "An image of the listing is neither PNG nor JPEG by its content.",
+            code="download-damaged",
+        )
     return found

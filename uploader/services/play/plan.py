@@ -1,7 +1,8 @@
-"""What a run changes on Google Play, as one value: made from what is there and what is to be there, before anything is.
+"""What a run changes on Google Play, as one value: made from what is there and what is to be there,
+before anything is.
 
-The log (`lines`), the summary (`section`) and the output `plan` all show this one value, so that they can't disagree.
-Texts from outside are shown by their first line and their length.
+The log (`lines`), the summary (`section`) and the output `plan` all show this one value, so that
+they can't disagree. Texts from outside are shown by their first line and their length.
 """
 
 from __future__ import annotations
@@ -18,13 +19,24 @@ from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
-from uploader.services.play.tracks import codes, countries, describe, in_words, named, notes_of, priority
+from uploader.services.play.tracks import (
+    codes,
+    countries,
+    describe,
+    in_words,
+    named,
+    notes_of,
+    priority,
+)
 from uploader.text import first_line, plural
 
-_INTERNAL: Final = (":internal", ":qa")  # tracks without a review; of a form factor it is called `qa`
+# tracks without a review; of a form factor it is called `qa`
+_INTERNAL: Final = (":internal", ":qa")
 OTHERS: Final = "Also in the edit, not from this run"
-MAX_PLAN: Final = 128 * 1024  # characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
-_MAX_ENTRIES: Final = (200, 50, 10, 2, 0)  # of each list in it: the first with which the whole stays below that
+# characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
+MAX_PLAN: Final = 128 * 1024
+# of each list in it: the first with which the whole stays below that
+_MAX_ENTRIES: Final = (200, 50, 10, 2, 0)
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
 _INSIDE: Final = ", in the bundle itself"
@@ -57,16 +69,20 @@ class TextChange:
         return self._shown(self.before), self._shown(self.after)
 
     def _shown(self, text: str) -> str:
-        quoted = f'"{first_line(text)}"' if self.language or self.field == "name" else first_line(text)
+        quoted = (
+            f'"{first_line(text)}"' if self.language or self.field == "name" else first_line(text)
+        )
         length = f" ({plural(len(text), 'character')})" if self.language else ""
         return f"{quoted}{length}" if text else ""
 
 
 @dataclass(frozen=True)
 class ReleaseChange:
-    """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields of it that differ.
+    """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields
+    of it that differ.
 
-    Version codes, status and fraction are none of the `fields`. `name` is for a release that is not given one.
+    Version codes, status and fraction are none of the `fields`. `name` is for a release that is not
+    given one.
     """
 
     sign: Literal["+", "~", "-", "="]
@@ -84,7 +100,8 @@ class ReleaseChange:
 
 @dataclass(frozen=True)
 class OtherTrack:
-    """A track that the run does not touch: all that the edit holds there, and the version codes that are live.
+    """A track that the run does not touch: all that the edit holds there, and the version codes
+    that are live.
 
     `live` is None where that is not known.
     """
@@ -103,12 +120,16 @@ class OtherTrack:
         return "?" if self.live is None else "+" if any(map(self.is_new, self.held)) else "="
 
     def __str__(self) -> str:
-        return "; ".join(f"{describe(release)}{', new' * self.is_new(release)}" for release in self.held)
+        return "; ".join(
+            f"{describe(release)}{', new' * self.is_new(release)}" for release in self.held
+        )
 
 
 @dataclass(frozen=True)
 class ImageChange:
-    """The images of one type in one language: names of files that come, or come again for their order, and counts."""
+    """The images of one type in one language: names of files that come, or come again for their
+    order, and counts.
+    """
 
     language: str
     type: str
@@ -118,20 +139,25 @@ class ImageChange:
     kept: int = 0
 
     def __str__(self) -> str:
-        names = ", ".join(path.rpartition("/")[2] for path in self.added)  # language and type say which folder
+        # language and type say which folder
+        names = ", ".join(path.rpartition("/")[2] for path in self.added)
         added = f"{len(self.added)} added ({names})" if names else ""
         again = f"{len(self.sent_again)} sent again for the order" if self.sent_again else ""
         removed = "removed" if names or again or self.kept else "removed, none is left"
         counts = ((self.removed, removed), (self.kept, "kept"))
-        return ", ".join(filter(None, (added, again, *(f"{count} {what}" for count, what in counts if count))))
+        return ", ".join(
+            filter(None, (added, again, *(f"{count} {what}" for count, what in counts if count)))
+        )
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file that goes with a version code. `there` says that Google Play has it and that it is not sent.
+    """One file that goes with a version code. `there` says that Google Play has it and that it is
+    not sent.
 
-    `edit` is the shared edit that has it, where it may not be live. `certificate_sha256` is that of an artifact's
-    signer, in lower-case hex. `inside` says that the bundle called `name` has it in itself.
+    `edit` is the shared edit that has it, where it may not be live. `certificate_sha256` is that of
+    an artifact's signer, in lower-case hex. `inside` says that the bundle called `name` has it in
+    itself.
     """
 
     kind: Literal["artifact", "mapping", "symbols", "main", "patch"]
@@ -153,9 +179,10 @@ class FileChange:
 class Changes:
     """Everything that the commit of a job would publish.
 
-    `others` are the tracks that the edit holds beside those of the run: in a shared edit they may be other jobs' work.
-    `reach` says who does not get what the tracks are given, `not_shown` names what can't be shown. `happened` says that
-    the commit of an edit before this one has published what is there.
+    `others` are the tracks that the edit holds beside those of the run: in a shared edit they may
+    be other jobs' work. `reach` says who does not get what the tracks are given, `not_shown` names
+    what can't be shown. `happened` says that the commit of an edit before this one has published
+    what is there.
     """
 
     job: ReleaseJob
@@ -171,7 +198,9 @@ class Changes:
 
     @property
     def version_codes(self) -> tuple[str, ...]:
-        """The version codes that the run is about: those of the files, else those of the releases on its tracks."""
+        """The version codes that the run is about: those of the files, else those of the releases
+        on its tracks.
+        """
         on_tracks = dict.fromkeys(code for change in self.tracks for code in codes(change.release))
         return self.job.codes or tuple(on_tracks)
 
@@ -180,36 +209,58 @@ class Changes:
         """Whether all of it is there already."""
         releases = (change.sign for track in self.tracks for change in _releases(track, self.job))
         rest = (self.texts, self.images, *map(str, self.testers), self.others, self.not_shown)
-        return all(sign == "=" for sign in releases) and all(file.there for file in self.files) and not any(rest)
+        return (
+            all(sign == "=" for sign in releases)
+            and all(file.there for file in self.files)
+            and not any(rest)
+        )
 
     @property
     def reviewed(self) -> bool:
-        """Whether Google reviews any of it: what comes to internal tracks alone goes to their testers at once."""
-        internal = [f":{track.track}".endswith(_INTERNAL) and track.track != "qa" for track in self.tracks]
-        return not internal or not all(internal) or any((self.texts, self.images, self.others, self.not_shown))
+        """Whether Google reviews any of it: what comes to internal tracks alone goes to their
+        testers at once.
+        """
+        internal = [
+            f":{track.track}".endswith(_INTERNAL) and track.track != "qa" for track in self.tracks
+        ]
+        return (
+            not internal
+            or not all(internal)
+            or any((self.texts, self.images, self.others, self.not_shown))
+        )
 
 
 def files_of(
-    job: ReleaseJob, there: Collection[int] = (), published: Collection[SupplementaryFile] = (), edit: str = ""
+    job: ReleaseJob,
+    there: Collection[int] = (),
+    published: Collection[SupplementaryFile] = (),
+    edit: str = "",
 ) -> Iterator[FileChange]:
-    """The artifacts of a job, and what goes with them; `there` are the version codes that Google Play has.
+    """The artifacts of a job, and what goes with them; `there` are the version codes that Google
+    Play has.
 
-    `published` are the files that were committed with them. Where the artifacts are only known to be in a shared edit,
-    `edit` names it.
+    `published` are the files that were committed with them. Where the artifacts are only known to
+    be in a shared edit, `edit` names it.
     """
     for artifact, version in zip(job.artifacts, map(int, job.codes), strict=True):
         found = version in there
         signer = artifact.certificate_sha256
-        yield FileChange("artifact", artifact.name, version, found, signer, edit=edit if found else "")
+        yield FileChange(
+            "artifact", artifact.name, version, found, signer, edit=edit if found else ""
+        )
         for one in job.supplementary:
             if one.version_code == version:
                 own = artifact if one.file == "bundle" else one.file
                 name = own.name if isinstance(own, Artifact) else f"version {own}"
-                yield FileChange(one.kind, name, version, one in published, inside=one.file == "bundle")
+                yield FileChange(
+                    one.kind, name, version, one in published, inside=one.file == "bundle"
+                )
 
 
 def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
-    """Each release of either side once: those that are to be first. One is known by its version codes."""
+    """Each release of either side once: those that are to be first. One is known by its version
+    codes.
+    """
     left = list(track.before)
     for release in track.after:
         before = next((one for one in left if set(codes(one)) == set(codes(release))), None)
@@ -219,7 +270,9 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
             yield ReleaseChange("+", None, release, fields, name)
             continue
         left.remove(before)
-        same = not fields and all(before.get(field) == release.get(field) for field in ("status", "userFraction"))
+        same = not fields and all(
+            before.get(field) == release.get(field) for field in ("status", "userFraction")
+        )
         yield ReleaseChange("=" if same else "~", before, release, fields)
     yield from (ReleaseChange("-", release, release) for release in left)
 
@@ -228,19 +281,25 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
     name = str(before.get("name") or "")
     notes, new_notes = dict(notes_of(before)), dict(notes_of(after))
     pairs = (
-        # Google Play names a release by itself, so that one is asked for without a name means no change.
+        # Google Play names a release by itself, so that one is asked for without a name means no
+        # change.
         TextChange("", "name", name, str(after.get("name") or name)),
         TextChange("", "priority", str(priority(before) or ""), str(priority(after) or "")),
         TextChange("", "countries", ", ".join(countries(before)), ", ".join(countries(after))),
-        *(TextChange(one, "notes", notes.get(one, ""), new_notes.get(one, "")) for one in {**new_notes, **notes}),
+        *(
+            TextChange(one, "notes", notes.get(one, ""), new_notes.get(one, ""))
+            for one in {**new_notes, **notes}
+        ),
     )
     yield from (pair for pair in pairs if pair.before != pair.after)
 
 
 def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
-    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?` is unknown.
+    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?`
+    is unknown.
 
-    `review` says what became of the review; until something has, it is what the commit does about it.
+    `review` says what became of the review; until something has, it is what the commit does about
+    it.
     """
     every = islice(_lines(changes, on_review(changes) if review is None else review), _MAX_LINES)
     found = [line if len(line) <= _MAX_WIDTH else f"{line[: _MAX_WIDTH - 1]}…" for line in every]
@@ -253,15 +312,29 @@ def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
         for change in _releases(track, changes.job):
             yield f"  {change.sign} {change}"
             # The name of a release that comes stands in its own line.
-            fields = (field for field in change.fields if (change.sign, field.field) != ("+", "name"))
+            fields = (
+                field for field in change.fields if (change.sign, field.field) != ("+", "name")
+            )
             yield from (f"      {field.name}: {field}" for field in fields)
         yield from (f"      {what}" for what in track.taken_up)
         if track.gone_on:
             yield f"      {remark(changes.job, track)}"
     blocks = (
-        ("Files", [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files]),
-        ("Store listing", [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts]),
-        ("Images", [*_removals(changes), *(f"~ {image.language} {image.type}: {image}" for image in changes.images)]),
+        (
+            "Files",
+            [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files],
+        ),
+        (
+            "Store listing",
+            [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts],
+        ),
+        (
+            "Images",
+            [
+                *_removals(changes),
+                *(f"~ {image.language} {image.type}: {image}" for image in changes.images),
+            ],
+        ),
         ("Testers", [f"~ {change.track}: {change}" for change in changes.testers if str(change)]),
         ("Who gets something else", list(changes.reach)),
         (OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]),
@@ -289,16 +362,25 @@ def on_review(changes: Changes) -> list[str]:
     if not changes.job.commit:
         return ["nothing is committed: the edit stays open"]
     if changes.nothing:
-        return ["all of it is committed" if changes.happened else "nothing changes, so nothing is committed"]
+        return [
+            "all of it is committed"
+            if changes.happened
+            else "nothing changes, so nothing is committed"
+        ]
     if changes.job.rehearsal:
         return ["the changes stay in the emulator, and nobody reviews them"]
     sent = {
         "true": "the changes are not sent for review: that remains to be done in the Play Console",
         "false": "the changes are sent for review",
-        "auto": "the changes are sent for review, unless Google Play leaves that to the Play Console",
+        "auto": "the changes are sent for review, unless Google Play leaves that to the Play "
+        "Console",
     }
     withdrawn = "other changes that are in review are withdrawn and sent again with these"
-    in_review = withdrawn if changes.job.cancel_review else "if other changes are in review, the commit fails"
+    in_review = (
+        withdrawn
+        if changes.job.cancel_review
+        else "if other changes are in review, the commit fails"
+    )
     return [sent[changes.job.not_sent_for_review], in_review]
 
 
@@ -306,13 +388,19 @@ def section(title: str, changes: Changes, review: Sequence[str] | None = None) -
     """The same lines for the summary, whose table of files has the artifacts."""
     review = on_review(changes) if review is None else review
     files = tuple(file for file in changes.files if file.kind in WHAT)
-    return Section(title, (), tuple((line,) for line in lines(replace(changes, files=files), review)))
+    return Section(
+        title, (), tuple((line,) for line in lines(replace(changes, files=files), review))
+    )
 
 
 def plan_output(changes: Changes) -> str:
-    """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows out of hand."""
+    """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows
+    out of hand.
+    """
     limit = MAX_PLAN if changes.job.among == 1 else 4 * MAX_PLAN // changes.job.among
-    return next(text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= limit or not most)
+    return next(
+        text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= limit or not most
+    )
 
 
 def _plan(changes: Changes, max_entries: int) -> str:
@@ -342,7 +430,9 @@ def _plan(changes: Changes, max_entries: int) -> str:
             "name": str(one.get("name") or ""),
             "priority": priority(one),
             "countries": countries(one),
-            "notes": [{"language": language, **(text(note) or {})} for language, note in notes_of(one)],
+            "notes": [
+                {"language": language, **(text(note) or {})} for language, note in notes_of(one)
+            ],
         }
 
     whole = {
@@ -350,21 +440,38 @@ def _plan(changes: Changes, max_entries: int) -> str:
         "target": "play-rollout" if job.rollout else "play",
         "package": job.package,
         "tracks": [
-            {"track": one.track, "before": [*map(release, one.before)], "after": [*map(release, one.after)]}
+            {
+                "track": one.track,
+                "before": [*map(release, one.before)],
+                "after": [*map(release, one.after)],
+            }
             for one in changes.tracks
         ],
         # A dry run has an edit of its own, so that no file is in a shared one.
-        "files": [{name: value for name, value in asdict(one).items() if name != "edit"} for one in changes.files],
+        "files": [
+            {name: value for name, value in asdict(one).items() if name != "edit"}
+            for one in changes.files
+        ],
         "listing": [
-            {"language": one.language, "field": one.field, "before": text(one.before), "after": text(one.after)}
+            {
+                "language": one.language,
+                "field": one.field,
+                "before": text(one.before),
+                "after": text(one.after),
+            }
             for one in changes.texts
         ],
         "images": [asdict(one) for one in changes.images],
         "testers": [asdict(one) for one in changes.testers],
         "reach": changes.reach,
-        "review": {"commit": job.commit, "not_sent_for_review": job.not_sent_for_review, "cancel": job.cancel_review},
+        "review": {
+            "commit": job.commit,
+            "not_sent_for_review": job.not_sent_for_review,
+            "cancel": job.cancel_review,
+        },
         "others": [
-            {"track": one.track, "releases": [*map(release, one.held)], "live": one.live} for one in changes.others
+            {"track": one.track, "releases": [*map(release, one.held)], "live": one.live}
+            for one in changes.others
         ],
     }
     return json.dumps({**bounded(whole), "left_out": left_out}, separators=(",", ":"))

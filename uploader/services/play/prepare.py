@@ -1,4 +1,6 @@
-"""From inputs and files to one release job: every offline check, all problems told at once, nothing sent."""
+"""From inputs and files to one release job: every offline check, all problems told at once, nothing
+sent.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,21 @@ from uploader.text import format_size, plural
 
 
 def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """The release of each app that is asked for. Raises InputError with every problem that can be seen offline."""
+    """The release of each app that is asked for. Raises InputError with every problem that can be
+    seen offline.
+    """
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
     artifacts = tuple(artifact for artifact in inspected if artifact)
     apps = {_package(inputs, artifacts, problems): (files, artifacts)}
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
-    jobs, told, served, codes = [], list[str](), set[str](), {str(version_code(one)) for one in artifacts}
+    jobs, told, served, codes = (
+        [],
+        list[str](),
+        set[str](),
+        {str(version_code(one)) for one in artifacts},
+    )
     inputs = _for_all_users(inputs, files, problems)
     for package, (own_files, own) in apps.items():
         others = codes - {str(version_code(one)) for one in own}
@@ -46,18 +55,24 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         if own and len(apps) > 1:
             given = replace(given, tracks=reach.fitting(given.tracks, own))
         served.update(given.tracks)
-        jobs.append(replace(_job(given, package, own_files, own, workspace, problems), among=len(apps)))
+        jobs.append(
+            replace(_job(given, package, own_files, own, workspace, problems), among=len(apps))
+        )
         told += _warnings(given, own)
     for track in inputs.tracks if len(artifacts) == len(files) and apps else ():
         if track not in served:
-            what = f"{track} is a track for none of the apps, whose artifacts are for other devices."
+            what = (
+                f"{track} is a track for none of the apps, whose artifacts are for other devices."
+            )
             problems.add("tracks", what, "the tracks of the apps", code="form-factor-differs")
     _check_shared(jobs, problems)
     problems.raise_if_any()
     order = tuple(one.manifest.package for one in artifacts if one.manifest)
     lines = [(job.package, line) for job in jobs for line in _steps(job)]
     return Prepared(
-        lines=tuple(line if len(jobs) == 1 else f"for {package}: {line}" for package, line in lines),
+        lines=tuple(
+            line if len(jobs) == 1 else f"for {package}: {line}" for package, line in lines
+        ),
         scopes=(edit_requests.SCOPE,),
         flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
         warnings=tuple(dict.fromkeys((*told, *problems.warnings))),
@@ -69,32 +84,50 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
 _ByApp: TypeAlias = dict[str, tuple[Artifacts, Artifacts]]
 
 
-def _by_app(inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, problems: Problems) -> _ByApp:
-    """The files of each of several apps, in the order of `package-name`, twice: all of them can be read."""
+def _by_app(
+    inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, problems: Problems
+) -> _ByApp:
+    """The files of each of several apps, in the order of `package-name`, twice: all of them can be
+    read.
+    """
     own = {
         name: tuple(one for one in artifacts if one.manifest and one.manifest.package == name)
         for name in inputs.package_name
     }
     for artifact in artifacts:
         if artifact.manifest and artifact.manifest.package not in own:
-            what = f"{artifact.name} belongs to {artifact.manifest.package}, which `package-name` does not name."
+            what = (
+                f"{artifact.name} belongs to {artifact.manifest.package}, which `package-name` "
+                "does not name."
+            )
             problems.add("files", what, "the artifacts of the apps that are named")
     for name, found in own.items():
         if files and not found and len(artifacts) == len(files):
-            problems.add("package-name", f"none of the files belongs to {name}.", "only the apps of the files")
+            problems.add(
+                "package-name",
+                f"none of the files belongs to {name}.",
+                "only the apps of the files",
+            )
     if inputs.promote_version_codes:
         problems.add("promote-version-codes", *ABOUT_ONE)
     if inputs.images_directory and PACKAGE not in inputs.images_directory:
-        problems.warn(f"`images-directory` has no `{PACKAGE}`: every app gets the same store texts and images.")
+        problems.warn(
+            f"`images-directory` has no `{PACKAGE}`: every app gets the same store texts "
+            "and images."
+        )
     check_several(inputs, problems)
     return {name: (found, found) for name, found in own.items() if found or not files}
 
 
 def _for_app(inputs: ReleaseInputs, package: str, others: Collection[str]) -> ReleaseInputs:
-    """The inputs of one app: its name in its paths, and no file for a version code that only other apps have."""
+    """The inputs of one app: its name in its paths, and no file for a version code that only other
+    apps have.
+    """
 
     def of(files: FilesByVersion) -> FilesByVersion:
-        return tuple((code, path.replace(PACKAGE, package)) for code, path in files if code not in others)
+        return tuple(
+            (code, path.replace(PACKAGE, package)) for code, path in files if code not in others
+        )
 
     return replace(
         inputs,
@@ -115,7 +148,10 @@ def _check_shared(jobs: Sequence[ReleaseJob], problems: Problems) -> None:
                 owners.setdefault((DEBUG_INPUTS[one.kind], one.file.name), []).append(job.package)
     for (name, path), packages in owners.items():
         if len(set(packages)) > 1:
-            what = f"{path} belongs to one artifact, and is named for {', '.join(dict.fromkeys(packages))}."
+            what = (
+                f"{path} belongs to one artifact, and is named for "
+                f"{', '.join(dict.fromkeys(packages))}."
+            )
             problems.add(name, what, f"a path with `{PACKAGE}`", code="companion-for-several")
 
 
@@ -127,10 +163,16 @@ def _job(
     workspace: Workspace,
     problems: Problems,
 ) -> ReleaseJob:
-    """The release of one app, of whose `files` the `artifacts` can be read; what is wrong with it is added."""
+    """The release of one app, of whose `files` the `artifacts` can be read; what is wrong with it
+    is added.
+    """
     supplementary = tuple(supplementary_files(inputs, files, artifacts, workspace, problems))
     notes, names = _notes(inputs, artifacts, workspace, problems)
-    listing = store_listing(inputs.images_directory, workspace, problems) if inputs.images_directory else None
+    listing = (
+        store_listing(inputs.images_directory, workspace, problems)
+        if inputs.images_directory
+        else None
+    )
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
@@ -138,11 +180,14 @@ def _job(
     reach.check_form_factors(artifacts, inputs.tracks, problems)
     if inputs.testers:
         testers.check(inputs.tracks, problems)
-    if not package and not files and "files" not in problems.names:  # which would bring the name with them
+    # which would bring the name with them
+    if not package and not files and "files" not in problems.names:
         problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
     priority, countries = inputs.in_app_update_priority, inputs.countries
-    options = ReleaseOptions(inputs.status, inputs.user_fraction, inputs.release_name, (), priority, countries)
+    options = ReleaseOptions(
+        inputs.status, inputs.user_fraction, inputs.release_name, (), priority, countries
+    )
     tracks = inputs.tracks if _releases(inputs, files) else ()
     return ReleaseJob(
         package=package,
@@ -172,7 +217,9 @@ def _job(
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
         review=review.goal_of(inputs, tracks, problems) if inputs.wait_for else None,
-        universal_apk=universal_apk.goal_of(inputs, artifacts, workspace, problems) if inputs.universal_apk else None,
+        universal_apk=universal_apk.goal_of(inputs, artifacts, workspace, problems)
+        if inputs.universal_apk
+        else None,
     )
 
 
@@ -181,31 +228,41 @@ def _notes(
 ) -> tuple[Mapping[str | None, Notes], Mapping[str | None, str]]:
     """Release notes by track, and names of releases, under None those of every other track."""
     name, text = inputs.whats_new_directory, inputs.whats_new
-    if re.fullmatch(r"file:\S+", inputs.release_name) or is_existing_file(inputs.release_name, workspace.root):
+    if re.fullmatch(r"file:\S+", inputs.release_name) or is_existing_file(
+        inputs.release_name, workspace.root
+    ):
         what = "is the path of a file, and would be shown as the name of the release."
         problems.add("release-name", what, "the name itself")
     if name and text:
-        problems.add("whats-new", "release notes were given in `whats-new-directory` as well.", "one of them")
+        problems.add(
+            "whats-new", "release notes were given in `whats-new-directory` as well.", "one of them"
+        )
     if text and text != LAST_RELEASE:
         return {None: tuple(inline_notes(text, problems, workspace.root).items())}, {}
     if name in ("", LAST_RELEASE):
         return {}, {}
     named = inputs.promote_version_codes or _retained(inputs)
-    codes = [one.manifest.version_code for one in artifacts if one.manifest] or [int(code) for code in named]
+    codes = [one.manifest.version_code for one in artifacts if one.manifest] or [
+        int(code) for code in named
+    ]
     notes = release_notes(name, workspace, codes, inputs.tracks, problems)
     names = {} if inputs.release_name else release_names(name, workspace, inputs.tracks, problems)
     return {track: tuple(texts.items()) for track, texts in notes.items()}, names
 
 
 def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) -> str:
-    packages = {artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest}
+    packages = {
+        artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest
+    }
     given = "".join(inputs.package_name[:1])
     if len(inputs.package_name) > 1:
         return ""
     if len(packages) > 1:
         named = ", ".join(f"{package} ({name})" for package, name in packages.items())
         what = f"the artifacts belong to different apps: {named}."
-        problems.add("files", what, "the artifacts of one app, or the names of all in `package-name`")
+        problems.add(
+            "files", what, "the artifacts of one app, or the names of all in `package-name`"
+        )
     for package, name in packages.items():
         if given and package != given:
             what = f"{given!r} was given, but {name} is {package!r}."
@@ -220,7 +277,10 @@ def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
             by_code.setdefault((manifest.package, manifest.version_code), []).append(artifact.name)
             check_size(artifact, manifest.kind, problems)
             if not manifest.version_code:
-                what = f"{artifact.name} has no android:versionCode, which Google Play uses to identify artifacts."
+                what = (
+                    f"{artifact.name} has no android:versionCode, which Google Play uses to "
+                    "identify artifacts."
+                )
                 problems.add("files", what, "an artifact whose build sets versionCode")
             elif manifest.version_code > MAX_VERSION_CODE:
                 _refuse_version_code(artifact.name, manifest.version_code, problems)
@@ -237,7 +297,11 @@ def _refuse_version_code(name: str, version_code: int, problems: Problems) -> No
     if major := version_code >> 32:
         parts = f" (versionCodeMajor {major}, versionCode {version_code & 0xFFFFFFFF})"
         accepted += ", and no versionCodeMajor"
-    problems.add("files", f"{name} has version code {version_code}{parts}, more than Google Play accepts.", accepted)
+    problems.add(
+        "files",
+        f"{name} has version code {version_code}{parts}, more than Google Play accepts.",
+        accepted,
+    )
 
 
 def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
@@ -249,32 +313,63 @@ def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
     if inputs.promote_from in inputs.tracks:
         problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
     if inputs.expected_certificate and not files:
-        problems.add("expected-certificate", "there is no artifact to check.", "together with `files`")
+        problems.add(
+            "expected-certificate", "there is no artifact to check.", "together with `files`"
+        )
     if inputs.promote_version_codes and not inputs.promote_from:
         what = "the track that the versions are on is not given."
         problems.add("promote-version-codes", what, "together with `promote-from`")
     if releasing and not inputs.tracks and (inputs.commit or not files):
         what = "no track is given, and a release never goes to a track that was not named."
-        problems.add("tracks", what, "internal, alpha, beta, production, wear:production, the name of a closed track")
+        problems.add(
+            "tracks",
+            what,
+            "internal, alpha, beta, production, wear:production, the name of a closed track",
+        )
     if inputs.tracks and not releasing and not inputs.testers:
         what = "none are given, and no other input says what should change on the track."
-        problems.add("files", what, "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there")
-    if inputs.commit and not (releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id):
-        problems.add("files", "none are given, and no other input asks for anything.", "artifacts (.aab, .apk)")
-    if files and inputs.shard and inputs.shard[1] > 1 and inputs.commit and not inputs.existing_edit_id:
-        # Jobs that split the files of one release would each commit a part of it, against one another.
+        problems.add(
+            "files",
+            what,
+            "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there",
+        )
+    if inputs.commit and not (
+        releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
+    ):
+        problems.add(
+            "files",
+            "none are given, and no other input asks for anything.",
+            "artifacts (.aab, .apk)",
+        )
+    if (
+        files
+        and inputs.shard
+        and inputs.shard[1] > 1
+        and inputs.commit
+        and not inputs.existing_edit_id
+    ):
+        # Jobs that split the files of one release would each commit a part of it, against one
+        # another.
         part, jobs = "{}/{}".format(*inputs.shard), f"each of the {inputs.shard[1]} jobs"
         what = f"this is job {part}, and {jobs} would commit only its own part of the release."
-        accepted = "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: false`"
+        accepted = (
+            "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: "
+            "false`"
+        )
         problems.add("shard", what, accepted)
 
 
 def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> ReleaseInputs:
-    """The inputs with no fraction where it was given as `100%`: a release for all users has none."""
+    """The inputs with no fraction where it was given as `100%`: a release for all users has
+    none.
+    """
     if inputs.user_fraction != 1:
         return inputs
     if inputs.status in STAGED:
-        what = f"100 % means all users, and a release with status {inputs.status} is for a part of them."
+        what = (
+            f"100 % means all users, and a release with status {inputs.status} is for a part of "
+            "them."
+        )
         problems.add("user-fraction", what, "a share below 100 %, or `status: completed`")
     elif not inputs.status and not _makes_release(inputs, files):
         what = "100 % alone does not say that the release that is on the track goes to all users."
@@ -283,17 +378,36 @@ def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
 
 
 def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
-    """Google's rules: a fraction belongs to a release in progress or halted, and one in progress has one."""
+    """Google's rules: a fraction belongs to a release in progress or halted, and one in progress
+    has one.
+    """
     new, status, fraction = _makes_release(inputs, files), inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
-        problems.add("user-fraction", f"a release with status {status} has none.", "only with `inProgress` or `halted`")
+        problems.add(
+            "user-fraction",
+            f"a release with status {status} has none.",
+            "only with `inProgress` or `halted`",
+        )
     if new and status == "inProgress" and fraction is None:
-        problems.add("user-fraction", "a release with status inProgress needs one.", "a decimal between 0 and 1")
+        problems.add(
+            "user-fraction",
+            "a release with status inProgress needs one.",
+            "a decimal between 0 and 1",
+        )
     if (files or inputs.promote_from) and status == "halted" and fraction is None:
-        what = "only a release that is on the track can be halted; a new one can't be released as halted."
-        problems.add("status", what, "completed, inProgress, draft; or `halted` without `files` and `promote-from`")
+        what = (
+            "only a release that is on the track can be halted; a new one can't be released as "
+            "halted."
+        )
+        problems.add(
+            "status",
+            what,
+            "completed, inProgress, draft; or `halted` without `files` and `promote-from`",
+        )
     if not new and status == "draft":
-        problems.add("status", "a release that is on the track can't become a draft again.", "with `files`")
+        problems.add(
+            "status", "a release that is on the track can't become a draft again.", "with `files`"
+        )
     if inputs.countries:
         production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
         staged = fraction is not None or not new  # one that is on the track may have its fraction
@@ -305,9 +419,17 @@ def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
 
 def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
     """Whether the tracks get a release, or the one that is there is changed."""
-    said = (inputs.status, inputs.release_name, inputs.whats_new, inputs.whats_new_directory, inputs.countries)
+    said = (
+        inputs.status,
+        inputs.release_name,
+        inputs.whats_new,
+        inputs.whats_new_directory,
+        inputs.countries,
+    )
     numbers = (inputs.user_fraction, inputs.in_app_update_priority)
-    return any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
+    return (
+        any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
+    )
 
 
 def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
@@ -322,13 +444,26 @@ def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
 
 def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
     if inputs.dry_run and inputs.existing_edit_id:
-        yield "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may then close yours."
+        yield (
+            "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may "
+            "then close yours."
+        )
     if inputs.images_prune != "false" and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
     if len(inputs.release_name) > MAX_RELEASE_NAME:
-        yield f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows {MAX_RELEASE_NAME}."
-    elif _makes_release(inputs, artifacts) and not inputs.release_name and len(inputs.tag) > MAX_RELEASE_NAME:
-        yield f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set `release-name` for another."
+        yield (
+            f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows "
+            f"{MAX_RELEASE_NAME}."
+        )
+    elif (
+        _makes_release(inputs, artifacts)
+        and not inputs.release_name
+        and len(inputs.tag) > MAX_RELEASE_NAME
+    ):
+        yield (
+            f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set "
+            "`release-name` for another."
+        )
     if (artifacts or inputs.promote_from) and inputs.status == "halted":
         yield "`status: halted`: Google Play halts only a release that is on the track already."
 
@@ -339,15 +474,24 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
     yield f"work in edit {job.existing_edit}" if shared else f"open an edit for {job.package}"
     for artifact in job.artifacts:
         if artifact.manifest:
-            what = f"{artifact.name}, {format_size(artifact.size or 0)}, version {artifact.manifest.version}"
+            what = (
+                f"{artifact.name}, {format_size(artifact.size or 0)}, version "
+                f"{artifact.manifest.version}"
+            )
             yield f"upload {what}, unless Google Play has it already"
-            signer = preflight.fingerprint(artifact.certificate_sha256[:16])  # enough to tell one key from another
+            # enough to tell one key from another
+            signer = preflight.fingerprint(artifact.certificate_sha256[:16])
             yield f"in {artifact.name}: signed with certificate {signer}…"
-            yield from (f"in {artifact.name}: {fact}" for fact in preflight.facts(artifact.manifest))
+            yield from (
+                f"in {artifact.name}: {fact}" for fact in preflight.facts(artifact.manifest)
+            )
     yield from (f"with {file}" for file in plan.files_of(job) if file.kind != "artifact")
     if job.listing:
         images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
-        yield f"synchronise {plural(images, 'image')} and the texts of {plural(languages, 'language')}"
+        yield (
+            f"synchronise {plural(images, 'image')} and the texts of "
+            f"{plural(languages, 'language')}"
+        )
     for track in job.tracks:
         yield _step_on_track(job, track)
     for track in job.tester_tracks:
@@ -361,10 +505,15 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
 
 
 def _step_on_track(job: ReleaseJob, track: str) -> str:
-    made = in_words({"status": job.options.new_status or "completed", "userFraction": job.options.fraction})
+    made = in_words(
+        {"status": job.options.new_status or "completed", "userFraction": job.options.fraction}
+    )
     codes = list(dict.fromkeys((*job.codes, *job.retained)))
     if not (codes or job.promote_from):
-        return f"update the current release on track {track}{f' ({made})' if job.options.new_status else ''}"
+        return (
+            "update the current release on track "
+            f"{track}{f' ({made})' if job.options.new_status else ''}"
+        )
     promoted = f"promote {'+'.join(job.promoted) or 'the release'} of {job.promote_from}"
     new = named({"versionCodes": codes}, job.version_name)
     last = " with the versions of the last release" if job.retain_last else ""

@@ -1,4 +1,6 @@
-"""What one run asks of Play, after all offline checks: frozen, complete, without a trace of where it came from."""
+"""What one run asks of Play, after all offline checks: frozen, complete, without a trace of where
+it came from.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ WHAT: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """What was asked for a release, apart from its version codes; an empty text or None leaves a field as it is."""
+    """What was asked for a release, apart from its version codes; an empty text or None leaves a
+    field as it is.
+    """
 
     status: str = ""
     fraction: float | None = None
@@ -44,7 +48,9 @@ class ReleaseOptions:
 
 @dataclass(frozen=True)
 class SupplementaryFile:
-    """What goes with an artifact: a file, the version whose file is used, or `bundle` where the bundle has it in it."""
+    """What goes with an artifact: a file, the version whose file is used, or `bundle` where the
+    bundle has it in it.
+    """
 
     kind: SupplementaryKind
     file: Artifact | int | Literal["bundle"]
@@ -53,14 +59,15 @@ class SupplementaryFile:
 
 @dataclass(frozen=True)
 class ReleaseJob:
-    """One release job. `artifacts` carry their manifests; `notes` are release notes by track and `names` release names,
-    under None those of every other track; `copy_notes` takes the notes of the release that is there instead. Notes
-    without a language are for the app's default one. `retain_last` keeps the versions of the last completed release.
-    `testers` are the Google Groups of the `tester_tracks`. `rollout` marks a look at a release that is there already.
-    In a `rehearsal` it all happens in the emulator. `among` is how many apps the run releases.
+    """One release job. `artifacts` carry their manifests; `notes` are release notes by track and
+    `names` release names, under None those of every other track; `copy_notes` takes the notes of
+    the release that is there instead. Notes without a language are for the app's default one.
+    `retain_last` keeps the versions of the last completed release. `testers` are the Google Groups
+    of the `tester_tracks`. `rollout` marks a look at a release that is there already. In a
+    `rehearsal` it all happens in the emulator. `among` is how many apps the run releases.
 
-    Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version codes), made of the
-    `retained` version codes, or it is the one that is on the track already.
+    Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version
+    codes), made of the `retained` version codes, or it is the one that is on the track already.
     """
 
     package: str
@@ -106,28 +113,40 @@ class ReleaseJob:
 
     @property
     def version_name(self) -> str:
-        """The version name of the artifacts; Google Play gives it to a release that has no other name."""
+        """The version name of the artifacts; Google Play gives it to a release that has no other
+        name.
+        """
         manifests = (artifact.manifest for artifact in self.artifacts)
-        return "+".join(dict.fromkeys(one.version_name for one in manifests if one and one.version_name))
+        return "+".join(
+            dict.fromkeys(one.version_name for one in manifests if one and one.version_name)
+        )
 
     def purposes(self, sha256: Callable[[Artifact], str]) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it.
 
-        A later run replaces another mapping, symbols, expansion file or track for certain, and sees other bytes of an
-        artifact by their digest. What it would only add to has the digest of what is wished in its name.
+        A later run replaces another mapping, symbols, expansion file or track for certain, and sees
+        other bytes of an artifact by their digest. What it would only add to has the digest of what
+        is wished in its name.
         """
         artifacts = [f"artifact:{code}" for code in self.codes]
-        files = [f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"]
+        files = [
+            f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"
+        ]
         tracks = [f"track:{track}" for track in self.tracks]
         testers = [self.testers_purpose(track) for track in self.tester_tracks]
         listing = [self.listing_purpose(sha256)] if self.listing else []
         return frozenset((*artifacts, *files, *tracks, *testers, *listing))
 
     def listing_purpose(self, sha256: Callable[[Artifact], str]) -> str:
-        """The purpose of all changes to the store listing: texts, images in their order, and what is removed."""
+        """The purpose of all changes to the store listing: texts, images in their order, and what
+        is removed.
+        """
         listing = self.listing or StoreFiles()
         texts = {language: dict(texts) for language, texts in listing.texts.items()}
-        images = {"/".join(place): [sha256(image) for image in files] for place, files in listing.images.items()}
+        images = {
+            "/".join(place): [sha256(image) for image in files]
+            for place, files in listing.images.items()
+        }
         return f"listing:{_digest([texts, images, self.prune_images])}"
 
     def testers_purpose(self, track: str) -> str:
@@ -136,11 +155,22 @@ class ReleaseJob:
 
     @property
     def wish(self) -> str:
-        """A digest of what is wished for the tracks: two jobs with the same one ask for the same releases."""
+        """A digest of what is wished for the tracks: two jobs with the same one ask for the same
+        releases.
+        """
         notes = [[str(track), list(texts)] for track, texts in self.notes.items()]
         names = [[str(track), name] for track, name in self.names.items()]
-        source = [self.codes, self.promote_from, self.promoted, self.retained, self.retain_last, self.copy_notes]
-        return _digest([asdict(self.options), source, self.default_name, sorted(notes), sorted(names)])
+        source = [
+            self.codes,
+            self.promote_from,
+            self.promoted,
+            self.retained,
+            self.retain_last,
+            self.copy_notes,
+        ]
+        return _digest(
+            [asdict(self.options), source, self.default_name, sorted(notes), sorted(names)]
+        )
 
     @property
     def promotion(self) -> str:
@@ -149,7 +179,9 @@ class ReleaseJob:
 
     @property
     def memory(self) -> str:
-        """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of a release."""
+        """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of
+        a release.
+        """
         rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")
         return f"{rehearsed if self.dry_run else real}:{self.package}"
 

@@ -1,7 +1,7 @@
 """How far Google Play's review of a release is, and the wait until it is through.
 
-`applications.tracks.releases.list` tells it, the one look that needs no edit; it has 20 releases at most, and no
-obsolete ones. The states are Google's, without their prefix.
+`applications.tracks.releases.list` tells it, the one look that needs no edit; it has 20 releases at
+most, and no obsolete ones. The states are Google's, without their prefix.
 """
 
 from __future__ import annotations
@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from uploader.errors import ApiError, Problems, ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
+from uploader.errors import (
+    ApiError,
+    Problems,
+    ProtocolError,
+    ReleaseTrouble,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.inputs.table import ReleaseInputs, StatusInputs
 from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
 from uploader.services.catalogue import expand
@@ -27,7 +34,9 @@ WORDS = {  # in their order
     APPROVED: "approved, not published",
     PUBLISHED: "published",
 }
-WHY_REJECTED = f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
+WHY_REJECTED = (
+    f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
+)
 _ORDER = list(WORDS)
 _PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"
 _PREFIX = "RELEASE_LIFECYCLE_STATE_"
@@ -44,7 +53,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class ReviewGoal:
-    """What is waited for, and for how many seconds at most (0: one look); in a `rehearsal` in the emulator alone."""
+    """What is waited for, and for how many seconds at most (0: one look); in a `rehearsal` in the
+    emulator alone.
+    """
 
     state: str  # approved or published
     seconds: float
@@ -55,10 +66,16 @@ def goal_of(inputs: StatusInputs, tracks: Sequence[str], problems: Problems) -> 
     """What the inputs say is waited for; `tracks` are those that get a release."""
     if isinstance(inputs, ReleaseInputs) and not (inputs.commit and tracks):
         what = "no release is committed, so there is nothing to wait for."
-        problems.add("wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`")
+        problems.add(
+            "wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`"
+        )
     if isinstance(inputs, ReleaseInputs) and inputs.changes_not_sent_for_review == "true":
         what = "what is not sent for review is not reviewed."
-        problems.add("wait-for", what, "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`")
+        problems.add(
+            "wait-for",
+            what,
+            "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`",
+        )
     if inputs.status == "draft":
         problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
     return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.rehearsal)
@@ -75,7 +92,9 @@ def listed(package: str, track: str) -> Steps[tuple[Listed, ...]]:
 
 
 def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
-    """The version codes that are published on the track; None where Play does not tell, which ends no run."""
+    """The version codes that are published on the track; None where Play does not tell, which ends
+    no run.
+    """
     try:
         found = yield from _list(package, track)
     except (ProtocolError, ApiError, TemporaryError):
@@ -88,17 +107,23 @@ def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
     found = []
     response = yield Call("GET", ROOT, path, what=f"the releases of track {track}", ask_twice=True)
     for entry in entries(response, "releases"):
-        codes = tuple(str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts"))
+        codes = tuple(
+            str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts")
+        )
         name, state = entry.get("releaseName", ""), entry.get("releaseLifecycleState", "")
         digits = all(code.isascii() and code.isdigit() for code in codes)
         if not (isinstance(name, str) and isinstance(state, str) and digits):
-            raise ProtocolError(f"Google Play returned a release of track {track} in an undocumented format.")
+            raise ProtocolError(
+                f"Google Play returned a release of track {track} in an undocumented format."
+            )
         found.append(Listed(codes, name, state.removeprefix(_PREFIX)))
     return tuple(found)
 
 
 def state_of(found: Iterable[Listed], codes: Iterable[str]) -> str:
-    """How far a release is, by its version codes: the least advanced state that any entry with one of them has."""
+    """How far a release is, by its version codes: the least advanced state that any entry with one
+    of them has.
+    """
     states = [one.state for one in found if set(one.codes) & set(codes)]
     return min(states, key=lambda state: _ORDER.index(state if state in WORDS else ""), default="")
 
@@ -109,9 +134,15 @@ def words(state: str) -> str:
 
 
 def awaited(
-    package: str, tracks: tuple[str, ...], codes: tuple[str, ...], goal: ReviewGoal, outcome: Outcome, context: Context
+    package: str,
+    tracks: tuple[str, ...],
+    codes: tuple[str, ...],
+    goal: ReviewGoal,
+    outcome: Outcome,
+    context: Context,
 ) -> Flow:
-    """The outcome once the review is through. It has `trouble` where the release was rejected, or time is up.
+    """The outcome once the review is through. It has `trouble` where the release was rejected, or
+    time is up.
 
     Without `codes` the newest release on each track is meant.
     """
@@ -119,11 +150,18 @@ def awaited(
     while True:
         number += 1
         states = yield from _states(package, tracks, codes, context)
-        told = ", ".join(f"{track}: {words(state)}" for track, state in states.items()) or "it could not be looked up"
+        told = (
+            ", ".join(f"{track}: {words(state)}" for track, state in states.items())
+            or "it could not be looked up"
+        )
         enough = {PUBLISHED} if goal.state == "published" else {APPROVED, PUBLISHED}
         through = bool(states) and enough.issuperset(states.values())
         rejected = REJECTED in states.values()
-        if through or rejected or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds)):
+        if (
+            through
+            or rejected
+            or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds))
+        ):
             break
     context.info(f"Review{' in the emulator' if goal.rehearsal else ''}: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
@@ -139,25 +177,38 @@ def awaited(
     elif not through:
         trouble = TemporaryError(
             f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
-            cause="A review takes hours or days; what is not sent for review, or not published, waits for someone in "
-            "the Play Console.",
-            hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is committed twice.",
+            cause="A review takes hours or days; what is not sent for review, or not published, "
+            "waits for someone in the Play Console.",
+            hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is "
+            "committed twice.",
             code="review-pending",
         )
-    return replace(outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble)
+    return replace(
+        outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble
+    )
 
 
-def _states(package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context) -> Steps[dict[str, str]]:
-    """The state on each track; nothing where Play can't be asked at present, since there is time to ask again."""
+def _states(
+    package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context
+) -> Steps[dict[str, str]]:
+    """The state on each track; nothing where Play can't be asked at present, since there is time to
+    ask again.
+    """
     states = {}
     try:
         for track in tracks:
             found = yield from listed(package, track)
-            newest = max((one.codes for one in found), key=lambda each: max(map(int, each), default=0), default=())
+            newest = max(
+                (one.codes for one in found),
+                key=lambda each: max(map(int, each), default=0),
+                default=(),
+            )
             states[track] = state_of(found, codes or newest)
     except TemporaryError as error:
         context.warning(f"The review could not be looked up: {error.what}")
         return {}
-    least = min(states.values(), key=lambda state: _ORDER.index(state) if state in WORDS else 0, default="")
+    least = min(
+        states.values(), key=lambda state: _ORDER.index(state) if state in WORDS else 0, default=""
+    )
     context.publish({"lifecycle": least})
     return states

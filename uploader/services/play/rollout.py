@@ -1,10 +1,11 @@
-"""The target `play-rollout`: takes the release in progress one step further, holds it, or halts it; made for schedules.
+"""The target `play-rollout`: takes the release in progress one step further, holds it, or halts it;
+made for schedules.
 
-A run looks once and makes one step at most. What the step is, is decided (`decide`) inside the edit, from what the
-track holds there, and again in every edit that replaces one. A share never falls, and what was halted, by whomever, is
-never resumed. That a step was made since the first look, by this job or by another, shows in the release itself: then
-this run makes none. The journal has the first look of a run that was killed, and why it halted, so the run after it
-knows as well.
+A run looks once and makes one step at most. What the step is, is decided (`decide`) inside the
+edit, from what the track holds there, and again in every edit that replaces one. A share never
+falls, and what was halted, by whomever, is never resumed. That a step was made since the first
+look, by this job or by another, shows in the release itself: then this run makes none. The journal
+has the first look of a run that was killed, and why it halted, so the run after it knows as well.
 """
 
 from __future__ import annotations
@@ -47,13 +48,16 @@ from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
-# The version codes and the share of the release in progress, as the first edit had it: what a step shows against.
+# The version codes and the share of the release in progress, as the first edit had it: what a step
+# shows against.
 FirstLook: TypeAlias = tuple[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)
 class RolloutJob:
-    """One look at a rollout: the shares that it goes through, ascending, and the gate before each step."""
+    """One look at a rollout: the shares that it goes through, ascending, and the gate before each
+    step.
+    """
 
     release: ReleaseJob
     shares: tuple[float, ...]
@@ -62,10 +66,11 @@ class RolloutJob:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a run makes of its look. `release` is what the release becomes, None where it stays as it is.
+    """What a run makes of its look. `release` is what the release becomes, None where it stays as
+    it is.
 
-    `made` is the release that is live by a commit of this job whose response was lost. `in_doubt` says that it went
-    further since, so that nobody knows whether that commit happened.
+    `made` is the release that is live by a commit of this job whose response was lost. `in_doubt`
+    says that it went further since, so that nobody knows whether that commit happened.
     """
 
     kind: Kind
@@ -86,7 +91,9 @@ def recalled_look(text: str) -> FirstLook | None:
 
 
 def recalled_halt(text: str) -> str:
-    """Why the killed run, whose first look `text` holds, was about to halt the release; empty where it was not."""
+    """Why the killed run, whose first look `text` holds, was about to halt the release; empty where
+    it was not.
+    """
     with suppress(ValueError, TypeError, RecursionError):
         _, _, why = json.loads(text)
         return str(why)
@@ -106,7 +113,10 @@ def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | No
 def step_since(first: FirstLook, releases: Releases) -> Release | None:
     """The release of the first look, if it has reached more users since."""
     for one in releases:
-        wider = one.get("status") == "inProgress" and one.get("userFraction", 0) > first[1] + track_merge.SAME_SHARE
+        wider = (
+            one.get("status") == "inProgress"
+            and one.get("userFraction", 0) > first[1] + track_merge.SAME_SHARE
+        )
         if tracks.codes(one) == first[0] and (wider or one.get("status") == "completed"):
             return one
     return None
@@ -120,16 +130,36 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
     package = batch.one_app(inputs.package_name, problems)
     batch.require(problems, package_name=package, rollout_steps=inputs.rollout_steps)
     if inputs.existing_edit_id:
-        problems.add("existing-edit-id", "a rollout is decided by what is live, in an edit of its own.", "no edit")
+        problems.add(
+            "existing-edit-id",
+            "a rollout is decided by what is live, in an edit of its own.",
+            "no edit",
+        )
     if not inputs.commit:
-        problems.add("commit", "what is not committed has no effect.", "`dry-run: true` to see what would be done")
-    decided = (("status", inputs.status), ("user-fraction", inputs.user_fraction), ("wait-for", inputs.wait_for))
+        problems.add(
+            "commit",
+            "what is not committed has no effect.",
+            "`dry-run: true` to see what would be done",
+        )
+    decided = (
+        ("status", inputs.status),
+        ("user-fraction", inputs.user_fraction),
+        ("wait-for", inputs.wait_for),
+    )
     for name, unwanted in decided:
         if unwanted:
-            problems.add(name, "`rollout-steps` and what is on the track decide this for a rollout.", "nothing")
+            problems.add(
+                name,
+                "`rollout-steps` and what is on the track decide this for a rollout.",
+                "nothing",
+            )
     if len(inputs.tracks) != 1:
         given = len(inputs.tracks) or "none"
-        problems.add("tracks", f"exactly one is needed for this target, {given} given.", "one, such as `production`")
+        problems.add(
+            "tracks",
+            f"exactly one is needed for this target, {given} given.",
+            "one, such as `production`",
+        )
     problems.raise_if_any()
     release = ReleaseJob(
         package=package,
@@ -142,18 +172,25 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         lasting_state=inputs.lasting_state,
     )
     limits, halts = inputs.halt_above, inputs.gate == "halt"
-    held_to = gate.Gate(limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age)
+    held_to = gate.Gate(
+        limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age
+    )
     job = RolloutJob(release, inputs.rollout_steps, held_to)
     scopes = (edit_requests.SCOPE, *((gate.SCOPE,) if limits else ()))
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
-    steps = [f"open an edit for {release.package}", f"look at the release in progress on track {release.tracks[0]}"]
+    steps = [
+        f"open an edit for {release.package}",
+        f"look at the release in progress on track {release.tracks[0]}",
+    ]
     if limits:
         above, end = " or ".join(map(str, limits)), "and halt it" if halts else "but go on"
         steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
     dry_run = f"decide the next of {shares}, and change nothing"
     steps.append(dry_run if inputs.dry_run else f"take it to the next of {shares}")
     unsettled = partial(perhaps_committed, (release,))
-    return Prepared(tuple(steps), scopes, partial(flow, job), apps={package: ()}, unsettled=unsettled)
+    return Prepared(
+        tuple(steps), scopes, partial(flow, job), apps={package: ()}, unsettled=unsettled
+    )
 
 
 def in_progress(releases: Iterable[Release]) -> Release | None:
@@ -162,12 +199,15 @@ def in_progress(releases: Iterable[Release]) -> Release | None:
 
 
 def require_one(track: str, releases: Releases) -> None:
-    """Raises ReleaseRefused where several are being rolled out: nobody has said which one is meant."""
+    """Raises ReleaseRefused where several are being rolled out: nobody has said which one is
+    meant.
+    """
     rollouts = [_version(one) for one in releases if one.get("status") == "inProgress"]
     if len(rollouts) > 1:
         raise ReleaseRefused(
             f"{len(rollouts)} releases are in progress on track {track}: {', '.join(rollouts)}.",
-            cause="`play-rollout` takes one release further, and can't tell which of them is meant.",
+            cause="`play-rollout` takes one release further, and can't tell which of them is "
+            "meant.",
             hint=f"Halt or complete the others in the Play Console, then run again: {CONSOLE}",
             code="rollout-in-progress",
         )
@@ -176,10 +216,14 @@ def require_one(track: str, releases: Releases) -> None:
 def decide(  # noqa: PLR0911 - one for each situation, in their order
     job: RolloutJob, live: Releases, state: str, judgement: gate.Judgement
 ) -> Decision:
-    """What is to be done about what is live, by the state of the review: a step, nothing, to hold still, or to halt."""
+    """What is to be done about what is live, by the state of the review: a step, nothing, to hold
+    still, or to halt.
+    """
     release = in_progress(live)
     if release is None:
-        latest = max((tracks.highest(one) for one in live if one.get("status") == "completed"), default=-1)
+        latest = max(
+            (tracks.highest(one) for one in live if one.get("status") == "completed"), default=-1
+        )
         for one in live:  # one that is halted, unless everybody has got a later one since
             if one.get("status") == "halted" and tracks.highest(one) > latest:
                 return Decision("halted", _version(one), trouble="halted")
@@ -199,9 +243,16 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
     if following is None:
         return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
     if following < 1:
-        return Decision("stepped", f"{name} goes to {following * 100:g} %", {**release, "userFraction": following})
+        return Decision(
+            "stepped",
+            f"{name} goes to {following * 100:g} %",
+            {**release, "userFraction": following},
+        )
     if release.get("countryTargeting"):
-        what = "is limited to some countries, and completing it would release it in all of them: that is left to you"
+        what = (
+            "is limited to some countries, and completing it would release it in all of them: that "
+            "is left to you"
+        )
         return Decision("held", f"{name} {what}: {CONSOLE}")
     rest = {key: value for key, value in release.items() if key != "userFraction"}
     return Decision("completed", f"{name} goes to all users", {**rest, "status": "completed"})
@@ -229,7 +280,8 @@ class Rollout:
         self._job, self._track = job.release, job.release.tracks[0]
         self._first: FirstLook | None = None
         self._edit: ReleaseEdit | None = None  # in which it is decided
-        self._sent: Release | None = None  # the release as this run wrote it last; None in a run after a kill
+        # the release as this run wrote it last; None in a run after a kill
+        self._sent: Release | None = None
         self._halting = ""  # why it has to be halted, until it is
 
     def failed(self, error: UploaderError) -> UploaderError:
@@ -238,7 +290,9 @@ class Rollout:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"
             error.what = f"{where} {how} halted, though it must be: {self._halting}. {error.what}"
-            error.hint = f"{error.hint} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
+            error.hint = (
+                f"{error.hint} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
+            )
         return error
 
     def work(self, edit: ReleaseEdit) -> Flow:
@@ -258,7 +312,10 @@ class Rollout:
         state, judgement = yield from self._look(live)
         decision, self._halting = decide(self._rollout, live, state, judgement), ""
         if halt:
-            why = f"{halting or _version(halt)}; the answer to this job's commit was lost, and it is committed"
+            why = (
+                f"{halting or _version(halt)}; the answer to this job's commit was lost, and it is "
+                "committed"
+            )
             decision = Decision("halted", why, trouble="halted", made=halt)
         elif made and decision.kind != "halted":  # the step is made; a halt is never put off
             kind: Kind = "completed" if made.get("status") == "completed" else "stepped"
@@ -266,7 +323,10 @@ class Rollout:
                 why = f"the step that was under way is live: {tracks.in_words(made)}"
                 decision = Decision(kind, why, made=made)
             else:
-                why = f"another run, or someone in the Play Console, changed it: {tracks.in_words(made)}"
+                why = (
+                    "another run, or someone in the Play Console, changed it: "
+                    f"{tracks.in_words(made)}"
+                )
                 decision = Decision("held", why, in_doubt=in_doubt and not edit.overtaken)
         after = live
         if decision.release is not None:
@@ -291,7 +351,10 @@ class Rollout:
         sent = self._sent or next(iter(edit.wrote.get(self._track, ())), None)
         if sent is None:
             return False
-        same_share = abs(made.get("userFraction", 1.0) - sent.get("userFraction", 1.0)) < track_merge.SAME_SHARE
+        same_share = (
+            abs(made.get("userFraction", 1.0) - sent.get("userFraction", 1.0))
+            < track_merge.SAME_SHARE
+        )
         return made.get("status") == sent.get("status") and same_share
 
     def _look(self, live: Releases) -> Steps[tuple[str, gate.Judgement]]:
@@ -302,7 +365,9 @@ class Rollout:
         codes = tracks.codes(release)
         self._first = codes, release.get("userFraction", 0.0)
         try:
-            state = review.state_of((yield from review.listed(self._job.package, self._track)), codes)
+            state = review.state_of(
+                (yield from review.listed(self._job.package, self._track)), codes
+            )
         except (ServiceError, TemporaryError) as error:
             self._context.warning(f"The state of the review could not be looked up: {error.what}")
             state = "of unknown state"
@@ -320,7 +385,11 @@ class Rollout:
     def _put(self, edit: ReleaseEdit, changes: Changes) -> Steps[str]:
         """Writes the release to the track and commits; says what is left to be done by hand."""
         self._context.show(f"Changes: {self._job.package}", lines(changes))
-        first = json.dumps([*self._first, *([self._halting] if self._halting else [])]) if self._first else ""
+        first = (
+            json.dumps([*self._first, *([self._halting] if self._halting else [])])
+            if self._first
+            else ""
+        )
         self._sent = changes.tracks[0].after[0]
         yield from track_merge.put(edit, changes.tracks[0], first)
         left = yield from committed(edit)
@@ -341,7 +410,9 @@ class Rollout:
             tell = self._context.warning if decision.kind == "held" else self._context.info
             tell(f"{capitalised(decision.why)}.")
 
-    def _outcome(self, state: str, judgement: gate.Judgement, decision: Decision, changes: Changes) -> Outcome:
+    def _outcome(
+        self, state: str, judgement: gate.Judgement, decision: Decision, changes: Changes
+    ) -> Outcome:
         """What is live, also in a dry run."""
         (change,) = changes.tracks
         live = change.before if self._job.dry_run else change.after
@@ -357,7 +428,11 @@ class Rollout:
         measured = gate.section(judgement.judged)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
         headline = f"{self._job.package} on {self._track}{kind}: {decision.why}."
-        diff = section("Planned changes", changes) if self._job.dry_run else section("Changes", changes, ())
+        diff = (
+            section("Planned changes", changes)
+            if self._job.dry_run
+            else section("Changes", changes, ())
+        )
         tables = (diff, *([measured] if measured.rows else []))
         return Outcome(headline, sections=tables, trouble=_trouble(self._job, decision))
 
@@ -371,9 +446,13 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
         return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
     ours = bool(decision.release or decision.made)
     return ReleaseTrouble(
-        f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: {decision.why}.",
-        cause="Its rates are above what `halt-above` allows." if ours else "An earlier run halted it, or someone did.",
-        hint="Release a corrected version with a higher version code. To go on with this one, resume it in the Play "
-        "Console, or with `target: play` and `status: inProgress`, without `files`: `play-rollout` never does.",
+        f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: "
+        f"{decision.why}.",
+        cause="Its rates are above what `halt-above` allows."
+        if ours
+        else "An earlier run halted it, or someone did.",
+        hint="Release a corrected version with a higher version code. To go on with this one, "
+        "resume it in the Play Console, or with `target: play` and `status: inProgress`, without "
+        "`files`: `play-rollout` never does.",
         code="rollout-halted",
     )

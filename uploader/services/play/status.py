@@ -1,8 +1,9 @@
-"""The target `play-status`: what is on an app's tracks, how far the review is, what the account may do. Read only.
+"""The target `play-status`: what is on an app's tracks, how far the review is, what the account may
+do. Read only.
 
-Most of it is in an edit alone, and to open one closes any other that the account has open for the app. So none is
-opened while a review is waited for, in a dry run, or where an earlier run of the job left one that is to be gone on
-with. One that is opened is deleted as soon as it was read.
+Most of it is in an edit alone, and to open one closes any other that the account has open for the
+app. So none is opened while a review is waited for, in a dry run, or where an earlier run of the
+job left one that is to be gone on with. One that is opened is deleted as soon as it was read.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from uploader.services.play.several_apps import SeveralApps, check_several
 from uploader.services.play.tracks import STANDARD, countries
 
 _EDIT = (
-    "in an edit of its own, which closes any other edit that this account has open for the app; `existing-edit-id` "
-    "reads in that edit, `dry-run: true` does without"
+    "in an edit of its own, which closes any other edit that this account has open for the app; "
+    "`existing-edit-id` reads in that edit, `dry-run: true` does without"
 )
-# What only an edit tells: the tracks with their releases, and the highest version code ever uploaded.
+# What only an edit tells: the tracks with their releases, and the highest version code ever
+# uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
-Reviewed: TypeAlias = tuple[tuple[Release, str], ...]  # the releases of a track, each with the state of its review
+# the releases of a track, each with the state of its review
+Reviewed: TypeAlias = tuple[tuple[Release, str], ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,17 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
         given = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
         apk = universal_apk.goal_of(given, (), workspace, problems) if given.universal_apk else None
         apk = None if inputs.dry_run else apk
-        jobs.append(StatusJob(package, inputs.tracks, inputs.existing_edit_id, may_open, goal, apk, inputs.rehearsal))
+        jobs.append(
+            StatusJob(
+                package,
+                inputs.tracks,
+                inputs.existing_edit_id,
+                may_open,
+                goal,
+                apk,
+                inputs.rehearsal,
+            )
+        )
         lines.append(f"look at the releases of {package}")
         if may_open or inputs.existing_edit_id:
             edit = f"in edit {inputs.existing_edit_id}" if inputs.existing_edit_id else _EDIT
@@ -75,7 +88,9 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
             lines.append(f"wait until the newest release is {goal.state}")
     problems.raise_if_any()
     begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
-    return Prepared(tuple(lines), (edit_requests.SCOPE,), begin, apps={job.package: () for job in jobs})
+    return Prepared(
+        tuple(lines), (edit_requests.SCOPE,), begin, apps={job.package: () for job in jobs}
+    )
 
 
 def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Flow:
@@ -88,7 +103,9 @@ def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Flow:
 
 
 def flow(job: StatusJob, context: Context) -> Flow:
-    """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its remedy."""
+    """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its
+    remedy.
+    """
     try:
         found, outcome = yield from _status(job, context)
         if job.universal_apk:
@@ -100,7 +117,9 @@ def flow(job: StatusJob, context: Context) -> Flow:
                     code="no-release-on-track",
                 )
             codes = tracks.codes(_newest(next(iter(found.values())))[0])
-            outcome = yield from universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
+            outcome = yield from universal_apk.fetched(
+                job.package, codes, job.universal_apk, outcome, context
+            )
         if job.goal is None or outcome.trouble:
             return outcome
         names = job.tracks or tuple(found)[:1] or STANDARD[:1]
@@ -115,14 +134,19 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[dict[str, Reviewed]
     for track in job.tracks or STANDARD:
         lists[track] = yield from review.listed(job.package, track)
     accepted = f"The credentials are accepted, and may read the releases of {job.package}."
-    context.info("A rehearsal tries no credentials: the emulator has its own." if job.rehearsal else accepted)
+    context.info(
+        "A rehearsal tries no credentials: the emulator has its own." if job.rehearsal else accepted
+    )
     content = yield from _content(job, context)
     on_tracks = content[0] if content else {}
     for track in () if job.tracks else [name for name in on_tracks if name not in lists]:
         lists[track] = yield from review.listed(job.package, track)
     for track in [name for name in job.tracks if name not in on_tracks] if content else ():
         context.warning(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.")
-    every = {track: _track(one, on_tracks.get(track, ()), in_edit=bool(content)) for track, one in lists.items()}
+    every = {
+        track: _track(one, on_tracks.get(track, ()), in_edit=bool(content))
+        for track, one in lists.items()
+    }
     some = {track: reviewed for track, reviewed in every.items() if reviewed}
     ordered = sorted(some, key=lambda track: tracks.highest(_newest(some[track])[0]), reverse=True)
     found = {track: some[track] for track in ordered}
@@ -163,7 +187,10 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
             raise
         context.warning(f"The account may not open an edit, so it can't release: {refused.message}")
         return None
-    context.info(f"{'Opened' if job.rehearsal else 'The account may open an edit; opened'} edit {edit.id} to read it.")
+    context.info(
+        f"{'Opened' if job.rehearsal else 'The account may open an edit; opened'} edit "
+        f"{edit.id} to read it."
+    )
     return (yield from read_and_deleted(edit, _read, context))
 
 
@@ -178,13 +205,18 @@ def _read(edit: Edit) -> Steps[_EditContent]:
 
 
 def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) -> Reviewed:
-    """What an edit says of the track (`live`), with the states from the list; and what only the list has."""
+    """What an edit says of the track (`live`), with the states from the list; and what only the
+    list has.
+    """
     known = {code for release in live for code in tracks.codes(release)}
-    # A draft without artifacts has no version codes by which it could be found again; an edit lists it as well.
+    # A draft without artifacts has no version codes by which it could be found again; an edit lists
+    # it as well.
     others = [one for one in listed if not known & set(one.codes) and (one.codes or not in_edit)]
     states = (review.state_of(listed, tracks.codes(one)) for one in live)
     drafts = ("DRAFT" if one.get("status") == "draft" else "" for one in live)
-    releases = [(one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)]
+    releases = [
+        (one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)
+    ]
     releases += [({"name": one.name, "versionCodes": list(one.codes)}, one.state) for one in others]
     return tuple(releases)
 
@@ -194,10 +226,17 @@ def _newest(reviewed: Reviewed) -> tuple[Release, str]:
 
 
 def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
-    """The outputs about what is on tracks; the single values are those of the release with the highest version code."""
-    status = {track: {"releases": [_as_json(*each) for each in reviewed]} for track, reviewed in found.items()}
+    """The outputs about what is on tracks; the single values are those of the release with the
+    highest version code.
+    """
+    status = {
+        track: {"releases": [_as_json(*each) for each in reviewed]}
+        for track, reviewed in found.items()
+    }
     releases = tuple(each for reviewed in found.values() for each in reviewed)
-    codes = sorted({code for release, _ in releases for code in tracks.codes(release)}, key=int, reverse=True)
+    codes = sorted(
+        {code for release, _ in releases for code in tracks.codes(release)}, key=int, reverse=True
+    )
     values = {"status": json.dumps(status, ensure_ascii=False), "version-codes": ",".join(codes)}
     if releases:
         release, state = _newest(releases)
@@ -206,13 +245,27 @@ def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
 
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
-    known = {key: release[key] for key in ("name", "status", "userFraction", "inAppUpdatePriority") if key in release}
+    known = {
+        key: release[key]
+        for key in ("name", "status", "userFraction", "inAppUpdatePriority")
+        if key in release
+    }
     more = {"countries": list(countries(release)), "lifecycle": state}
-    return {"versionCodes": list(tracks.codes(release)), **known, **{key: one for key, one in more.items() if one}}
+    return {
+        "versionCodes": list(tracks.codes(release)),
+        **known,
+        **{key: one for key, one in more.items() if one},
+    }
 
 
 def _row(track: str, release: Release, state: str) -> tuple[str, ...]:
-    return track, tracks.named(release), _in_words(release), ", ".join(countries(release)), _review(release, state)
+    return (
+        track,
+        tracks.named(release),
+        _in_words(release),
+        ", ".join(countries(release)),
+        _review(release, state),
+    )
 
 
 def _review(release: Release, state: str) -> str:

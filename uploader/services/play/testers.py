@@ -1,7 +1,9 @@
-"""The Google Groups whose members test the closed tracks of a run: read, compared and replaced in the run's edit.
+"""The Google Groups whose members test the closed tracks of a run: read, compared and replaced in
+the run's edit.
 
-Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers, which holds groups alone; lists of single
-addresses are the Play Console's. Everybody gets production, and internal tests know such lists alone.
+Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers, which holds groups
+alone; lists of single addresses are the Play Console's. Everybody gets production, and internal
+tests know such lists alone.
 """
 
 from __future__ import annotations
@@ -25,12 +27,16 @@ class TestersChange:
     def __str__(self) -> str:
         """`+ new@example.com, - old@example.com`; empty where nothing changes."""
         added = [f"+ {group}" for group in self.after if group not in self.before]
-        return ", ".join((*added, *(f"- {group}" for group in self.before if group not in self.after)))
+        return ", ".join(
+            (*added, *(f"- {group}" for group in self.before if group not in self.after))
+        )
 
 
 def closed(tracks: Iterable[str]) -> tuple[str, ...]:
     """The tracks that can have groups of testers."""
-    return tuple(track for track in tracks if track.rpartition(":")[2] not in ("production", "internal"))
+    return tuple(
+        track for track in tracks if track.rpartition(":")[2] not in ("production", "internal")
+    )
 
 
 def check(tracks: Sequence[str], problems: Problems) -> None:
@@ -38,7 +44,9 @@ def check(tracks: Sequence[str], problems: Problems) -> None:
     if not closed(tracks):
         given = f"`tracks` has {', '.join(tracks)} alone" if tracks else "`tracks` has none"
         problems.add(
-            "testers", f"only a closed track has groups of testers; {given}.", "with a closed track in `tracks`"
+            "testers",
+            f"only a closed track has groups of testers; {given}.",
+            "with a closed track in `tracks`",
         )
 
 
@@ -49,7 +57,9 @@ def compare(edit: ReleaseEdit) -> Steps[tuple[TestersChange, ...]]:
         found = yield edit.api.testers(track)
         groups = found.get("googleGroups", []) if isinstance(found, Mapping) else None
         if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-            raise ProtocolError("Google Play returned the testers of a track in an undocumented format.")
+            raise ProtocolError(
+                "Google Play returned the testers of a track in an undocumented format."
+            )
         changes.append(TestersChange(track, tuple(map(str.lower, groups)), edit.job.testers))
     return tuple(changes)
 

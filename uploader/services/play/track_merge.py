@@ -1,12 +1,14 @@
-"""How a release comes to a track: what it is made of, what it displaces, and what the track holds then.
+"""How a release comes to a track: what it is made of, what it displaces, and what the track holds
+then.
 
-An update replaces all releases of a track, so whatever should stay has to be sent again. Play allows one completed
-release, one staged one (in progress or halted) and one draft on a track: a new release takes the place of its own kind,
-and one that reaches everybody ends the staged one as well. A release in progress is given up only when told so.
+An update replaces all releases of a track, so whatever should stay has to be sent again. Play
+allows one completed release, one staged one (in progress or halted) and one draft on a track: a new
+release takes the place of its own kind, and one that reaches everybody ends the staged one as well.
+A release in progress is given up only when told so.
 
-A run with files, or a promotion, may come again when its release has gone on since: to more users, or to a halt, by the
-daily rollout or by a person. Then there is nothing left to do, and the track stays as it is. Only a run that has
-neither changes what is there.
+A run with files, or a promotion, may come again when its release has gone on since: to more users,
+or to a halt, by the daily rollout or by a person. Then there is nothing left to do, and the track
+stays as it is. Only a run that has neither changes what is there.
 """
 
 from __future__ import annotations
@@ -45,11 +47,13 @@ SAME_SHARE = 1e-6  # shares that differ by less are the same: Play may keep them
 
 @dataclass(frozen=True)
 class TrackChange:
-    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what it holds already.
+    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what
+    it holds already.
 
-    `source` is the track that a promotion takes the release from, and `source_release` the release as it is there.
-    `gone_on` says that `release` was there before, with more users than the job asks for or halted, and stays as it is.
-    `left_out` is what the job asks for it besides, in words, and does not get.
+    `source` is the track that a promotion takes the release from, and `source_release` the release
+    as it is there. `gone_on` says that `release` was there before, with more users than the job
+    asks for or halted, and stays as it is. `left_out` is what the job asks for it besides, in
+    words, and does not get.
     """
 
     track: str
@@ -69,7 +73,9 @@ class TrackChange:
 
     @property
     def taken_up(self) -> tuple[str, ...]:
-        """Each version kept from the users until now that this release gives them: `42 was halted on beta`."""
+        """Each version kept from the users until now that this release gives them: `42 was halted
+        on beta`.
+        """
         if self.gone_on or self.release.get("status") not in SERVED:
             return ()
         places = [(self.track, other) for other in self.before]
@@ -84,7 +90,8 @@ class TrackChange:
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
-    """What becomes of each track. Raises what would end the run after the upload, and warns of what is odd.
+    """What becomes of each track. Raises what would end the run after the upload, and warns of what
+    is odd.
 
     `known` are the version codes of all artifacts that Play has.
     """
@@ -92,18 +99,25 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[Track
     for track in edit.job.tracks:
         update = yield from plan_update(edit, track)
         if update.gone_on:
-            tell = edit.context.warning if update.release.get("status") == "halted" else edit.context.info
+            tell = (
+                edit.context.warning
+                if update.release.get("status") == "halted"
+                else edit.context.info
+            )
             tell(f"{remark(edit.job, update)}.")
         else:
             _check(edit, update)
             for oddity in _oddities(edit, update):
                 edit.context.warning(f"Track {track}: {oddity}")
         updates.append(update)
-    there = {code for found in edit.seen.values() for release in found for code in codes(release)}.union(edit.job.codes)
+    there = {
+        code for found in edit.seen.values() for release in found for code in codes(release)
+    }.union(edit.job.codes)
     unknown = [code for code in edit.job.retained if code not in there and int(code) not in known]
     if updates and unknown:
         raise ReleaseRefused(
-            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this app.",
+            f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this "
+            "app.",
             cause="Neither the track nor the app's bundles and APKs have it.",
             hint="Correct the version codes, or leave them out.",
             code="retained-version-unknown",
@@ -114,7 +128,8 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[Track
 def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
     """The release that comes to the track, and all that it will hold then.
 
-    What counts is what the track held before the edit was touched: an earlier run may have left its own release there.
+    What counts is what the track held before the edit was touched: an earlier run may have left its
+    own release there.
     """
     found = yield from current_releases(edit, track)
     before = edit.base(track, found)
@@ -134,10 +149,11 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
 def _already_there(
     edit: ReleaseEdit, track: str, before: Releases, asked: Release, ours: Collection[str]
 ) -> Steps[Release | None]:
-    """The release of `ours`, the version codes of the job, that was on the track before, as asked for or further.
+    """The release of `ours`, the version codes of the job, that was on the track before, as asked
+    for or further.
 
-    What a shared edit holds may be another job's work and not live. So it must be published, unless it is halted:
-    a halt is not taken back there either.
+    What a shared edit holds may be another job's work and not live. So it must be published, unless
+    it is halted: a halt is not taken back there either.
     """
     there = further(ours, before, asked) if ours else None
     if there is None or edit.state.own or there.get("status") == "halted":
@@ -190,7 +206,8 @@ def _promoted(edit: ReleaseEdit) -> Steps[Release]:
 
 
 def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Steps[Release]:
-    """The release of another track, one made of version codes, or the one that is there, with what the job asks for.
+    """The release of another track, one made of version codes, or the one that is there, with what
+    the job asks for.
 
     `source` is the release that a promotion takes.
     """
@@ -204,7 +221,11 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> S
     options = replace(job.options, name=name, notes=tuple(notes))
     retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
     if job.promote_from:
-        base = {field: source[field] for field in ("name", "releaseNotes", "inAppUpdatePriority") if field in source}
+        base = {
+            field: source[field]
+            for field in ("name", "releaseNotes", "inAppUpdatePriority")
+            if field in source
+        }
         retained = (*codes(source), *retained)
     elif job.codes or job.retained:
         base, retained = {}, (*job.codes, *retained)
@@ -214,8 +235,12 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> S
     return new(options, dict.fromkeys(retained), base)
 
 
-def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None) -> Release:
-    """A release made from its version codes and the options; what these leave open is that of the base."""
+def new(
+    options: ReleaseOptions, version_codes: Iterable[str], base: Release | None = None
+) -> Release:
+    """A release made from its version codes and the options; what these leave open is that of the
+    base.
+    """
     base = base or {}
     status, fraction = options.new_status or base.get("status", "completed"), options.fraction
     release = {**base, "versionCodes": list(version_codes), "status": status}
@@ -226,12 +251,17 @@ def new(options: ReleaseOptions, version_codes: Iterable[str], base: Release | N
     if options.name:
         release["name"] = options.name
     if options.notes:
-        release["releaseNotes"] = [{"language": language, "text": text} for language, text in options.notes]
+        release["releaseNotes"] = [
+            {"language": language, "text": text} for language, text in options.notes
+        ]
     if options.priority is not None:
         release["inAppUpdatePriority"] = options.priority
     if options.countries:
         targeted = [country for country in options.countries if country != REST_OF_WORLD]
-        release["countryTargeting"] = {"countries": targeted, "includeRestOfWorld": REST_OF_WORLD in options.countries}
+        release["countryTargeting"] = {
+            "countries": targeted,
+            "includeRestOfWorld": REST_OF_WORLD in options.countries,
+        }
     return release
 
 
@@ -254,19 +284,26 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
 
 
 def to_promote(track: str, live: Sequence[Release]) -> Release:
-    """The release that a promotion takes: the newest that is served; a draft only where there is nothing else.
+    """The release that a promotion takes: the newest that is served; a draft only where there is
+    nothing else.
 
     A halted one was stopped for a reason, and the draft beside it may be older.
     """
     served = [release for release in live if release.get("status") in ("completed", "inProgress")]
     drafts = [release for release in live if release.get("status") == "draft"]
-    return _newest_of(track, served or (drafts if len(drafts) == len(live) else []), live, "promote")
+    return _newest_of(
+        track, served or (drafts if len(drafts) == len(live) else []), live, "promote"
+    )
 
 
 def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
-    """The release that a promotion of these version codes takes: the newest that has any, and no other codes of it."""
+    """The release that a promotion of these version codes takes: the newest that has any, and no
+    other codes of it.
+    """
     found = [release for release in live if set(codes(release)) & set(version_codes)]
-    if missing := [code for code in version_codes if not any(code in codes(release) for release in found)]:
+    if missing := [
+        code for code in version_codes if not any(code in codes(release) for release in found)
+    ]:
         raise ReleaseRefused(
             f"Track {track} has no version {', '.join(missing)} to promote.",
             cause=f"It holds {describe_all(live)}.",
@@ -277,18 +314,26 @@ def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) 
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
-    """The release that a change without new files means: the one in progress, else the newest on the track."""
+    """The release that a change without new files means: the one in progress, else the newest on
+    the track.
+    """
     rollouts = [release for release in live if release.get("status") == "inProgress"]
     return _newest_of(track, rollouts or live, live, "change")
 
 
-def _newest_of(track: str, found: Sequence[Release], live: Sequence[Release], purpose: str) -> Release:
+def _newest_of(
+    track: str, found: Sequence[Release], live: Sequence[Release], purpose: str
+) -> Release:
     if not found:
         halted = f"It holds {describe_all(live)}, and a halted release was stopped for a reason."
         raise ReleaseRefused(
             f"Track {track} has no release to {purpose}.",
-            cause=halted if live else "Nothing has been released on it, or the app has no such track.",
-            hint="Promote another release." if live else "Check the name of the track in the Play Console.",
+            cause=halted
+            if live
+            else "Nothing has been released on it, or the app has no such track.",
+            hint="Promote another release."
+            if live
+            else "Check the name of the track in the Play Console.",
             code="no-release-on-track",
         )
     return newest(found)
@@ -300,7 +345,8 @@ def newest(found: Sequence[Release]) -> Release:
 
 
 def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
-    """The version codes of the newest release that everybody has; none where there is no such release.
+    """The version codes of the newest release that everybody has; none where there is no such
+    release.
 
     Those of a staged one are not: to retain them would hand them to everybody.
     """
@@ -309,7 +355,8 @@ def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
 
 
 def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
-    """The release with our version codes that is on the track as it was asked for, or that has gone on from there.
+    """The release with our version codes that is on the track as it was asked for, or that has gone
+    on from there.
 
     One with exactly the version codes that were asked for goes before one that has more.
     """
@@ -319,7 +366,9 @@ def further(ours: Collection[str], live: Releases, asked: Release) -> Release | 
 
 
 def _is_further(release: Release, asked: Release) -> bool:
-    """Whether a release is what was asked for, reaches more users, is halted, or keeps it beside a newer version."""
+    """Whether a release is what was asked for, reaches more users, is halted, or keeps it beside a
+    newer version.
+    """
     if release.get("status") == "halted":
         return True
     if asked.get("status") == "halted":
@@ -331,14 +380,20 @@ def _is_further(release: Release, asked: Release) -> bool:
 
 
 def _reach(release: Release) -> float:
-    """The share of users who are offered a release; a draft is below one in progress whose share is not known."""
+    """The share of users who are offered a release; a draft is below one in progress whose share is
+    not known.
+    """
     if release.get("status") == "completed":
         return 1.0
-    return float(release.get("userFraction") or 0.0) if release.get("status") == "inProgress" else -1.0
+    return (
+        float(release.get("userFraction") or 0.0) if release.get("status") == "inProgress" else -1.0
+    )
 
 
 def remark(job: ReleaseJob, update: TrackChange) -> str:
-    """What a release that has gone on is now, and what resumes a halted one; empty for any other."""
+    """What a release that has gone on is now, and what resumes a halted one; empty for any
+    other.
+    """
     release, track = update.release, update.track
     if not update.gone_on:
         return ""
@@ -346,14 +401,22 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
         gone_on = f"{named(release)} on {track} has gone on since: {in_words(release)}"
     else:
         where = f"at {share(release)} on {track}" if share(release) else f"on {track}"
-        gone_on = f"{named(release)} is halted {where}, and stays so: to go on with it, {_resuming(job, release)}"
+        gone_on = (
+            f"{named(release)} is halted {where}, and stays so: to go on with it, "
+            f"{_resuming(job, release)}"
+        )
     if update.left_out:
-        gone_on += f". What it has there stays as well, other than this run asks for: {', '.join(update.left_out)}"
+        gone_on += (
+            ". What it has there stays as well, other than this run asks for: "
+            f"{', '.join(update.left_out)}"
+        )
     return gone_on
 
 
 def _differences(there: Release, asked: Release) -> Iterator[str]:
-    """What a release on the track has otherwise than it was asked for, beside its status and its share, in words."""
+    """What a release on the track has otherwise than it was asked for, beside its status and its
+    share, in words.
+    """
     was, wanted = {"inAppUpdatePriority": 0, **_plain(there)}, _plain(asked)
     for name, words in (
         ("releaseNotes", "release notes"),
@@ -373,14 +436,21 @@ def _resuming(job: ReleaseJob, release: Release) -> str:
     return f"leave `promote-from` out and {how}" if job.promote_from else how
 
 
-def merged(track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool) -> Releases:
-    """The releases of the track with the new one first. Raises ReleaseRefused when it would displace a rollout."""
+def merged(
+    track: str, live: Sequence[Release], release: Release, *, replace_rollout: bool
+) -> Releases:
+    """The releases of the track with the new one first. Raises ReleaseRefused when it would
+    displace a rollout.
+    """
     kept = [other for other in live if not _displaces(release, other)]
-    rollouts = [other for other in live if other.get("status") == "inProgress" and other not in kept]
+    rollouts = [
+        other for other in live if other.get("status") == "inProgress" and other not in kept
+    ]
     for rollout in rollouts:
         if not (replace_rollout or _covers(release, rollout)):
             raise ReleaseRefused(
-                f"The release {named(rollout)} is in progress on track {track}; {named(release)} would end it.",
+                f"The release {named(rollout)} is in progress on track {track}; {named(release)} "
+                "would end it.",
                 cause="A new release takes the place of a staged rollout.",
                 hint="Complete or halt the rollout first, or set `replace-rollout: true`.",
                 code="rollout-in-progress",
@@ -389,11 +459,17 @@ def merged(track: str, live: Sequence[Release], release: Release, *, replace_rol
 
 
 def _displaces(release: Release, other: Release) -> bool:
-    """Whether `other` can't stay beside the release: the same version codes, or the place that it needs."""
+    """Whether `other` can't stay beside the release: the same version codes, or the place that it
+    needs.
+    """
     status, place = release.get("status"), other.get("status")
     if status == "draft":
         return place == "draft"
-    return _covers(release, other) or place == status or (place in STAGED and status in {*STAGED, "completed"})
+    return (
+        _covers(release, other)
+        or place == status
+        or (place in STAGED and status in {*STAGED, "completed"})
+    )
 
 
 def _covers(release: Release, other: Release) -> bool:
@@ -402,7 +478,9 @@ def _covers(release: Release, other: Release) -> bool:
 
 
 def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
-    """Whether the track holds these releases already, apart from fields that Play adds by itself."""
+    """Whether the track holds these releases already, apart from fields that Play adds by
+    itself.
+    """
     rest = [{"inAppUpdatePriority": 0, **_plain(release)} for release in live]
     for wanted in map(_plain, after):
         found = next((one for one in rest if wanted.items() <= one.items()), None)
@@ -420,9 +498,11 @@ def _plain(release: Release) -> dict[str, Any]:
 
 
 def found_as_written(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
-    """The tracks as they are, if each holds what the edit before this one wrote there, or that has gone on since.
+    """The tracks as they are, if each holds what the edit before this one wrote there, or that has
+    gone on since.
 
-    None otherwise, and none where that edit wrote for another wish: then it is planned what becomes of the tracks.
+    None otherwise, and none where that edit wrote for another wish: then it is planned what becomes
+    of the tracks.
     """
     changes = []
     for track in edit.job.tracks if edit.wish == edit.job.wish else ():
@@ -435,15 +515,19 @@ def found_as_written(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
             release = whats_become(edit.before.get(track, ()), edit.wrote[track], found)
             if release is None:
                 return ()
-            change = TrackChange(track, found, found, release, found, gone_on=not settled(found, edit.wrote[track]))
+            change = TrackChange(
+                track, found, found, release, found, gone_on=not settled(found, edit.wrote[track])
+            )
         changes.append(change)
     return tuple(changes)
 
 
 def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release | None:
-    """The release that was written, as the track holds it now: as it was written, or wider, completed or halted since.
+    """The release that was written, as the track holds it now: as it was written, or wider,
+    completed or halted since.
 
-    None where it is not there like that: `wrote` has the release first and behind it what it left on the track.
+    None where it is not there like that: `wrote` has the release first and behind it what it left
+    on the track.
     """
     release = wrote[0] if wrote else {}
     now = next((one for one in found if _covers(one, release) and _covers(release, one)), None)
@@ -463,7 +547,9 @@ def _status_and_share(release: Release) -> dict[str, Any]:
 
 
 def _goes_as_far(now: Release, release: Release) -> bool:
-    """Whether a release has reached as many users as it was to, or was halted after that, or is no draft any more."""
+    """Whether a release has reached as many users as it was to, or was halted after that, or is no
+    draft any more.
+    """
     status, wanted = now.get("status"), release.get("status")
     everybody = status == "completed" or (status == "halted" and now.get("userFraction") is None)
     if wanted == "draft":
@@ -472,26 +558,40 @@ def _goes_as_far(now: Release, release: Release) -> bool:
         return False
     if wanted == "completed":
         return everybody
-    return everybody or now.get("userFraction", 0.0) >= release.get("userFraction", 0.0) - SAME_SHARE
+    return (
+        everybody or now.get("userFraction", 0.0) >= release.get("userFraction", 0.0) - SAME_SHARE
+    )
 
 
 def _with_kept_notes(release: Release, live: Releases) -> Release:
-    """A release that is on the track already keeps its notes in the languages that were not given."""
+    """A release that is on the track already keeps its notes in the languages that were not
+    given.
+    """
     there = next((one for one in live if set(codes(one)) == set(codes(release))), None)
     if there is None or "releaseNotes" not in release:
         return release
     given = dict(notes_of(release))
-    notes = {**given, **{language: text for language, text in notes_of(there) if language not in given}}
-    return {**release, "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()]}
+    notes = {
+        **given,
+        **{language: text for language, text in notes_of(there) if language not in given},
+    }
+    return {
+        **release,
+        "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()],
+    }
 
 
 def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
-    """Refuses to serve what another track keeps from its users, unless the input `status` says what becomes of it."""
+    """Refuses to serve what another track keeps from its users, unless the input `status` says what
+    becomes of it.
+    """
     status = str(release.get("status"))
     if status in KEPT_BACK and not job.options.status:
         raise ReleaseRefused(
-            f"The release {named(release)} on track {track} is {KEPT_BACK[status]}, and is not released to users here.",
-            cause="It is kept from the users there, and nothing in this step says that they get it here.",
+            f"The release {named(release)} on track {track} is {KEPT_BACK[status]}, and is not "
+            "released to users here.",
+            cause="It is kept from the users there, and nothing in this step says that they get it "
+            "here.",
             hint="To release it all the same, set `status: inProgress` or `completed`; "
             "`status: draft` leaves it to a person in the Play Console.",
             code="release-kept-back",
@@ -499,7 +599,9 @@ def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
 
 
 def _check_retained(edit: ReleaseEdit) -> None:
-    """Refuses a release of version codes alone where no track serves them, and one keeps them from its users."""
+    """Refuses a release of version codes alone where no track serves them, and one keeps them from
+    its users.
+    """
     job = edit.job
     if job.codes or job.promote_from:
         return
@@ -508,12 +610,15 @@ def _check_retained(edit: ReleaseEdit) -> None:
         having = [(track, release) for track, release in places if code in codes(release)]
         served = any(release.get("status") in SERVED for _, release in having)
         for track, release in having:
-            if not served and track not in job.tracks:  # what is on the track itself is looked at with its users
+            # what is on the track itself is looked at with its users
+            if not served and track not in job.tracks:
                 _check_kept_back(job, track, release)
 
 
 def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
-    """A draft that waits on the track is published by files, by a promotion, or by a written status alone."""
+    """A draft that waits on the track is published by files, by a promotion, or by a written status
+    alone.
+    """
     if job.codes or job.promote_from or job.options.status or release.get("status") not in SERVED:
         return
     for other in live:
@@ -521,28 +626,36 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
             raise ReleaseRefused(
                 f"The release {named(other)} on track {track} is a draft, and stays so.",
                 cause="It waits to be published, and nothing in this step says that it is to be.",
-                hint="To publish it, set `status: inProgress` (with `user-fraction`) or `completed`.",
+                hint="To publish it, set `status: inProgress` (with `user-fraction`) or "
+                "`completed`.",
                 code="release-is-draft",
             )
 
 
 def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
-    """Nothing but a halt takes a release from users, and nothing but a written status goes on with a halted one.
+    """Nothing but a halt takes a release from users, and nothing but a written status goes on with
+    a halted one.
 
-    It does so without files and without a promotion: a job that has them may be run again after the halt.
+    It does so without files and without a promotion: a job that has them may be run again after the
+    halt.
     """
     _check_draft(job, track, live, release)
     comes = bool(job.codes or job.promote_from)
     for other in live:
-        if other.get("status") == "draft" or release.get("status") == "draft" or not _covers(release, other):
+        if (
+            other.get("status") == "draft"
+            or release.get("status") == "draft"
+            or not _covers(release, other)
+        ):
             continue
         resumed = comes and release.get("status") in SERVED
         if other.get("status") == "halted" and (resumed or not job.options.status):
             raise ReleaseRefused(
                 f"The release {named(other)} on track {track} is halted, and stays so.",
-                cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
-                hint="To go on with it, set `status: inProgress` or `completed`, without `files` and `promote-from`; "
-                "else release a corrected version.",
+                cause="It was stopped for a reason, and nothing in this step says that it is to go "
+                "on.",
+                hint="To go on with it, set `status: inProgress` or `completed`, without `files` "
+                "and `promote-from`; else release a corrected version.",
                 code="release-halted",
             )
         reached = 1.0 if other.get("status") == "completed" else other.get("userFraction")
@@ -554,8 +667,8 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
                 "halted": f"Give {reached:g} or more.",
             }
             raise ReleaseRefused(
-                f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) has reached more "
-                f"users than {share(release)}.",
+                f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) "
+                f"has reached more users than {share(release)}.",
                 cause="Only a halt takes a release from users.",
                 hint=hints.get(str(other.get("status")), ""),
                 code="user-fraction-lower",
@@ -563,7 +676,9 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
 
 
 def _default_language(edit: ReleaseEdit) -> Steps[str]:
-    """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused where it has none."""
+    """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused
+    where it has none.
+    """
     if not edit.language:
         details = yield edit.api.details()
         found = details.get("defaultLanguage") if isinstance(details, Mapping) else None
@@ -571,7 +686,8 @@ def _default_language(edit: ReleaseEdit) -> Steps[str]:
             raise ReleaseRefused(
                 "`whats-new`: Google Play gives no default language for the app.",
                 cause="Its store listing is not set up yet.",
-                hint="Write the language before the text: `en-US: |`, with the text indented below it.",
+                hint="Write the language before the text: `en-US: |`, with the text indented below "
+                "it.",
                 code="no-default-language",
             )
         edit.language = found
@@ -584,12 +700,14 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
     # Which release a change is about, only the track tells; that it is production was seen offline.
     if edit.job.options.countries and release.get("status") != "inProgress":
         raise ReleaseRefused(
-            f"`countries`: the release {named(release)} on track {update.track} is not a staged rollout.",
+            f"`countries`: the release {named(release)} on track {update.track} is not a staged "
+            "rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
             hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
             code="countries-not-allowed",
         )
-    # A rollout that is limited to countries can't be completed as it is, nor is it widened to all unasked.
+    # A rollout that is limited to countries can't be completed as it is, nor is it widened to all
+    # unasked.
     rollouts = [one for one in update.before if one.get("status") in STAGED and countries(one)]
     if release.get("status") == "completed" and ours in map(codes, rollouts):
         raise ReleaseRefused(
@@ -606,7 +724,12 @@ def _oddities(edit: ReleaseEdit, update: TrackChange) -> Iterator[str]:
         yield "there is no completed release whose versions could be retained."
     if edit.job.copy_notes and not update.release.get("releaseNotes"):
         yield "there are no release notes to copy from the last release."
-    released = max((highest(other) for other in update.before if other.get("status") != "draft"), default=-1)
+    released = max(
+        (highest(other) for other in update.before if other.get("status") != "draft"), default=-1
+    )
     ours = highest(update.release)
     if ours < released:
-        yield f"version {released} has been released on it, and {ours} is lower: users who have it get no update."
+        yield (
+            f"version {released} has been released on it, and {ours} is lower: users who have it "
+            "get no update."
+        )

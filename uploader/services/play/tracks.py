@@ -1,4 +1,6 @@
-"""What the tracks of an edit hold, read and told: one release after the other, by its fields and in words."""
+"""What the tracks of an edit hold, read and told: one release after the other, by its fields and in
+words.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
 REST_OF_WORLD = "rest-of-world"
-_IN_THE_CONSOLE = {"internal testing": "internal", "closed testing": "alpha", "open testing": "beta"}
+_IN_THE_CONSOLE = {
+    "internal testing": "internal",
+    "closed testing": "alpha",
+    "open testing": "beta",
+}
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
 
 
@@ -38,7 +44,9 @@ def notes_of(release: Release) -> Notes:
 
 
 def countries(release: Release) -> tuple[str, ...]:
-    """The countries that a release is for, as the input `countries` has them; none where it is not limited."""
+    """The countries that a release is for, as the input `countries` has them; none where it is not
+    limited.
+    """
     targeting = release.get("countryTargeting")
     if not isinstance(targeting, Mapping):
         return ()
@@ -54,7 +62,9 @@ def priority(release: Release) -> int:
 
 
 def user_fraction(release: Release) -> str:
-    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it has none."""
+    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it
+    has none.
+    """
     fraction = release.get("userFraction")
     return "" if fraction is None else f"{fraction:.15g}"
 
@@ -68,19 +78,33 @@ def share(release: Release) -> str:
 def in_words(release: Release) -> str:
     """Whom a release reaches, and its status: `10 % of users, in progress`."""
     status = str(release.get("status", "of unknown status"))
-    reach = f"{share(release)} of users" if share(release) else "all users" if status == "completed" else ""
+    reach = (
+        f"{share(release)} of users"
+        if share(release)
+        else "all users"
+        if status == "completed"
+        else ""
+    )
     return ", ".join(filter(None, (reach, "in progress" if status == "inProgress" else status)))
 
 
 def named(release: Release, name: str = "") -> str:
-    """A release by its name, or else `name`, and its version codes: `1.4.2 (42)`; `42` where it has no name."""
+    """A release by its name, or else `name`, and its version codes: `1.4.2 (42)`; `42` where it has
+    no name.
+    """
     versions, given = "+".join(codes(release)) or "no version", str(release.get("name") or name)
-    name = given.removeprefix(f"{versions} (").removesuffix(")") if given.startswith(f"{versions} (") else given
+    name = (
+        given.removeprefix(f"{versions} (").removesuffix(")")
+        if given.startswith(f"{versions} (")
+        else given
+    )
     return f"{first_line(name)} ({versions})" if name and name != versions else versions
 
 
 def describe(release: Release) -> str:
-    """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of users, …)`."""
+    """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of
+    users, …)`.
+    """
     what, reach = named(release), in_words(release)
     return f"{what}, {reach}" if what.endswith(")") else f"{what} ({reach})"
 
@@ -93,7 +117,8 @@ def describe_all(live: Iterable[Release]) -> str:
 def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     """The releases on a track; one that was never used may be answered with 404, and is empty.
 
-    An edit is asked once: before a shared one is written to, what was seen of it is forgotten, as others work in it.
+    An edit is asked once: before a shared one is written to, what was seen of it is forgotten, as
+    others work in it.
     """
     if track in edit.seen:
         return edit.seen[track]
@@ -110,7 +135,9 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
 
 
 def all_tracks(edit: Edit) -> Steps[dict[str, Releases]]:
-    """All tracks of the edit with their releases; none where the list is not to be had, as each can be asked alone."""
+    """All tracks of the edit with their releases; none where the list is not to be had, as each can
+    be asked alone.
+    """
     try:
         found = entries((yield edit.listed("tracks")), "tracks")
         return {str(entry.get("track", "")): releases(entry) for entry in found}
@@ -125,7 +152,8 @@ def all_tracks(edit: Edit) -> Steps[dict[str, Releases]]:
 def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     """A track that Play does not list is none if Play says so, or if its name is almost another's.
 
-    A standard track may be answered with 404 until it is used; whether a form factor has it is told when it is written.
+    A standard track may be answered with 404 until it is used; whether a form factor has it is told
+    when it is written.
     """
     form_factor, _, base = track.rpartition(":")
     if base in STANDARD:
@@ -133,22 +161,34 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     known = dict.fromkeys((*STANDARD, *(edit.seen or (yield from all_tracks(edit.api)))))
     if track in known:
         return
-    other = meant(track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor)))
+    other = meant(
+        track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor))
+    )
     if other or missing:
         instead = f"Write `{other}`" if other else "Correct the name"
-        how = "the Play Console's name of" if track.lower() in _IN_THE_CONSOLE else "a misspelling of"
+        how = (
+            "the Play Console's name of" if track.lower() in _IN_THE_CONSOLE else "a misspelling of"
+        )
         raise ReleaseRefused(
             f"The app has no track {track}.",
-            cause=f"It is probably {how} {other}." if other else f"Google Play lists {', '.join(known)}.",
+            cause=f"It is probably {how} {other}."
+            if other
+            else f"Google Play lists {', '.join(known)}.",
             hint=f"{instead}, or create the closed track {track} in the Play Console.",
             code="track-not-found",
         )
 
 
 def meant(track: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, misspelt or cut short. Another number is another track, not a misspelling."""
+    """The name that was probably meant, misspelt or cut short. Another number is another track, not
+    a misspelling.
+    """
     number, written = re.sub(r"[^0-9]", "", track), track.lower()
     written = _IN_THE_CONSOLE.get(written, written)
     names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}
-    cut = [name for name in names if name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT]
+    cut = [
+        name
+        for name in names
+        if name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT
+    ]
     return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")

@@ -1,8 +1,9 @@
-"""The APK for every device that Google Play makes of a bundle and signs: waited for, fetched, checked, then named.
+"""The APK for every device that Google Play makes of a bundle and signs: waited for, fetched,
+checked, then named.
 
-It is generated some time after the upload. What comes must be of the app and the version that were asked for, and its
-signatures must hold and be by the certificate that Google Play reports for it, before it gets its name and is told as
-an output.
+It is generated some time after the upload. What comes must be of the app and the version that were
+asked for, and its signatures must hold and be by the certificate that Google Play reports for it,
+before it gets its name and is told as an output.
 """
 
 from __future__ import annotations
@@ -35,7 +36,17 @@ from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import ReleaseInputs, StatusInputs
 from uploader.protocol.stated_digests import normal
-from uploader.services.base import Call, Context, Download, Downloaded, Flow, Outcome, Section, Sleep, Steps
+from uploader.services.base import (
+    Call,
+    Context,
+    Download,
+    Downloaded,
+    Flow,
+    Outcome,
+    Section,
+    Sleep,
+    Steps,
+)
 from uploader.services.catalogue import expand
 from uploader.services.play.edit_requests import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
@@ -49,7 +60,9 @@ _DOWNLOAD = _LIST + "/downloads/{download}:download"
 
 @dataclass(frozen=True)
 class UniversalApkGoal:
-    """Where the APK goes, with `{version-code}` in the name or without, and for how many seconds it is waited for."""
+    """Where the APK goes, with `{version-code}` in the name or without, and for how many seconds it
+    is waited for.
+    """
 
     destination: Destination
     seconds: float
@@ -59,34 +72,56 @@ class UniversalApkGoal:
         return replace(self.destination, path=self.destination.path.replace(PLACE, code))
 
 
-def goal_of(inputs: StatusInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems) -> UniversalApkGoal:
-    """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the problems."""
-    goal = UniversalApkGoal(Destination(workspace, NAME, inputs.universal_apk), inputs.wait_deadline)
+def goal_of(
+    inputs: StatusInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems
+) -> UniversalApkGoal:
+    """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the
+    problems.
+    """
+    goal = UniversalApkGoal(
+        Destination(workspace, NAME, inputs.universal_apk), inputs.wait_deadline
+    )
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
     for name in (name for name, one in manifests.items() if one.kind == "apk"):
-        what = f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only from a bundle."
+        what = (
+            f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only "
+            "from a bundle."
+        )
         problems.add(NAME, what, "together with bundles (.aab)")
     if isinstance(inputs, ReleaseInputs) and not (inputs.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
         problems.add(NAME, what, "with `files` and `commit: true`, or with `target: play-status`")
     taken = {os.path.realpath(artifact.location) for artifact in artifacts}
-    for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [goal.destination]:
+    for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [
+        goal.destination
+    ]:
         problems.collect(place.check)
         path = os.path.realpath(place.workspace.root / place.path)
         if path in taken:
-            problems.add(NAME, f"{place.name} is one of `files`, which the APK would replace; name another place.")
+            problems.add(
+                NAME,
+                f"{place.name} is one of `files`, which the APK would replace; name another place.",
+            )
         elif path.rpartition("/")[2] in _OWN_FILES:
-            problems.add(NAME, f"{place.name} is a name that the run gives to files of its own; name another place.")
+            problems.add(
+                NAME,
+                f"{place.name} is a name that the run gives to files of its own; "
+                "name another place.",
+            )
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
 
 
 def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
     if len(names) > 1 and PLACE not in goal.destination.path:
-        goal.destination.refuse(f"is one place for the APKs of {', '.join(names)}; write {PLACE} into the path.")
+        goal.destination.refuse(
+            f"is one place for the APKs of {', '.join(names)}; write {PLACE} into the path."
+        )
 
 
-def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome, context: Context) -> Flow:
+def fetched(
+    package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome, context: Context
+) -> Flow:
     """The outcome with the APKs that were fetched; it has `trouble` where one of them could not be.
 
     What was released is released, so no error ends the flow but the end of the run.
@@ -99,7 +134,9 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
             certificate, path = yield from _generated(package, code, goal.seconds, context)
             what, destination = f"the universal APK of version {code}", goal.of(code)
             check = partial(_check, package, int(code), certificate)
-            file: Downloaded = yield Download(ROOT, f"{path}?alt=media", destination, MAX_BYTES["apk"], what, check)
+            file: Downloaded = yield Download(
+                ROOT, f"{path}?alt=media", destination, MAX_BYTES["apk"], what, check
+            )
             signer, size = fingerprint(certificate), format_size(file.size)
             context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
             rows.append((file.path, size, file.sha256, certificate))
@@ -109,8 +146,12 @@ def fetched(package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcom
         raise
     except UploaderError as error:
         trouble = explained(error) if isinstance(error, ApiError) else error
-    table = Section("Universal APK", ("File", "Size", "SHA-256", "SHA-256 of its certificate"), tuple(rows))
-    return replace(outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble)
+    table = Section(
+        "Universal APK", ("File", "Size", "SHA-256", "SHA-256 of its certificate"), tuple(rows)
+    )
+    return replace(
+        outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble
+    )
 
 
 def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[tuple[str, str]]:
@@ -121,25 +162,33 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Ste
                 what = f"Google Play signs version {code} with {len(found)} keys"
                 context.info(f"{what}; the APK of the first is fetched.")
             return found[0]
-        if not (yield Sleep(number, f"the universal APK of version {code} is not generated yet", seconds)):
+        if not (
+            yield Sleep(
+                number, f"the universal APK of version {code} is not generated yet", seconds
+            )
+        ):
             break
     raise TemporaryError(
         f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
-        cause="It takes minutes, longer for large bundles, and never happens for an APK or a version not uploaded.",
-        hint="Run again, or fetch it later with `target: play-status` and `universal-apk`; nothing is uploaded twice. "
-        "Raise `wait-deadline` if it happens often.",
+        cause="It takes minutes, longer for large bundles, and never happens for an APK or a "
+        "version not uploaded.",
+        hint="Run again, or fetch it later with `target: play-status` and `universal-apk`; nothing "
+        "is uploaded twice. Raise `wait-deadline` if it happens often.",
         code="universal-apk-not-generated",
     )
 
 
 def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
-    """The universal APK of each key: the SHA-256 of the certificate that signed it, and the path where it is.
+    """The universal APK of each key: the SHA-256 of the certificate that signed it, and the path
+    where it is.
 
     A version of which nothing is generated may be answered with 404.
     """
     place = {"package": package, "code": code}
     try:
-        response = yield Call("GET", ROOT, expand(_LIST, place), what=f"the list of APKs generated for version {code}")
+        response = yield Call(
+            "GET", ROOT, expand(_LIST, place), what=f"the list of APKs generated for version {code}"
+        )
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise
@@ -147,11 +196,19 @@ def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
     found = []
     for entry in entries(response, "generatedApks"):
         universal = entry.get("generatedUniversalApk")
-        if not (download := universal.get("downloadId") if isinstance(universal, Mapping) else None):
+        if not (
+            download := universal.get("downloadId") if isinstance(universal, Mapping) else None
+        ):
             continue
         certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
-        if not isinstance(download, str) or not download.strip(".") or not re.fullmatch("[0-9a-f]{64}", certificate):
-            raise ProtocolError(f"Google Play returned the APKs of version {code} in an undocumented format.")
+        if (
+            not isinstance(download, str)
+            or not download.strip(".")
+            or not re.fullmatch("[0-9a-f]{64}", certificate)
+        ):
+            raise ProtocolError(
+                f"Google Play returned the APKs of version {code} in an undocumented format."
+            )
         found.append((certificate, expand(_DOWNLOAD, {**place, "download": download})))
     return found
 
@@ -163,7 +220,10 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
     except InputError as error:
         raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
     if (found.kind, found.package, found.version_code) != ("apk", package, code):
-        raise _mismatch(code, f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.")
+        raise _mismatch(
+            code,
+            f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.",
+        )
     try:
         signer = verified_signer(file)
     except MalformedFile as error:
@@ -177,7 +237,8 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
 def _mismatch(code: int, what: str) -> IntegrityError:
     return IntegrityError(
         f"What was downloaded as the universal APK of version {code} is not that: {what}",
-        cause="It was damaged or replaced on the way, by a proxy for instance, or the service has a fault.",
+        cause="It was damaged or replaced on the way, by a proxy for instance, or the service has "
+        "a fault.",
         hint="It was deleted. Run again; report the error if it recurs.",
         code="universal-apk-mismatch",
     )
