@@ -36,6 +36,7 @@ LAYERS = (
     "redaction",
     "clock",
     "cancellation",
+    "tasks",
     "errors",
     "text",
     "__init__",

@@ -17,7 +17,7 @@ from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
 from uploader.http.messages import Headers, Response, TransportError
 from uploader.retry import MAX_RETRY_AFTER, Retrier, RetryPolicy, Wait, backoff, retry_after
-from uploader.services.base import Context, Flow, Outcome, Sleep
+from uploader.services.base import Context, Outcome
 
 NOW = 1_445_412_480.0  # Wed, 21 Oct 2015 07:28:00 GMT
 BUSY = Response(503)
@@ -173,9 +173,10 @@ def looks(timeout: float) -> tuple[list[bool], Bench]:
     """A flow that pauses until there is no time left: the answers, and the bench that it ran on."""
     bench, responses = Bench("http://127.0.0.1:1"), list[bool]()
 
-    def flow(_: Context) -> Flow:
-        for number in range(1, 20):
-            responses.append((yield Sleep(number, "the review is not through", timeout)))
+    def flow(context: Context) -> Outcome:
+        poll = context.poll(timeout)
+        for _ in range(1, 20):
+            responses.append(poll.wait("the review is not through"))
             if not responses[-1]:
                 break
         return Outcome("done")

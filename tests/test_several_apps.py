@@ -5,9 +5,9 @@ each app is true.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,7 @@ from google_emulator import Emulator, specimens
 from tests.support.fake_play import BY_HAND
 from tests.support.job import Ended, Job
 from tests.support.recording_context import RecordingContext
-from uploader.services.base import Call, Context, Flow, Outcome, Parallel, Sleep
-from uploader.services.play.edit_requests import Edit
-from uploader.services.play.several_apps import SeveralApps
+from uploader.services.play.several_apps import App, SeveralApps
 
 APPS = ("com.example.phone", "com.example.watch", "com.example.tv")
 RELEASE = {
@@ -539,51 +537,64 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
     assert "tracks: tv:production is a track for none of the apps" in nowhere.log
 
 
-@pytest.mark.parametrize(
-    ("request_of", "gives_up"),
-    [
-        (Edit(APPS[0], "1").delete(), True),
-        (Edit(APPS[0], "1").delete_image("en-US", "icon", "2"), False),
-    ],
-    ids=["edit", "image"],
-)
-def test_the_deletion_of_an_image_is_not_taken_for_that_of_its_edit(
-    request_of: Call, gives_up: bool
-) -> None:
-    """An app that prunes its screenshots does not hold the others up, nor count as one that was
-    refused.
-    """
+def test_the_line_of_a_wait_says_which_app_is_waited_for() -> None:
+    """Several apps wait at the same time, and the log tells them apart."""
+    whole = Waiting()
+    run = SeveralApps(("com.example.a", "com.example.b"), (), whole, commits=False)
 
-    def deletes(_: Context) -> Flow:
-        yield request_of
-        return Outcome("Done.")
+    def wait(app: App) -> None:
+        app.backoff().wait("the edit is busy")
+        app.poll(60).wait("not published")
 
-    together = SeveralApps(APPS[:1], (), RecordingContext({}), commits=True)
-    together.apps[0].begin(deletes)
-    assert together.apps[0].deleting is gives_up
-
-
-def test_a_wait_is_as_long_as_that_of_the_app_that_began_it_last() -> None:
-    """Apps wait together; nobody is told that time is up before it is, and the line says who is
-    waited for.
-    """
-
-    def waits(first: int, _: Context) -> Flow:
-        for number in range(first, 3):
-            yield Sleep(number, "not published", 60.0)
-        return Outcome("Done.")
-
-    context = RecordingContext({})
-    together = SeveralApps(("com.example.a", "com.example.b"), (), context, commits=False)
-    for app, first in zip(together.apps, (2, 1), strict=True):
-        app.begin(partial(waits, first))
-    steps, told = together.advance(), []
-    with suppress(StopIteration):
-        step = next(steps)
-        while isinstance(step, Parallel):
-            told += [(one.number, one.why) for one in step.steps if isinstance(one, Sleep)]
-            step = steps.send((True,))
-    assert told == [
-        (1, "not published, for com.example.b"),
-        (2, "not published, for com.example.b"),
+    run.do_together({app: partial(wait, app) for app in run.apps})
+    assert whole.waited == [
+        "the edit is busy, for com.example.a",
+        "not published, for com.example.a",
+        "the edit is busy, for com.example.b",
+        "not published, for com.example.b",
     ]
+
+
+class Waiting(RecordingContext):
+    """A context that writes down what is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited: list[str] = []
+
+    def backoff(self) -> Any:
+        return self
+
+    def poll(self, seconds: float) -> Any:
+        del seconds
+        return self
+
+    def wait(self, why: str) -> bool:
+        self.waited.append(why)
+        return True
+
+
+def test_a_slow_answer_to_one_app_holds_no_other(job: Job) -> None:
+    """Each app is staged at its own pace: the others are validated before the slow one has an edit
+    to work in. Nothing is committed before all are.
+    """
+    job.emulator.add_fault("play.edits.insert", "slow-answer", seconds=1.5)
+    job.succeed(RELEASE)
+    steps = [
+        (request.path.split("/")[4], request.path.partition("?")[0].rpartition(":")[2])
+        for request in job.emulator.requests
+        if "/edits/" in request.path
+    ]
+    last = [app for app, step in steps if step == "validate"][-1]
+    begun = next(number for number, (app, _) in enumerate(steps) if app == last)
+    validated = [app for app, step in steps[:begun] if step == "validate"]
+    assert sorted([*validated, last]) == sorted(APPS)
+    assert commits(job) == list(APPS)
+
+
+def test_a_retry_says_which_app_it_is_about(job: Job) -> None:
+    """Several apps meet the same refusal at the same time."""
+    job.emulator.add_fault("play.edits.validate", "status", status=503)
+    ended = job.succeed(RELEASE)
+    retry = r"com\.example\.\w+: the validation of edit \d+: The server answered 503"
+    assert re.search(retry, ended.log), ended.log

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from uploader.auth import credential_source
 from uploader.auth.credential_source import CredentialSource
@@ -26,8 +27,8 @@ from uploader.inputs.table import (
     StatusInputs,
 )
 from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
-from uploader.services.base import Prepared
-from uploader.services.batch import explain_refusals, rehearsal
+from uploader.services.base import Context, Flow, Outcome, Prepared
+from uploader.services.batch import with_default_advice
 from uploader.services.play import data_safety, listing, rollout, status
 from uploader.text import capitalised
 
@@ -113,7 +114,7 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
     # a matrix may have more jobs than there are files
     if inputs.shard and inputs.files and not files:
         nothing = f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job."
-        return Prepared((nothing,), (), rehearsal(nothing, outcome=nothing))
+        return Prepared((nothing,), (), partial(_end, nothing))
     common = inputs.part(CommonInputs)
     match inputs.target:  # Play knows its own refusals, and which of them are about permissions
         case "play":
@@ -143,4 +144,15 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
             prepared = any_method.prepare(
                 common, files, inputs.media_type, inputs.params, inputs.metadata
             )
-    return replace(prepared, flow=lambda context: explain_refusals(prepared.flow(context)))
+    return replace(prepared, flow=partial(_carry_out, prepared.flow))
+
+
+def _end(what: str, context: Context) -> Outcome:
+    """End a run in which nothing is to be done."""
+    context.info(what)
+    return Outcome(what)
+
+
+def _carry_out(flow: Flow, context: Context) -> Outcome:
+    with with_default_advice():
+        return flow(context)

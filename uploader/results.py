@@ -4,6 +4,7 @@ follow from both.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -102,6 +103,9 @@ class RunRecord:
     outputs: dict[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        self._lock = threading.RLock()  # several files may end at the same time
+
     def add(self, result: FileResult) -> None:
         """One more result, or the better one of a file that was tried before and failed, or whose
         upload was lost.
@@ -109,31 +113,37 @@ class RunRecord:
         That the service has what this run brought there is no second result.
         """
         content = (result.path, result.sha256)
-        known = result.sha256 and any(
-            content == (one.path, one.sha256) for one in self.results if not one.error
-        )
-        if result.reused and known:
-            return
-        (place,) = self.reserve((result,))
-        self.results[place] = result
+        with self._lock:
+            known = result.sha256 and any(
+                content == (one.path, one.sha256) for one in self.results if not one.error
+            )
+            if not (result.reused and known):
+                (place,) = self.reserve((result,))
+                self.results[place] = result
 
     def reserve(self, results: Results) -> list[int]:
         """Gives each file its place: that of a result with an error, which it takes the place of,
         or a new one.
         """
         places = list[int]()
-        for result in results:
-            failed = [
-                place
-                for place, one in enumerate(self.results)
-                if one.error and one.path == result.path
-            ]
-            place = next((one for one in failed if one not in places), len(self.results))
-            if place < len(self.results):
-                self.replaced.append(self.results[place])
-            self.results[place : place + 1] = [result]
-            places.append(place)
+        with self._lock:
+            for result in results:
+                failed = [
+                    place
+                    for place, one in enumerate(self.results)
+                    if one.error and one.path == result.path
+                ]
+                place = next((one for one in failed if one not in places), len(self.results))
+                if place < len(self.results):
+                    self.replaced.append(self.results[place])
+                self.results[place : place + 1] = [result]
+                places.append(place)
         return places
+
+    def arrange(self, paths: Sequence[str]) -> None:
+        """Puts the results of these files first, in this order; nothing may be under way."""
+        order = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+        self.results.sort(key=lambda result: order.get(result.path, len(order)))
 
     def discard(
         self,
@@ -148,10 +158,11 @@ class RunRecord:
         No id is left, and `outputs` are taken back. `among` are the results that it is about, where
         not all.
         """
-        for place, result in enumerate(self.results):
-            meant = among is None or any(result is one for one in among)
-            if meant and not result.error and (not result.reused or result.path in files):
-                self.results[place] = replace(result, id="", error=why)
+        with self._lock:
+            for place, result in enumerate(self.results):
+                meant = among is None or any(result is one for one in among)
+                if meant and not result.error and (not result.reused or result.path in files):
+                    self.results[place] = replace(result, id="", error=why)
         self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
         self.ids = ()
 

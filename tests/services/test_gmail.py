@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.factory import PNG, make_file, make_inputs, only_upload, problems, run
+from tests.support.factory import PNG, Step, make_file, make_inputs, only_upload, problems, run
 from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import MailInputs
 from uploader.services import gmail, mail_message
-from uploader.services.base import Call, Prepared, Step, Upload
+from uploader.services.base import Call, Prepared, Upload
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 900_000, tzinfo=timezone.utc)  # whose fraction is in no message
 TOKEN = "0123456789abcdef" * 2

@@ -13,8 +13,7 @@ from scripts import make_troubleshooting
 from tests.support.fake_play import AUTOMATIC, BY_HAND, Play, artifact, refused
 from tests.support.play_driver import Engine, release_job
 from uploader.errors import ApiError, CredentialsError, UploaderError
-from uploader.services.base import Call, Flow, Outcome
-from uploader.services.batch import explain_refusals
+from uploader.services.batch import with_default_advice
 from uploader.services.play import known_errors
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
 
@@ -148,17 +147,9 @@ def test_a_missing_right_is_about_the_credentials(
     """The service's own words stay, with what to do about rights; a full drive or a bad request is
     exit code 4.
     """
-
-    def flow() -> Flow:
-        yield Call("POST", "https://www.googleapis.com", "/x")
-        return Outcome("done")
-
-    steps = explain_refusals(flow())
-    next(steps)
-    with pytest.raises(raised, match=r"refused it: No\.") as caught:
-        steps.throw(
-            ApiError("The service refused it: No.", status=status, reason=reason, message="No.")
-        )
+    refusal = ApiError("The service refused it: No.", status=status, reason=reason, message="No.")
+    with pytest.raises(raised, match=r"refused it: No\.") as caught, with_default_advice():
+        raise refusal
     assert ("grant the account the permission" in str(caught.value)) is (raised is CredentialsError)
 
 

@@ -27,7 +27,7 @@ from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ServiceError
 from uploader.files.android.manifest import Kind, Manifest
 from uploader.files.artifacts import Artifact, from_path
-from uploader.services.base import Batch, Call, Prepared, Upload
+from uploader.services.base import Call, Prepared, Upload
 
 GAMES = {"target": "play-games", "resource_id": "CgkI", "image_type": "ACHIEVEMENT_ICON"}
 SHARING = {"target": "play-internal-sharing"}
@@ -125,8 +125,8 @@ def test_links_fingerprint_and_digest_are_outputs(tmp_path: Path) -> None:
     }
     context = RecordingContext()
     _, steps = run(made, resource, context=context)
-    (batch,) = (step for step in steps if isinstance(step, Batch))
-    assert [upload.endpoint.identify(resource) for upload in batch.uploads] == [
+    sent = [step for step in steps if isinstance(step, Upload)]
+    assert [upload.endpoint.identify(resource) for upload in sent] == [
         "https://play.google.com/x"
     ] * 2
     assert context.outputs == {

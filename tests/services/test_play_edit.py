@@ -37,8 +37,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.listing import StoreFiles
-from uploader.services.base import Call, Sleep, Upload
-from uploader.services.play import edit_requests
+from uploader.services.base import Call, Upload
 from uploader.services.play.release import flow_of_several
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
 
@@ -124,7 +123,7 @@ def test_a_signal_during_the_commit_tells_of_the_doubt(shared: bool) -> None:
     it up.
     """
     play = Play()
-    play.response(next(edit_requests.insert(PACKAGE)))
+    play.open_edit()
     play.fail("commit", Interrupted(15), after=True)
     engine = Engine(play, {f"edit:{PACKAGE}": "the record of another edit"} if shared else {})
     with pytest.raises(Interrupted):
@@ -191,7 +190,7 @@ def test_a_signal_while_an_edit_is_deleted_ends_the_run(dry_run: bool) -> None:
     assert (play.edits, journal) == ({}, {})
 
 
-def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
+def test_after_a_signal_nothing_is_called_that_waits() -> None:
     """Two seconds are all that a runner gives: no call, no upload, no pause follows an
     interruption.
     """
@@ -201,9 +200,8 @@ def test_after_a_signal_nothing_is_yielded_that_waits() -> None:
     with pytest.raises(Interrupted):
         engine.run(release_job(artifact(2)))
     last = max(place for place, step in enumerate(engine.steps) if isinstance(step, Upload))
-    assert not [
-        step for step in engine.steps[last + 1 :] if isinstance(step, (Call, Upload, Sleep))
-    ]
+    assert engine.steps[last + 1 :] == []
+    assert engine.waits == 0
 
 
 def test_a_commit_without_permission_keeps_the_edit_too() -> None:
@@ -443,7 +441,7 @@ def test_an_edit_of_others_that_is_gone_is_not_replaced(name: str, why: str) -> 
     input is to blame.
     """
     play = Play()
-    play.response(next(edit_requests.insert(PACKAGE)))
+    play.open_edit()
     play.fail(name, refused(404, why), effect=play.close_edits)
     with pytest.raises(ApiError, match=why) as caught:
         Engine(play).run(release_job(artifact(2), existing_edit="1"))
@@ -674,7 +672,9 @@ def test_what_the_validation_announces_of_one_app_is_final_before_the_first_comm
     plays = {name: Play() for name in names}
     plays[names[number]].fail("validate", refused(400, BY_HAND))
     jobs = [
-        release_job(artifact(2, package=name), package=name, among=3, not_sent_for_review=setting)
+        release_job(
+            artifact(2, package=name), package=name, apps_in_run=3, not_sent_for_review=setting
+        )
         for name in names
     ]
     engine = Engine(Console(plays))

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.fake_play import PACKAGE, artifact, plain, release
+from tests.support.fake_play import artifact, plain, release
 from tests.support.play_driver import Engine, release_job
 from tests.support.play_faults import FaultyPlay
 from tests.support.play_walk import COMPLETED, HALTED, WIDENED, Shape, Walk
 from uploader.files.android.listing import StoreFiles
-from uploader.services.play import edit_requests
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
@@ -64,7 +63,7 @@ def next_on_beta(play: FaultyPlay) -> bool:
 def shared() -> FaultyPlay:
     """Has an edit into which another job uploaded its part."""
     play = FaultyPlay()
-    play.response(next(edit_requests.insert(PACKAGE)))
+    play.open_edit()
     Engine(play).run(release_job(artifact(5), tracks=("beta",), commit=False, existing_edit="1"))
     play.opened.clear()
     play.calls.clear()

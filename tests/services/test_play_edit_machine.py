@@ -9,6 +9,7 @@ import pytest
 from tests.support.fake_play import PACKAGE, artifact, release
 from tests.support.play_driver import release_job
 from tests.support.recording_context import RecordingContext
+from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
@@ -17,7 +18,6 @@ from uploader.services.play.edit_lifecycle import (
     Stage,
     recalled,
 )
-from uploader.services.play.edit_requests import Edit
 
 FIRST = (EditState(), EditState(False, Stage.CHANGED))
 
@@ -46,7 +46,7 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
     edit = ReleaseEdit(
         job,
         context,
-        Edit(PACKAGE, "7"),
+        Edit(context, PACKAGE, "7"),
         state,
         {"artifact:2": "digest"},
         {"internal": (release(1),)},

@@ -17,8 +17,11 @@ PLAY = Path("uploader/services/play")
 WALK = """
 import sys
 from tests.services.test_play_edit_exhaustive import SHAPES
+from tests.services.test_several_apps_exhaustive import Walk as WalkOfApps
 from tests.support.play_walk import Walk
-Walk(SHAPES[sys.argv[1]]).explore()
+from tests.support.turns import by_turns
+walk = WalkOfApps(by_turns) if sys.argv[1] == "apps by turns" else Walk(SHAPES[sys.argv[1]])
+walk.explore()
 """
 
 
@@ -107,8 +110,8 @@ BUILT_AGAIN = Planted(
 )
 PROMOTION = Planted(
     "edit_lifecycle",
-    "edit.keep, edit.promoted = lost.keep, lost.promoted",
-    "edit.keep = lost.keep",
+    "        edit.promoted = lost.promoted\n",
+    "",
     "promotion",
     "another version was promoted",
 )
@@ -118,6 +121,27 @@ PROMOTION_KEPT = Planted(
     "found: list[Release] = []",
     "promotion",
     "another version was promoted",
+)
+KEPT_BESIDE_A_REFUSAL = Planted(
+    "several_apps",
+    "if own is not None and _rank(own) <= max(_rank(failed.failure), 1):",
+    "if own is not None:",
+    "apps by turns",
+    "a refusal leaves an edit behind",
+)
+COMMITTED_TOGETHER = Planted(
+    "release",
+    "run.do_in_order({one.app: one.publish for one in releases})",
+    "run.do_together({one.app: one.publish for one in releases})",
+    "apps by turns",
+    "committed out of order",
+)
+NOT_ALL_STAGED = Planted(
+    "release",
+    "run.do_together({one.app: one.stage for one in releases}, stop=True)",
+    "run.do_together({one.app: lambda one=one: (one.stage(), one.publish()) for one in releases})",
+    "apps by turns",
+    "committed before all are validated",
 )
 RULES = {
     "a kept listing is continued for the same wish": LISTING,
@@ -132,6 +156,9 @@ RULES = {
     "a bundle that was built again gets a fresh edit": BUILT_AGAIN,
     "the next edit knows the promotion": PROMOTION,
     "the next run knows the promotion": PROMOTION_KEPT,
+    "beside a refusal nothing is kept": KEPT_BESIDE_A_REFUSAL,
+    "apps are committed one after the other": COMMITTED_TOGETHER,
+    "no app is published before all are staged": NOT_ALL_STAGED,
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
+from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.factory import Step, answers
 from uploader.inputs.parsers import Metric, limits
 from uploader.services.base import Call
 from uploader.services.play.gate import (
@@ -349,19 +351,17 @@ def row(
 
 def found(response: Any, end: Any = END) -> Measured | str:
     """What comes of these two answers: how fresh the data are, and the same page for each query."""
-    steps = measure("com.example.app", GATE)
     freshness = {
         "freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}
     }
-    try:
-        step = next(steps)
-        for _ in range(2 * MAX_PAGES):
-            assert isinstance(step, Call)
-            step = steps.send(freshness if step.method == "GET" else response)
-    except StopIteration as ended:
-        result: Measured | str = ended.value["crash-rate"]
-        return result
-    raise AssertionError("pages without end")
+    pages = count()
+
+    def answer(step: Step) -> Any:
+        assert isinstance(step, Call)
+        assert next(pages) < 2 * MAX_PAGES, "pages without end"
+        return freshness if step.method == "GET" else response
+
+    return measure(answers(answer), "com.example.app", GATE)["crash-rate"]
 
 
 @pytest.mark.parametrize(

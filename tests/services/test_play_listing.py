@@ -14,7 +14,7 @@ from uploader.errors import InputError, TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.inputs.table import ImagesPrune
-from uploader.services.base import Batch, Call, Outcome, Upload
+from uploader.services.base import Call, Outcome, Upload
 from uploader.services.play.release_job import ReleaseJob
 
 PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
@@ -303,12 +303,7 @@ def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() 
     other = ("de-DE", "phoneScreenshots")
     files = StoreFiles({}, {PHONE: (image("a"), image("b")), other: (image("c"),)})
     engine, _ = synchronised(play, files)
-    batches = [
-        [upload.artifact.name for upload in step.uploads]
-        for step in engine.steps
-        if isinstance(step, Batch)
-    ]
-    assert batches == [["a.png", "c.png"], ["b.png"]]
+    assert engine.batches == [["a.png", "c.png"], ["b.png"]]
 
 
 def test_an_image_that_met_a_concurrent_update_is_sent_again_alone() -> None:

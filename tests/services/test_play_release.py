@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.fake_play import (
     BY_HAND,
-    PACKAGE,
     Play,
     artifact,
     plain,
@@ -27,7 +26,6 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.services.base import Call, Upload
-from uploader.services.play import edit_requests
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
 
 
@@ -190,7 +188,7 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     holds then.
     """
     play = Play(production=[release(1)])
-    play.response(next(edit_requests.insert(PACKAGE)))
+    play.open_edit()
 
     def other_job() -> None:
         play.edits["1"].tracks["beta"] = [release(1, status="inProgress", userFraction=0.1)]
@@ -239,7 +237,7 @@ def test_where_play_does_not_tell_what_is_live_the_plan_does_not_claim_it(
 ) -> None:
     """Another job's track is shown with a question mark, and the commit names it all the same."""
     play = Play(production=[release(1)])
-    play.response(next(edit_requests.insert(PACKAGE)))
+    play.open_edit()
     play.fail("GET live releases", unknown)
     engine = Engine(play)
     engine.run(release_job(artifact(2), existing_edit="1"))

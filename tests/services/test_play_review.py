@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.factory import answers
 from tests.support.fake_play import PACKAGE, artifact, refused, release
 from tests.support.play_driver import release_job
 from tests.support.rollout_console import TIRED, Console, RolloutEngine
@@ -136,19 +137,14 @@ def test_of_several_entries_the_least_advanced_counts() -> None:
 )
 def test_an_answer_in_no_documented_form_is_refused(response: Any) -> None:
     """Nothing is concluded from what can't be read."""
-    steps = listed(PACKAGE, "production")
-    next(steps)
     with pytest.raises(ProtocolError):
-        steps.send(response)
+        listed(answers(lambda _: response), PACKAGE, "production")
 
 
 def test_a_track_that_was_never_used_is_empty_and_an_unknown_app_is_not() -> None:
     """Both are answered with 404."""
-    for message, known in (
-        ("Track not found: production.", True),
-        ("Package not found: com.example.app.", False),
-    ):
-        steps = listed(PACKAGE, "production")
-        next(steps)
-        with pytest.raises(StopIteration if known else UploaderError):
-            steps.throw(refused(404, message))
+    unused = refused(404, "Track not found: production.")
+    assert listed(answers(lambda _: unused), PACKAGE, "production") == ()
+    unknown = refused(404, "Package not found: com.example.app.")
+    with pytest.raises(UploaderError):
+        listed(answers(lambda _: unknown), PACKAGE, "production")

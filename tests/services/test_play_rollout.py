@@ -23,7 +23,7 @@ from uploader.errors import (
 )
 from uploader.inputs import Inputs
 from uploader.services.base import Call
-from uploader.services.play.edit_requests import CONSOLE
+from uploader.services.play.client import CONSOLE
 from uploader.services.play.rollout import flow, prepare
 
 OLD = release(41, name="4.1")

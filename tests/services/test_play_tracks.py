@@ -17,7 +17,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.listing import StoreFiles
-from uploader.services.play import edit_requests, track_merge, tracks
+from uploader.services.play import client, track_merge, tracks
 from uploader.services.play.release_job import ReleaseOptions
 
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
@@ -657,7 +657,7 @@ def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload
 def test_in_a_shared_edit_the_track_is_read_again_after_the_upload() -> None:
     """Another job may have put its release there meanwhile, which must not be lost."""
     play = Play()
-    play.response(next(edit_requests.insert(PACKAGE)))
+    play.open_edit()
     draft = release(7, status="draft")
 
     def other_job() -> None:
@@ -755,10 +755,10 @@ def test_an_odd_release_is_an_error_of_the_protocol(release: object) -> None:
     """
     for response in ({"releases": [release]}, {"releases": release}, [release], None):
         with pytest.raises(ProtocolError):
-            edit_requests.releases(response)
+            client.releases(response)
 
 
 def test_numbers_and_nulls_are_taken_as_they_come() -> None:
     """A version code may come as a number, and a field that is null is one that is absent."""
     odd = {"versionCodes": [7, "8"], "userFraction": None, "name": None, "status": "completed"}
-    assert tracks.codes(edit_requests.releases({"releases": [odd]})[0]) == ("7", "8")
+    assert tracks.codes(client.releases({"releases": [odd]})[0]) == ("7", "8")

@@ -4,9 +4,9 @@ answers for a flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.support.recording_context import RecordingContext
 from uploader import plan
@@ -15,7 +15,10 @@ from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs, read
 from uploader.results import FileResult
-from uploader.services.base import Batch, Call, Download, Outcome, Prepared, Sleep, Step, Upload
+from uploader.services.base import Call, Download, Outcome, Prepared, Upload
+
+Step = Call | Upload | Download
+T = TypeVar("T")
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
@@ -60,14 +63,9 @@ def only_upload(prepared: Prepared) -> Upload:
 
 
 def uploads(prepared: Prepared) -> tuple[Upload, ...]:
-    """All uploads that the flow yields, when each of them succeeds."""
+    """All uploads that the flow makes, when each of them succeeds."""
     _, steps = run(prepared)
-    batches = [
-        step.uploads if isinstance(step, Batch) else (step,)
-        for step in steps
-        if isinstance(step, (Batch, Upload))
-    ]
-    return tuple(upload for batch in batches for upload in batch)
+    return tuple(step for step in steps if isinstance(step, Upload))
 
 
 def run(
@@ -76,24 +74,84 @@ def run(
     response: Callable[[Step], Any] = lambda _: None,
     context: RecordingContext | None = None,
 ) -> tuple[Outcome, list[Step]]:
-    """Drives a flow to its end: uploads succeed with `resource`, unless `response` returns
+    """Carries a flow out to its end: uploads succeed with `resource`, unless `response` returns
     something else or an error.
 
     What the flow told stands in the `context`.
     """
-    context = context or RecordingContext()
-    flow, steps = prepared.flow(context), list[Step]()
-    reply: Any = None
-    try:
-        while True:
-            step = flow.throw(reply) if isinstance(reply, BaseException) else flow.send(reply)
-            steps.append(step)
-            reply = response(step)
-            if reply is None:
-                reply = _success(step, resource or {})
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome, steps
+    answers = Answers(context or RecordingContext(), resource or {}, response)
+    return prepared.flow(answers), answers.steps
+
+
+class Answers:
+    """The context of a flow whose requests are answered by a function; the rest is another
+    context's.
+    """
+
+    def __init__(
+        self,
+        context: RecordingContext,
+        resource: Mapping[str, Any],
+        response: Callable[[Step], Any],
+    ) -> None:
+        self.steps: list[Step] = []
+        self._context = context
+        self._resource = resource
+        self._response = response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def call(self, call: Call) -> Any:
+        """What the function answers, else {}."""
+        answer = self._answer(call)
+        return {} if answer is None else answer
+
+    def upload(self, upload: Upload) -> FileResult:
+        """What the function answers, else a result with the resource."""
+        answer = self._answer(upload)
+        return result(upload, self._resource) if answer is None else answer
+
+    def upload_all(
+        self, uploads: Sequence[Upload], max_in_flight: int | None = None
+    ) -> tuple[FileResult, ...]:
+        """One result for each upload."""
+        del max_in_flight
+        return tuple(self.upload(upload) for upload in uploads)
+
+    def download(self, download: Download) -> Any:
+        """What the function answers."""
+        return self._answer(download)
+
+    def backoff(self) -> Any:
+        """Waits that take no time."""
+        return self
+
+    def poll(self, seconds: float) -> Any:
+        """Waits that take no time."""
+        del seconds
+        return self
+
+    def wait(self, why: str) -> bool:
+        """Is over at once."""
+        del why
+        return True
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Does one after the other."""
+        return [task() for task in tasks]
+
+    def _answer(self, step: Step) -> Any:
+        self.steps.append(step)
+        answer = self._response(step)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def answers(response: Callable[[Step], Any], resource: Mapping[str, Any] | None = None) -> Answers:
+    """A context of its own whose requests are answered by a function."""
+    return Answers(RecordingContext(), resource or {}, response)
 
 
 def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileResult:
@@ -104,15 +162,3 @@ def result(upload: Upload, resource: Mapping[str, Any], **facts: Any) -> FileRes
 def problems(error: InputError) -> dict[str, str]:
     """What was wrong, by the input's name; the last of several complaints about one."""
     return {problem.name: problem.what for problem in error.problems}
-
-
-def _success(step: Step, resource: Mapping[str, Any]) -> Any:
-    match step:
-        case Upload():
-            return result(step, resource)
-        case Batch():
-            return tuple(result(upload, resource) for upload in step.uploads)
-        case Call():
-            return {}
-        case Download() | Sleep():
-            return None

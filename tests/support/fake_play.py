@@ -197,6 +197,12 @@ class Play:
         """How many calls of a name arrived."""
         return self.calls.count(name)
 
+    def open_edit(self) -> str:
+        """Somebody with the same account opens an edit; its id."""
+        path = f"/androidpublisher/v3/applications/{PACKAGE}/edits"
+        edit: str = self.response(Call("POST", "https://play.example", path))["id"]
+        return edit
+
     # --- what it does -----------------------------------------------------------------------------
 
     def response(self, step: Call | Upload) -> Any:

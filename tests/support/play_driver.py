@@ -1,34 +1,38 @@
-"""Carries the steps of a Play flow out on the model of Play, in memory, and dies at any moment when
+"""Carries the calls of a Play flow out on the model of Play, in memory, and dies at any moment when
 it is told to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.support.fake_play import PACKAGE, Console, Play, sha256
 from tests.support.recording_context import RecordingContext
+from tests.support.turns import Choose, Turns, by_turns
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import (
-    Batch,
+    Backoff,
     Call,
-    Context,
+    Download,
+    Downloaded,
     Flow,
     Outcome,
-    Parallel,
-    Sleep,
-    Step,
+    Poll,
     Upload,
 )
 from uploader.services.play.release import flow
 from uploader.services.play.release_job import ReleaseJob
+
+Step = Call | Upload
+S = TypeVar("S", Call, Upload)
+T = TypeVar("T")
 
 
 class Killed(BaseException):
@@ -36,36 +40,43 @@ class Killed(BaseException):
 
 
 class Engine(RecordingContext):
-    """Carries a flow's steps out on a `Play`, and is the flow's context; the journal outlives it,
-    as a process's does.
+    """Carries the calls of a flow out on a `Play`, and is the flow's context; the journal outlives
+    it, as a process's does.
 
-    `moments` counts the steps and what the flow told; at number `kill_at` the process dies.
+    `moments` counts the calls and what the flow told; at number `kill_at` the process dies.
+    `choose` says which of several apps goes on at each call.
     """
 
-    def __init__(self, play: Play | Console, journal: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        play: Play | Console,
+        journal: dict[str, str] | None = None,
+        choose: Choose = by_turns,
+    ) -> None:
         super().__init__(journal)
         self.play = play
         self.steps: list[Step] = []
+        self.batches: list[list[str]] = []  # the names of what went out together
         self.moments = 0
         self.kill_at: int | None = None
         self.kill_after_effect = False
         self.max_retries = 5
-        # the steps of several flows; else none is begun once another has failed
-        self.at_once = True
         self.waits = 0
+        self.turns = Turns(choose)
+        self._dead = False
 
     def run(self, job: ReleaseJob) -> Outcome:
-        """Drives the flow to its end. Raises what it raises; `Killed` when the process was to
+        """Carries the job out to its end. Raises what it raises; `Killed` when the process was to
         die.
         """
         return self.drive(partial(flow, job))
 
-    def drive(self, begin: Callable[[Context], Flow]) -> Outcome:
+    def drive(self, begin: Flow) -> Outcome:
         """What is forgotten leaves the journal when the run has come to an end of its own, as with
         the real one.
         """
         try:
-            outcome = self._drive(begin(self))
+            outcome = begin(self)
         except Exception:
             self.settle()
             raise
@@ -75,66 +86,77 @@ class Engine(RecordingContext):
     @contextmanager
     def moment(self) -> Iterator[None]:
         """The process dies before or after what happens here, if it is its moment."""
+        if self._dead:
+            raise Killed
         self.moments += 1
         dying = self.moments == self.kill_at
         if dying and not self.kill_after_effect:
+            self._dead = True
             raise Killed
         try:
             yield
+        except Killed:
+            self._dead = True
+            raise
         finally:
             if dying:
+                self._dead = True
                 raise Killed
 
-    def _drive(self, steps: Flow) -> Outcome:
-        response: Any = None
-        failure: BaseException | None = None
-        while True:
-            try:
-                step = steps.send(response) if failure is None else steps.throw(failure)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
-            if isinstance(step, Parallel):
-                found: list[Any] = []
-                for one in step.steps:
-                    late = not self.at_once and any(
-                        isinstance(each, UploaderError) for each in found
-                    )
-                    found.append(one if late else self._attempted(one))
-                response, failure = tuple(found), None
-                continue
-            response, failure = self._attempted(step), None
-            if isinstance(response, UploaderError):
-                response, failure = None, response
+    # --- the network and the waits ----------------------------------------------------------------
 
-    def _attempted(self, step: Step) -> Any:
-        """What a step comes to, or the error that it ends with."""
+    def call(self, call: Call) -> dict[str, Any]:
+        """The answer of Google Play to a call."""
+        answer: dict[str, Any] = self._carry_out(call, self._call)
+        return answer
+
+    def upload(self, upload: Upload) -> FileResult:
+        """The result of an upload."""
+        return self._carry_out(upload, self._upload)
+
+    def upload_all(
+        self, uploads: Sequence[Upload], max_in_flight: int | None = None
+    ) -> tuple[FileResult, ...]:
+        """The results of several uploads."""
+        del max_in_flight
+        self.turns.pass_on()
+        self.steps += uploads
+        self.batches.append([upload.artifact.name for upload in uploads])
+        with self.moment():
+            return tuple(self._tried(upload) for upload in uploads)
+
+    def download(self, download: Download) -> Downloaded:
+        """Nothing is downloaded here."""
+        raise AssertionError(download)
+
+    def backoff(self) -> Backoff:
+        """Waits that are counted, as often as there are retries."""
+        return _Waits(self)
+
+    def poll(self, seconds: float) -> Poll:
+        """Waits that are counted."""
+        del seconds
+        return _Looks(self)
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Does several things, of which one goes on at a time."""
+        return self.turns.run(tasks)
+
+    def _carry_out(self, step: S, do: Callable[[S], T]) -> T:
+        self.turns.pass_on()
         self.steps.append(step)
-        try:
-            with self.moment():
-                return self._carry_out(step)
-        except UploaderError as error:
-            return error
+        with self.moment():
+            return do(step)
 
-    def _carry_out(self, step: Step) -> Any:
-        match step:
-            case Call():
-                return self._call(step)
-            case Upload():
-                return self._upload(step)
-            case Batch():
-                return tuple(self._tried(upload) for upload in step.uploads)
-            case Sleep():
-                return self._sleep(step)
-
-    def _sleep(self, step: Sleep) -> bool | None:
-        if step.number > self.max_retries:
+    def wait(self, number: int, why: str) -> None:
+        """Counts a wait. Raises TemporaryError when there were as many as there may be."""
+        self.turns.pass_on()
+        if number > self.max_retries:
             raise TemporaryError(
-                f"Gave up after {self.max_retries} retries without progress; last "
-                f"error: {step.why}."
+                f"Gave up after {self.max_retries} retries without progress; last error: {why}."
             )
-        self.waits += 1
-        return None
+        with self.moment():
+            self.waits += 1
 
     def _again(self, step: Call | Upload, refused: ApiError, waits: int) -> None:
         """Waits as the engine does for a refusal that passes by itself, and raises as it does where
@@ -188,7 +210,7 @@ class Engine(RecordingContext):
             resource = self._answer_or_find(step)
             if resource is not None:
                 return resource
-            self._sleep(Sleep(number, f"the answer to the upload of {step.artifact.name} is lost"))
+            self.wait(number, f"the answer to the upload of {step.artifact.name} is lost")
         return None
 
     def _answer_or_find(self, step: Upload) -> Any:
@@ -206,6 +228,35 @@ class Engine(RecordingContext):
             return FileResult(
                 step.artifact.name, step.artifact.size or 0, error=str(error), failure=error
             )
+
+
+class _Waits:
+    """The waits of one operation."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._number = 0
+
+    def wait(self, why: str) -> None:
+        """Counts the wait."""
+        self._number += 1
+        self._engine.wait(self._number, why)
+
+
+class _Looks:
+    """The waits for something that takes its time, of which there are as many as retries."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._number = 0
+
+    def wait(self, why: str) -> bool:
+        """Counts the wait."""
+        self._number += 1
+        if self._number > self._engine.max_retries:
+            return False
+        self._engine.wait(self._number, why)
+        return True
 
 
 def release_job(*artifacts: Artifact, **more: Any) -> ReleaseJob:

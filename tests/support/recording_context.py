@@ -5,14 +5,25 @@ file or a request.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.results import FileResult
-from uploader.services.base import Section
+from uploader.services.base import (
+    Backoff,
+    Call,
+    Download,
+    Downloaded,
+    Poll,
+    Section,
+    Upload,
+)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,38 @@ class RecordingContext:
         """The run has come to an end of its own: what it forgot leaves the journal."""
         for name in self._forgotten:
             self.journal.pop(name, None)
+
+    # --- the network and the waits, which are not here --------------------------------------------
+
+    def call(self, call: Call) -> dict[str, Any]:
+        """There is no network."""
+        raise AssertionError(call)
+
+    def upload(self, upload: Upload) -> FileResult:
+        """There is no network."""
+        raise AssertionError(upload)
+
+    def upload_all(
+        self, uploads: Sequence[Upload], max_in_flight: int | None = None
+    ) -> tuple[FileResult, ...]:
+        """There is no network."""
+        raise AssertionError(uploads, max_in_flight)
+
+    def download(self, download: Download) -> Downloaded:
+        """There is no network."""
+        raise AssertionError(download)
+
+    def backoff(self) -> Backoff:
+        """Nothing waits."""
+        raise AssertionError
+
+    def poll(self, seconds: float) -> Poll:
+        """Nothing waits."""
+        raise AssertionError(seconds)
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Does one after the other."""
+        return [task() for task in tasks]
 
     # --- what the flow calls ----------------------------------------------------------------------
 
@@ -114,6 +157,11 @@ class RecordingContext:
         """Adds the result."""
         with self.moment():
             self.results.append(result)
+
+    def arrange(self, paths: Sequence[str]) -> None:
+        """Sorts the results."""
+        order = list(dict.fromkeys(paths))
+        self.results.sort(key=lambda result: order.index(result.path))
 
     def identified(self, result: FileResult) -> None:
         """Keeps what has become known of the last upload."""

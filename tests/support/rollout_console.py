@@ -15,7 +15,7 @@ from tests.support.play_driver import Engine, Killed
 from tests.support.play_faults import FaultyPlay
 from uploader.errors import Interrupted, TemporaryError
 from uploader.inputs.parsers import limits, rollout_steps
-from uploader.services.base import Call, Context, Flow, Outcome, Sleep, Step, Upload
+from uploader.services.base import Call, Context, Outcome, Poll, Upload
 from uploader.services.play.gate import Gate
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.rollout import RolloutJob, flow
@@ -148,22 +148,34 @@ class RolloutEngine(Engine):
         self.time = TODAY.timestamp()
         self.pauses = pauses
 
-    def _carry_out(self, step: Step) -> Any:
-        if isinstance(step, Sleep) and step.timeout is not None:
-            self.pauses -= 1
-            return self.pauses >= 0
-        return super()._carry_out(step)
+    def poll(self, seconds: float) -> Poll:
+        """A pause is over when it has been counted."""
+        del seconds
+        return Pauses(self)
 
     def look(self, job: RolloutJob) -> Outcome:
         """One run. Raises what ends it."""
         return self.ended(partial(flow, job))
 
-    def ended(self, begin: Callable[[Context], Flow]) -> Outcome:
+    def ended(self, begin: Callable[[Context], Outcome]) -> Outcome:
         """Drives a flow as a run does: the outcome's trouble is raised."""
         outcome = self.drive(begin)
         if outcome.trouble:
             raise outcome.trouble
         return outcome
+
+
+class Pauses:
+    """The waits of a run, of which there are so many as the engine has pauses."""
+
+    def __init__(self, engine: RolloutEngine) -> None:
+        self._engine = engine
+
+    def wait(self, why: str) -> bool:
+        """Counts the pause."""
+        del why
+        self._engine.pauses -= 1
+        return self._engine.pauses >= 0
 
 
 def rollout_job(above: str = "", steps: str = STEPS, **more: Any) -> RolloutJob:

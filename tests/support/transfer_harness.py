@@ -25,7 +25,7 @@ from uploader.inputs import JobRun
 from uploader.inputs.table import TransferInputs, UploadProtocol
 from uploader.results import FileResult
 from uploader.retry import RetryPolicy
-from uploader.services.base import Context, Dialect, Endpoint, Flow, Outcome, Upload
+from uploader.services.base import Context, Dialect, Endpoint, Outcome, Upload
 from uploader.state.journal import Journal, SessionRecord
 from uploader.state.sealed_store import SealedStore
 from uploader.transfer.api_client import ApiClient
@@ -207,8 +207,8 @@ class Bench:
     def send(self, job: Upload) -> FileResult:
         """Uploads one file through the engine; a failure stands in the result."""
 
-        def flow(_: Context) -> Flow:
-            yield job
+        def flow(context: Context) -> Outcome:
+            context.upload(job)
             return Outcome("done")
 
         try:

@@ -14,7 +14,7 @@ from uploader.errors import CredentialsError, Interrupted, OutcomeUnknown, Tempo
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.services.base import Call
-from uploader.transfer.api_client import call
+from uploader.transfer.api_client import send_call
 
 SEND = Call("POST", ITEMS.root, "/things/v1/items:send", what="the mail", idempotent=False)
 
@@ -56,16 +56,16 @@ def test_an_answer_that_came_survives_a_signal() -> None:
     again.
     """
     bench = interrupted_bench(Response(200, body=b'{"id": "1"}'))
-    assert call(SEND, bench.client, bench.reporter) == {"id": "1"}
+    assert send_call(SEND, bench.client, bench.reporter) == {"id": "1"}
     with pytest.raises(Interrupted):
-        call(SEND, bench.client, bench.reporter)
+        send_call(SEND, bench.client, bench.reporter)
 
 
 def test_a_request_that_a_signal_breaks_is_an_interruption() -> None:
     """The connection is broken by the signal itself: nothing went wrong with the network."""
     bench = interrupted_bench(TransportError("the connection was closed", sent_whole=True))
     with pytest.raises(Interrupted):
-        call(SEND, bench.client, bench.reporter)
+        send_call(SEND, bench.client, bench.reporter)
 
 
 def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
@@ -75,7 +75,7 @@ def test_a_token_that_is_not_accepted_is_told_and_named() -> None:
     expired = Response(401, body=b'{"error": {"code": 401, "message": "Expired."}}')
     bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(expired, expired))
     with pytest.raises(CredentialsError, match="did not accept the credentials for the mail"):
-        call(SEND, bench.client, bench.reporter)
+        send_call(SEND, bench.client, bench.reporter)
     assert bench.login.renewals == 1
     assert bench.reporter.infos == [
         "The mail: The access token was rejected; trying again at once."
@@ -104,7 +104,7 @@ def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
     bench = Bench(
         "https://things.googleapis.com", transport=AnsweringTransport(response, response, TRUE)
     )
-    assert call(READ, bench.client, bench.reporter) == {"id": "1"}
+    assert send_call(READ, bench.client, bench.reporter) == {"id": "1"}
     assert bench.naps == [1.0, 2.0]
     bench = Bench(
         "https://things.googleapis.com",
@@ -112,7 +112,7 @@ def test_an_odd_answer_is_a_broken_connection(odd: str) -> None:
         max_retries=1,
     )
     with pytest.raises(TemporaryError, match=r"the list.*the answer (is|lacks)") as caught:
-        call(READ, bench.client, bench.reporter)
+        send_call(READ, bench.client, bench.reporter)
     assert caught.value.code == "unreadable-answer"
     assert "`api-endpoint`" in caught.value.hint
 
@@ -124,7 +124,7 @@ def test_an_odd_answer_to_what_must_not_be_repeated_is_a_lost_one(odd: str) -> N
         "https://things.googleapis.com", transport=AnsweringTransport(Response(200, body=ODD[odd]))
     )
     with pytest.raises(OutcomeUnknown, match="whether the mail took effect: the answer is"):
-        call(SEND, bench.client, bench.reporter)
+        send_call(SEND, bench.client, bench.reporter)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_body_may_be_empty_only_where_that_is_documented(body: bytes, waits: i
     answers = [Response(200, body=body), Response(204)]
     bench = Bench("https://things.googleapis.com", transport=AnsweringTransport(*answers))
     deletion = Call("DELETE", ITEMS.root, "/things/v1/items/1", may_be_empty=True)
-    assert call(deletion, bench.client, bench.reporter) == {}
+    assert send_call(deletion, bench.client, bench.reporter) == {}
     assert len(bench.naps) == waits
 
 
@@ -156,5 +156,5 @@ def test_an_object_without_anything_is_believed_when_it_is_said_twice(
     transport = AnsweringTransport(*(Response(200, body=body) for body in answers))
     bench = Bench("https://things.googleapis.com", transport=transport)
     question = Call("GET", ITEMS.root, "/things/v1/items", ask_twice=True)
-    assert call(question, bench.client, bench.reporter) == found
+    assert send_call(question, bench.client, bench.reporter) == found
     assert (len(bench.naps), transport.responses) == (waits, [])

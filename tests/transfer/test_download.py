@@ -25,7 +25,7 @@ from uploader.errors import (
 )
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
-from uploader.services.base import Context, Download, Downloaded, Flow, Outcome
+from uploader.services.base import Context, Download, Downloaded, Outcome
 
 DATA = data_of(300_000)
 ETAG = '"one"'
@@ -70,7 +70,7 @@ def fetch(
     """One download into `folder/file.bin`."""
     found: list[Downloaded] = []
 
-    def flow(_: Context) -> Flow:
+    def flow(context: Context) -> Outcome:
         destination = Destination(Workspace(folder), "universal-apk", "file.bin")
         step = Download(
             server.url,
@@ -82,7 +82,7 @@ def fetch(
             public=public,
             sha256=sha256,
         )
-        found.append((yield step))
+        found.append(context.download(step))
         return Outcome("done")
 
     (bench or Bench(server.url, stall=1.0)).engine.run(flow)

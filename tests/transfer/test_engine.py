@@ -1,4 +1,4 @@
-"""The engine between a flow and its steps: what is thrown in, and what stands in a result."""
+"""The engine: what stands in a result."""
 
 from __future__ import annotations
 
@@ -6,46 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.transfer_harness import Bench, MemoryJournal, in_memory
+from tests.support.transfer_harness import Bench, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
 from uploader.http.messages import Response
-from uploader.services.base import Call, Context, Flow, Outcome
 
 CONFLICT = Response(
     409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}'
 )
 STORED = Response(200, body=b'{"id": "1"}')
-
-
-class DefectiveJournal(MemoryJournal):
-    """A journal with a fault of the program in it."""
-
-    def recall(self, name: str) -> str | None:
-        raise KeyError(name)
-
-
-def test_a_defect_in_a_step_lets_the_flow_clean_up() -> None:
-    """Whatever goes wrong is thrown into the flow, which may have something open, and leaves the
-    engine as it is.
-    """
-    cleaned = list[str]()
-
-    def flow(context: Context) -> Flow:
-        try:
-            context.recall("edit")
-            yield Call("GET", "https://things.googleapis.com", "/")
-        except KeyError:
-            cleaned.append("up")
-            context.info("The edit is deleted.")
-            raise
-        return Outcome("done")
-
-    bench = Bench("https://things.googleapis.com", journal=DefectiveJournal())
-    with pytest.raises(KeyError):
-        bench.engine.run(flow)
-    assert cleaned == ["up"]
-    assert bench.reporter.infos == ["The edit is deleted."]
 
 
 @pytest.mark.parametrize("max_retries", [1, 5])

@@ -1,15 +1,13 @@
-"""What a service is made of: endpoints, steps that go to the network or wait, and flows that yield
-them.
+"""What a service is made of: endpoints, requests and uploads as values, and the context of a run.
 
-A flow is a generator. It yields a `Call`, an `Upload` or another step and receives what came of it.
-The engine in `transfer` carries the steps out and throws what went wrong into the flow, which may
-clean up (yield more steps) and raises again. Whatever needs neither network nor wait is a method of
-the `Context` that a flow is given.
+A target is a function that is given a `Context` and returns an `Outcome`. It makes its requests,
+uploads and waits by the methods of the context, one plain call after the other; what goes wrong is
+raised by them. The context of a real run is the engine in `transfer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
@@ -80,7 +78,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Call:
-    """One JSON request to an API, which comes to the JSON object in the response.
+    """One JSON request to an API.
 
     An `idempotent` call is retried; any other whose response is lost (or is a 5xx) ends as
     `OutcomeUnknown`. `retry_on` says why a refusal passes by itself (a concurrent update), and is
@@ -90,7 +88,9 @@ class Call:
     A success that is no object counts as a lost response, and so does one that has none of the
     `promised` members. Where success is documented without a body the response `may_be_empty`, and
     comes to {}. Google leaves out what is empty, so a list without entries may be {}. With
-    `ask_twice` it is believed only if the service says so two times.
+    `ask_twice` it is believed only if the service says so two times. What `gives_up` something is
+    done even after another app of the run has failed. `about` is the app whose name
+    the log has, where the run is about several.
     """
 
     method: str
@@ -105,6 +105,8 @@ class Call:
     promised: tuple[str, ...] = ()
     may_be_empty: bool = False
     ask_twice: bool = False
+    gives_up: bool = False
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Upload:
-    """One file for one endpoint, which comes to its `FileResult`; a failure is thrown into the
-    flow.
+    """One file for one endpoint.
 
     `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts
     over. With `search` it starts over as well where nobody knows whether it arrived and it is not
@@ -138,18 +139,8 @@ class Upload:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Independent uploads, all tried: they come to a tuple of `FileResult` in their order, failures
-    in the `error`.
-    """
-
-    uploads: tuple[Upload, ...]
-    max_in_flight: int | None = None  # with `concurrency: auto`, where the service has a limit
-
-
-@dataclass(frozen=True)
 class Download:
-    """One file from a service into the workspace, which comes to a `Downloaded`.
+    """One file from a service into the workspace.
 
     `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its
     name, raises what keeps it from getting one, and returns what of `endings` comes behind it. A
@@ -177,38 +168,6 @@ class Downloaded:
     path: str
     sha256: str
     size: int
-
-
-@dataclass(frozen=True)
-class Sleep:
-    """Wait before looking again, for the `number`-th time (1, 2, …), longer each time; `why` is
-    told.
-
-    Without `timeout` on the schedule of retries: after the last of them a `TemporaryError` is
-    thrown into the flow. With it at growing intervals: it comes to False, at once, when `timeout`
-    seconds have passed since the first.
-    """
-
-    number: int
-    why: str
-    timeout: float | None = None
-
-
-@dataclass(frozen=True)
-class Parallel:
-    """Steps of several flows, carried out at the same time: they come to a tuple of what each came
-    to, in their order.
-
-    What went wrong with one stands there as its exception; after that an upload that was not begun
-    stands there itself.
-    """
-
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True)
-class Barrier:
-    """One of several flows waits until all the others are as far as it is."""
 
 
 @dataclass(frozen=True)
@@ -246,9 +205,6 @@ class Section:
         return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in self.table]
 
 
-Step: TypeAlias = Call | Upload | Batch | Download | Sleep | Parallel | Barrier
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as
@@ -265,10 +221,65 @@ class Outcome:
     remarks: str = ""
 
 
+class Backoff(Protocol):
+    """The waits between several looks at the same thing, on the schedule of retries."""
+
+    def wait(self, why: str) -> None:
+        """Waits before the next look, longer each time; `why` is logged.
+
+        Raises TemporaryError when no retry is left, and Interrupted after a signal.
+        """
+
+
+class Poll(Protocol):
+    """The waits for something that takes its time, at growing intervals."""
+
+    def wait(self, why: str) -> bool:
+        """Waits before the next look and returns True; returns False at once when time is up.
+
+        `why` is logged. Raises Interrupted after a signal.
+        """
+
+
 class Context(Protocol):
-    """What a flow tells and keeps while it runs, at once and without a request: the log, the
-    outputs, the journal.
+    """The run that a target is part of: the network, the waits, the log, the outputs, the
+    journal.
     """
+
+    def call(self, call: Call) -> dict[str, Json]:
+        """Makes one JSON request and returns the object in its response.
+
+        Raises ApiError in the service's own words, CredentialsError, TemporaryError when the
+        retries are spent, OutcomeUnknown where a call that is not idempotent may have been obeyed,
+        and Interrupted after a signal.
+        """
+
+    def upload(self, upload: Upload) -> FileResult:
+        """Uploads one file. Raises what went wrong, which stands in the results as well."""
+
+    def upload_all(
+        self, uploads: Sequence[Upload], max_in_flight: int | None = None
+    ) -> tuple[FileResult, ...]:
+        """Uploads independent files, several at a time, and returns their results in order.
+
+        All are tried: what went wrong with one stands in its result. `max_in_flight` is the
+        service's limit where `concurrency` is `auto`. Raises Interrupted after a signal.
+        """
+
+    def download(self, download: Download) -> Downloaded:
+        """Fetches one file into the workspace."""
+
+    def backoff(self) -> Backoff:
+        """Begins a series of waits on the schedule of retries."""
+
+    def poll(self, seconds: float) -> Poll:
+        """Begins a series of waits that ends after so many seconds."""
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Does several things at the same time, waits for all, and returns their results in order.
+
+        Raises the first exception, in the order of the tasks, once all have ended.
+        """
 
     def info(self, text: str) -> None:
         """Logs a sentence."""
@@ -297,6 +308,9 @@ class Context(Protocol):
 
     def reused(self, result: FileResult) -> None:
         """Adds the result of a file that the service had already and that is not sent."""
+
+    def arrange(self, paths: Sequence[str]) -> None:
+        """Puts the results of these files first, in this order."""
 
     def identified(self, result: FileResult) -> None:
         """Replaces the last upload's result by one with what its own response did not tell (an id,
@@ -328,13 +342,12 @@ class Context(Protocol):
         """Makes a file hold exactly these bytes; False where it did already."""
 
 
-Steps: TypeAlias = Generator[Step, Any, T]
-Flow: TypeAlias = Steps[Outcome]
+Flow: TypeAlias = Callable[[Context], Outcome]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A target whose checks have passed: its plan, a step a line, and its flow.
+    """A target whose checks have passed: its plan, a step a line, and the flow that carries it out.
 
     `apps` are those that it is about on Google Play, each with the version codes of its artifacts.
     `unsettled` is for a run that can't log in and look: given what recalls the journal's values, it
@@ -343,7 +356,7 @@ class Prepared:
 
     lines: tuple[str, ...]
     scopes: tuple[str, ...]
-    flow: Callable[[Context], Flow]
+    flow: Flow
     warnings: tuple[str, ...] = ()
     apps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     unsettled: Callable[[Callable[[str], str | None]], str] = lambda _: ""

@@ -7,8 +7,8 @@ None of them has anything to undo, so a dry run says what would be sent and send
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
@@ -27,14 +27,12 @@ from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import media_types
 from uploader.services.base import (
-    Batch,
     Call,
     Context,
     Endpoint,
     Flow,
     Outcome,
     Prepared,
-    Steps,
     Upload,
 )
 from uploader.text import format_size, plural
@@ -155,7 +153,7 @@ def prepared(
     problems: Problems,
     outputs: OutputsOf = lambda _: {},
 ) -> Prepared:
-    """What a target is that only sends files: the plan, and the flow or its rehearsal, after the
+    """A target that only sends files: its plan, and the flow or the dry run of it, after the
     endpoints' checks.
 
     `outputs` makes the output values that only this target has. Raises InputError with the
@@ -174,27 +172,26 @@ def prepared(
         would.append(f"Would send {what}: {endpoint.http_method} {endpoint.path}{query}")
     if rest := len(lines[SHOWN:]):
         lines[SHOWN:] = [f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}"]
-    flow = rehearsal(*would) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
+    flow = dry_run(*would) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
     return Prepared(tuple(lines), uploads[0].endpoint.scopes, flow)
 
 
-def rehearsal(
-    *lines: str, outcome: str = "Every check passed; nothing was sent."
-) -> Callable[[Context], Flow]:
-    """A flow that only says what would be done."""
+def dry_run(*lines: str) -> Flow:
+    """Return a flow that only says what would be done."""
 
-    def flow(context: Context) -> Flow:
+    def flow(context: Context) -> Outcome:
         for line in lines:
             context.info(line)
-        yield from ()
-        return Outcome(outcome)
+        return Outcome("Every check passed; nothing was sent.")
 
     return flow
 
 
-def _send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf, context: Context) -> Flow:
+def _send(
+    uploads: tuple[Upload, ...], target: str, outputs: OutputsOf, context: Context
+) -> Outcome:
     """Sends all files, however many of them fail, then raises the first failure."""
-    results: tuple[FileResult, ...] = yield Batch(uploads)
+    results = context.upload_all(uploads)
     context.publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
         if result.failure is not None:
@@ -202,14 +199,15 @@ def _send(uploads: tuple[Upload, ...], target: str, outputs: OutputsOf, context:
     return Outcome(f"{plural(len(results), 'file')} sent to {target}.")
 
 
-def explain_refusals(flow: Flow) -> Flow:
-    """The same flow, whose refusals have a cause and a remedy.
+@contextmanager
+def with_default_advice() -> Iterator[None]:
+    """Give the refusals of a flow a cause and a remedy.
 
     One for lack of permission is a `CredentialsError`: it ends like a failed login, as the account
     must change.
     """
     try:
-        return (yield from flow)
+        yield
     except ApiError as refused:
         if refused.status == 403 and refused.reason in _DENIED:
             raise CredentialsError(
@@ -238,20 +236,22 @@ def metadata_alone(
 ) -> Prepared:
     """What a target is that is given metadata and no file."""
 
-    def flow(context: Context) -> Flow:
+    def flow(context: Context) -> Outcome:
         mail = endpoint.id.startswith("gmail.")  # a second one would be worse than none
-        yield from send_metadata(endpoint, metadata, endpoint.id, mail, context)
+        send_metadata(endpoint, metadata, endpoint.id, mail, context)
         return Outcome(f"Metadata sent to {endpoint.id}.")
 
-    line = f"end the metadata alone to {endpoint.id}"
+    what = f"the metadata alone to {endpoint.id}"
     return Prepared(
-        (f"S{line}",), endpoint.scopes, rehearsal(f"Would s{line}.") if inputs.dry_run else flow
+        (f"Send {what}",),
+        endpoint.scopes,
+        dry_run(f"Would send {what}.") if inputs.dry_run else flow,
     )
 
 
 def send_metadata(
     endpoint: Endpoint, metadata: Mapping[str, Any], what: str, noted: bool, context: Context
-) -> Steps[dict[str, Any]]:
+) -> dict[str, Any]:
     """The service's response, whose id becomes an output. Raises ProtocolError for a response
     without an id.
 
@@ -266,18 +266,18 @@ def send_metadata(
         )
         if kept:
             raise begun_before(what, kept)
-    method, root, path, query = endpoint.http_method, endpoint.root, endpoint.path, endpoint.query
+    call = Call(
+        endpoint.http_method,
+        endpoint.root,
+        endpoint.path,
+        endpoint.query,
+        json=dict(metadata),
+        idempotent=endpoint.idempotent,
+        what=what,
+        may_be_empty=endpoint.empty_response,
+    )
     try:
-        call = Call(
-            method,
-            root,
-            path,
-            query,
-            json=dict(metadata),
-            idempotent=endpoint.idempotent,
-            what=what,
-        )
-        response: dict[str, Any] = yield replace(call, may_be_empty=endpoint.empty_response)
+        response = context.call(call)
     except UploaderError as error:
         if error.unanswered and not endpoint.idempotent:
             error.hint = f"It is not known whether {what} took effect. {_CHECK}"

@@ -22,13 +22,12 @@ from uploader.errors import ApiError, InputError, Problem, Problems, UploaderErr
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace
 from uploader.inputs.table import MailInputs
-from uploader.results import FileResult
 from uploader.services import batch, catalogue, mail_message
-from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Steps, Upload
+from uploader.services.base import Context, Endpoint, Outcome, Prepared, Upload
 from uploader.services.mail_message import Mail, MessageIdentity
 from uploader.text import format_size, plural
 
-_Response: TypeAlias = Steps[Mapping[str, Any]]
+_Response: TypeAlias = Mapping[str, Any]
 _Send: TypeAlias = Callable[[Context], _Response]
 
 _MEDIA = "message/rfc822"
@@ -111,7 +110,7 @@ def _endpoint(inputs: MailInputs) -> Endpoint:
 def _made(
     inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()
 ) -> Prepared:
-    would = batch.rehearsal(f"Would {line[0].lower()}{line[1:]}.")
+    would = batch.dry_run(f"Would {line[0].lower()}{line[1:]}.")
     flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
     return Prepared((line,), endpoint.scopes, would if inputs.dry_run else flow, warnings)
 
@@ -185,7 +184,7 @@ def _send(
         identity, upload = earlier, replace(upload, artifact=_artifact(mail, earlier))
     context.remember(key, str(identity))
     try:
-        result: FileResult = yield upload
+        result = context.upload(upload)
     except UploaderError as error:
         if not (error.session_kept if in_session else error.unanswered):
             context.remember(key, None)  # a mail that is sent after this is another one
@@ -194,7 +193,7 @@ def _send(
     return result.resource
 
 
-def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Flow:
+def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Outcome:
     """Sends, and makes outputs of the response, which is a draft with a message inside, or a
     message.
 
@@ -203,7 +202,7 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Flo
     """
     method, _, done = _ACTIONS[action]
     try:
-        response = yield from send(context)
+        response = send(context)
     except ApiError as error:
         if error.reason == "failedPrecondition" and not impersonated:
             error.cause = "A service account has no mailbox of its own."

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from itertools import count
 from typing import TypeAlias
 
 from uploader.errors import (
@@ -29,15 +28,11 @@ from uploader.inputs.table import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
 from uploader.services.base import (
-    Batch,
     Call,
     Context,
     Endpoint,
-    Flow,
     Outcome,
     Prepared,
-    Sleep,
-    Steps,
     Upload,
 )
 from uploader.services.catalogue import expand
@@ -84,7 +79,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str)
     return made if inputs.dry_run else replace(made, flow=flow)
 
 
-def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow:
+def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
     """The upload between two looks at the packages: the one that is new is the one that it made.
 
     Neither look ends the run: whether the account may upload, the start of the upload says before
@@ -93,7 +88,7 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
     """
     before: Packages | None = None
     try:
-        before = yield from _same_title(deployment, title)
+        before = _same_title(context, deployment, title)
     except (Interrupted, CredentialsError):
         raise
     except UploaderError as error:
@@ -101,18 +96,18 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Flow
         context.warning(
             f"{_UNKNOWN} {said} Nor can it be told whether the service accepts the package."
         )
-    [result] = yield Batch((upload,))
+    [result] = context.upload_all((upload,))
     doubt = result.failure if isinstance(result.failure, OutcomeUnknown) else None
     if result.failure and (before is None or not doubt):
         raise result.failure
-    name = "" if before is None else (yield from _name(context, result, before, deployment, title))
+    name = "" if before is None else _name(context, result, before, deployment, title)
     known = f"the package {name}" if name else "a package"
     return Outcome(f"{upload.artifact.name} is {known} of {deployment}.")
 
 
 def _name(
     context: Context, result: FileResult, before: Packages, deployment: str, title: str
-) -> Steps[str]:
+) -> str:
     """The name of the package that was made; empty, with a warning, where it can't be told.
 
     Raises the upload's own `OutcomeUnknown` where no new package settles it, `ServiceError` for one
@@ -122,12 +117,13 @@ def _name(
     if result.resumed_from == result.bytes and not doubt:
         before = {}  # an earlier run had sent all of it, so the package was there already
     try:
-        for number in count(1):
-            found = yield from _same_title(deployment, title)
+        waits = context.backoff()
+        while True:
+            found = _same_title(context, deployment, title)
             new = {name: why for name, why in sorted(found.items()) if name not in before}
             if new or not doubt:
                 break
-            yield Sleep(number, "the deployment lists no new package")
+            waits.wait("the deployment lists no new package")
     except Interrupted:
         raise
     except UploaderError as error:
@@ -169,18 +165,19 @@ def _name(
     return name
 
 
-def _same_title(deployment: str, title: str) -> Steps[Packages]:
+def _same_title(context: Context, deployment: str, title: str) -> Packages:
     """The deployment's packages that are titled as this one, by name, each with why its upload
     failed, if it did.
     """
-    path, what = (
+    call = Call(
+        "GET",
+        ENDPOINT.root,
         expand(_PACKAGES, {"deployment": deployment}),
-        "the list of the deployment's packages",
+        (("view", "DETAILED"),),
+        what="the list of the deployment's packages",
+        ask_twice=True,
     )
-    response = yield Call(
-        "GET", ENDPOINT.root, path, (("view", "DETAILED"),), what=what, ask_twice=True
-    )
-    packages = response.get("packages") if isinstance(response, dict) else None
+    packages = context.call(call).get("packages")
     found: Packages = {}
     for one in packages if isinstance(packages, list) else ():
         if (

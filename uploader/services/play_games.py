@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from uploader.errors import ApiError, Problems
 from uploader.files.artifacts import Artifacts
 from uploader.inputs.table import CommonInputs
-from uploader.results import FileResult
 from uploader.services import batch, media_types
-from uploader.services.base import Endpoint, Flow, Outcome, Prepared, Upload
+from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.catalogue import expand
 
 _PATH = "/games/v1configuration/images/{resourceId}/imageType/{imageType}"
@@ -66,15 +66,13 @@ def prepare(
             problems.add("files", what, "an image file")
     sends = batch.prepared(inputs, uploads, problems) if files or problems else None
     if sends and not inputs.dry_run:
-        sends = replace(sends, flow=lambda _: _send(uploads[0]))
+        sends = replace(sends, flow=partial(_send, uploads[0]))
     made = sends or batch.metadata_alone(inputs, endpoint, resource)
-    return replace(
-        made, warnings=(_DEPRECATED,), flow=lambda context: _explained(made.flow(context))
-    )
+    return replace(made, warnings=(_DEPRECATED,), flow=partial(_explained, made.flow))
 
 
-def _send(upload: Upload) -> Flow:
-    result: FileResult = yield upload
+def _send(upload: Upload, context: Context) -> Outcome:
+    result = context.upload(upload)
     url = result.resource.get("url")
     links = (("Image", url),) if isinstance(url, str) else ()
     return Outcome(
@@ -83,9 +81,10 @@ def _send(upload: Upload) -> Flow:
     )
 
 
-def _explained(flow: Flow) -> Flow:
+def _explained(flow: Flow, context: Context) -> Outcome:
+    """Carry the flow out, and give a refusal its likely cause and its remedy."""
     try:
-        return (yield from flow)
+        return flow(context)
     except ApiError as error:
         if error.status in _GONE:  # a missing method and a missing resource look alike
             error.cause = (

@@ -191,7 +191,7 @@ class ApiClient:
                 retrier.wait(as_reason(error), cause=cause)
 
 
-def call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
+def send_call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
     """The JSON object in the response to one call, which is repeated where a second effect does no
     harm.
 
@@ -204,9 +204,8 @@ def call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
     if step.json is not None:
         headers = (("Content-Type", JSON_TYPE),)
         request = replace(request, headers=headers, prefix=json.dumps(step.json).encode())
-    retrier = client.policy.retrier(
-        lambda wait: reporter.info(f"{capitalised(what)}: {wait}"), what
-    )
+    about = f"{step.about}: {what}" if step.about else capitalised(what)
+    retrier = client.policy.retrier(lambda wait: reporter.info(f"{about}: {wait}"), what)
 
     def attempt() -> Response | TransportError:
         # The response to a call with an effect is worth waiting for: a commit takes over a minute

@@ -1,15 +1,13 @@
-"""Drives a service's flow: carries out each step it yields, sends back what came of it, throws in
-what went wrong.
-"""
+"""The context of a real run: its requests, its uploads and downloads, its waits, its results."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TypeVar
 
 from uploader.errors import (
     ApiError,
@@ -24,30 +22,31 @@ from uploader.http.messages import Response
 from uploader.inputs.table import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retry import CAUSE, HINT, Retrier
+from uploader.retry import CAUSE, HINT, Retrier, RetryPolicy
 from uploader.services.base import (
-    Barrier,
-    Batch,
+    Backoff,
     Call,
-    Context,
     Download,
+    Downloaded,
     Endpoint,
     Flow,
+    Json,
     Outcome,
-    Parallel,
+    Poll,
     Search,
     Section,
-    Sleep,
-    Step,
     Upload,
 )
 from uploader.state.journal import Journal
+from uploader.tasks import together
 from uploader.text import plural
-from uploader.transfer.api_client import ApiClient, as_reason, call
-from uploader.transfer.download import download
+from uploader.transfer.api_client import ApiClient, as_reason, send_call
+from uploader.transfer.download import download as fetch
 from uploader.transfer.resumable import Resumable, in_doubt
 from uploader.transfer.sources import LARGE, FileSource, Source, StreamSource, sha256, while_sending
 from uploader.transfer.upload import FileUpload
+
+T = TypeVar("T")
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
 _MAX_NAMED = 20  # files in one sentence
@@ -56,7 +55,7 @@ MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4
 
 
 class Engine:
-    """Runs one flow, and is the context that the flow is given."""
+    """Carries one flow out, and is the context that the flow is given."""
 
     def __init__(
         self, client: ApiClient, settings: TransferInputs, journal: Journal, reporter: Reporter
@@ -65,116 +64,86 @@ class Engine:
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._backoffs: dict[str, Retrier] = {}
-        self._end_of_poll = 0.0
         self._group, self._untitled = ExitStack(), True  # of the log, which the first upload opens
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
-        self._lock = threading.Lock()  # of the record
+        self._log_lock = threading.RLock()  # so that the lines of a plan stay together
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
         self._forgotten: set[str] = set()
         self.record = RunRecord()
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
         # Of the context, what others do.
-        self.info, self.warning, self.now = reporter.info, reporter.warning, client.service_time
-        self.publish, self.reused, self.discarded = (
-            self.record.publish,
-            self.record.add,
-            self.record.discard,
-        )
+        self.now = client.service_time
+        self.publish, self.reused = self.record.publish, self.record.add
+        self.discarded, self.arrange = self.record.discard, self.record.arrange
         self.forget_uploads = journal.drop_below
         self.sha256, self.write = sha256, Destination.write
 
-    def run(self, begin: Callable[[Context], Flow]) -> Outcome:
-        """Begins a flow, which gets this engine as its context, and carries it to its end. Raises
-        what it raises.
-        """
-        flow = begin(self)
-        response: Any = None
-        failure: Exception | None = None
+    def run(self, flow: Flow) -> Outcome:
+        """Carry a flow out, with this engine as its context. Raises what it raises."""
         with self._group:
-            while True:
-                try:
-                    step = flow.send(response) if failure is None else flow.throw(failure)
-                except StopIteration as end:
-                    outcome: Outcome = end.value
-                    return outcome
-                response, failure = None, None
-                try:
-                    response = self._carry_out(step)
-                except Exception as error:  # noqa: BLE001  # a defect, too, must let the flow clean up behind itself
-                    failure = error
+            return flow(self)
 
-    def _carry_out(self, step: Step) -> Any:
-        match step:
-            case Call():
-                return call(step, self._client, self._reporter)
-            case Parallel():
-                return self._parallel(step)
-            case Barrier():
-                return None  # a flow by itself waits for nobody
-            case Upload() | Batch():
-                self._begin_uploads()
-                return self._upload(step) if isinstance(step, Upload) else self._batch(step)
-            case Download():
-                return download(step, self._client, self._reporter)
-            case Sleep(timeout=None):
-                if step.number == 1 or step.why not in self._backoffs:
-                    self._backoffs[step.why] = self._retrier()
-                self._backoffs[step.why].wait(step.why)
-                return None
-            case Sleep():
-                policy = self._client.policy
-                if step.number == 1:
-                    self._end_of_poll = policy.clock.monotonic() + (step.timeout or 0.0)
-                return policy.poll(step.why, step.number, self._end_of_poll, self._reporter.info)
+    # --- the network and the waits ----------------------------------------------------------------
 
-    def _parallel(self, step: Parallel) -> tuple[Any, ...]:
-        """What each step comes to, or the exception that is thrown into its flow; results in the
-        order of the steps.
+    def call(self, call: Call) -> dict[str, Json]:
+        """Make one JSON request and return the object in its response."""
+        return send_call(call, self._client, self._reporter)
 
-        Once one has failed, no other file is begun.
-        """
-        if any(isinstance(one, Upload | Batch) for one in step.steps):
-            self._begin_uploads()
+    def upload(self, upload: Upload) -> FileResult:
+        """Upload one file. Raises what went wrong, which stands in the results as well."""
+        self._begin_uploads()
+        with self._place(upload):
+            result = self._upload_with_retries(upload)
+        self.record.add(result)
+        if isinstance(result.failure, UploaderError):
+            raise result.failure
+        return result
 
-        failures: list[Exception] = []
+    def download(self, download: Download) -> Downloaded:
+        """Fetch one file into the workspace."""
+        return fetch(download, self._client, self._reporter)
 
-        def attempt(one: Step) -> Any:
-            try:
-                return one if failures and isinstance(one, Upload | Batch) else self._carry_out(one)
-            except Exception as error:  # noqa: BLE001  # as in `run`: each flow cleans up behind itself
-                failures.append(error)
-                return error
+    def backoff(self) -> Backoff:
+        """Begin a series of waits on the schedule of retries."""
+        return self._retrier()
 
-        first = len(self.record.results)
-        with ThreadPoolExecutor(self._settings.concurrency or MAX_IN_FLIGHT) as pool:
-            responses = tuple(pool.map(attempt, step.steps))
-        order = {
-            one.artifact.name: number
-            for number, one in enumerate(step.steps)
-            if isinstance(one, Upload)
-        }
-        results, last = self.record.results, len(step.steps)
-        results[first:] = sorted(results[first:], key=lambda one: order.get(one.path, last))
-        return responses
+    def poll(self, seconds: float) -> Poll:
+        """Begin a series of waits that ends after so many seconds."""
+        return _Poll(self._client.policy, seconds, self._reporter.info)
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Do several things at the same time, and return their results in order."""
+        return together(tasks, self._settings.concurrency or MAX_IN_FLIGHT)
 
     def _begin_uploads(self) -> None:
-        if self._untitled:
-            self._group.enter_context(self._reporter.group("Upload"))
-            self._untitled = False
+        with self._log_lock:
+            if self._untitled:
+                self._group.enter_context(self._reporter.group("Upload"))
+                self._untitled = False
 
     # --- the context that the flow is given -------------------------------------------------------
+
+    def info(self, text: str) -> None:
+        """Log a sentence."""
+        with self._log_lock:
+            self._reporter.info(text)
+
+    def warning(self, text: str) -> None:
+        """Log a sentence that deserves attention."""
+        with self._log_lock:
+            self._reporter.warning(text)
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Logs what is about to change; `sections` are for the summary of a run that ends badly."""
         self.planned = sections
-        self._group.close()
-        self._untitled = True
-        with self._reporter.group(title, folded=False):
-            for line in lines:
-                self._reporter.info(line)
+        with self._log_lock:
+            self._group.close()
+            self._untitled = True
+            with self._reporter.group(title, folded=False):
+                for line in lines:
+                    self._reporter.info(line)
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value in the journal; what is to be forgotten stays there until the end of the
@@ -221,65 +190,63 @@ class Engine:
 
     # --- uploads ----------------------------------------------------------------------------------
 
-    def _upload(self, job: Upload) -> FileResult:
-        with self._place(job):
-            result = self._upload_with_retries(job)
-        with self._lock:
-            self.record.add(result)
-        if isinstance(result.failure, UploaderError):
-            raise result.failure
-        return result
-
-    def _batch(self, step: Batch) -> tuple[FileResult, ...]:
-        """All of them, several at once, the results in their order.
+    def upload_all(
+        self, uploads: Sequence[Upload], max_in_flight: int | None = None
+    ) -> tuple[FileResult, ...]:
+        """Upload independent files, several at a time, and return their results in order.
 
         The cancellation of the run ends all; once the retry deadline has failed one, no other is
         begun.
         """
-        jobs, late = step.uploads, list[int]()
-        # each has its place in the record from the start: what is known is there however the run
-        # ends
-        with self._lock:
-            places = self.record.reserve(
-                [not_reached(job.artifact.name, job.artifact.size) for job in jobs]
-            )
+        self._begin_uploads()
+        # Each has its place in the record from the start: what is known is there however the run
+        # ends.
+        places = self.record.reserve(
+            [not_reached(upload.artifact.name, upload.artifact.size) for upload in uploads]
+        )
+        late: list[int] = []
 
-        def send(number: int) -> None:
-            with self._place(jobs[number]):
+        def send(upload: Upload, place: int) -> None:
+            with self._place(upload):
                 if self._client.policy.out_of_time:
-                    late.append(places[number])
+                    late.append(place)
                     return
-                result = self.record.results[places[number]] = self._upload_with_retries(
-                    jobs[number]
-                )
+                result = self._upload_with_retries(upload)
+                self.record.results[place] = result
             if isinstance(result.failure, Interrupted):
                 raise result.failure
 
-        with ThreadPoolExecutor(
-            self._settings.concurrency or step.max_in_flight or MAX_IN_FLIGHT
-        ) as pool:
-            futures = [pool.submit(send, number) for number in range(len(jobs))]
-            wait(futures, return_when=FIRST_EXCEPTION)
-            pool.shutdown(cancel_futures=True)
-        if late:
-            seconds = f"{self._client.policy.retry_deadline:g} s"
-            what = (
-                f"Not begun, because the retry deadline ({seconds}) was reached: "
-                f"{plural(len(late), 'file')}."
-            )
-            self._reporter.warning(what)
-            error = TemporaryError(what, cause=CAUSE, hint=HINT)
-            for place in late:
-                self.record.results[place] = replace(self.record.results[place], failure=error)
+        tasks = [
+            partial(send, upload, place) for upload, place in zip(uploads, places, strict=True)
+        ]
+        interrupted: Interrupted | None = None
+        try:
+            together(tasks, self._settings.concurrency or max_in_flight or MAX_IN_FLIGHT)
+        except Interrupted as error:
+            interrupted = error
+        self._tell_late(late)
         results = tuple(self.record.results[place] for place in places)
-        self._name_doubles(jobs, results)
+        self._name_doubles(uploads, results)
         stopped = [result.failure for result in results if isinstance(result.failure, Interrupted)]
         if stopped:  # what may have arrived is worth more words than the signal
             raise max(stopped, key=lambda error: error.in_doubt)
-        for future in futures:
-            if not future.cancelled():
-                future.result()
+        if interrupted is not None:
+            raise interrupted
         return results
+
+    def _tell_late(self, places: Sequence[int]) -> None:
+        """Say which files were not begun because the retry deadline was reached."""
+        if not places:
+            return
+        seconds = f"{self._client.policy.retry_deadline:g} s"
+        what = (
+            f"Not begun, because the retry deadline ({seconds}) was reached: "
+            f"{plural(len(places), 'file')}."
+        )
+        self._reporter.warning(what)
+        error = TemporaryError(what, cause=CAUSE, hint=HINT)
+        for place in places:
+            self.record.results[place] = replace(self.record.results[place], failure=error)
 
     def _name_doubles(self, jobs: Sequence[Upload], results: Sequence[FileResult]) -> None:
         """Says in every failure which other files were added, and would be again by a run that
@@ -356,7 +323,7 @@ class Engine:
         name = job.artifact.name
         self._journal.drop(job)
         try:
-            found = search.find(call(search.call, self._client, self._reporter))
+            found = search.find(send_call(search.call, self._client, self._reporter))
             digest = sha256(job.artifact)
         except UploaderError as error:
             return replace(lost, error=str(error), failure=error)
@@ -463,6 +430,23 @@ class Engine:
         if size is None or protocol == "resumable":
             return Resumable(upload, self._journal, self._settings.chunk_size).run()
         return upload.send_whole(size, multipart=protocol == "multipart")
+
+
+class _Poll:
+    """Waits at growing intervals, until so many seconds have passed since the first."""
+
+    def __init__(self, policy: RetryPolicy, seconds: float, report: Callable[[str], None]) -> None:
+        self._policy = policy
+        self._seconds = seconds
+        self._report = report
+        self._waits = 0
+        self._end = 0.0  # on the monotonic clock
+
+    def wait(self, why: str) -> bool:
+        self._waits += 1
+        if self._waits == 1:
+            self._end = self._policy.clock.monotonic() + self._seconds
+        return self._policy.poll(why, self._waits, self._end, self._report)
 
 
 def _passing_cause(job: Upload, failure: BaseException | None) -> str:

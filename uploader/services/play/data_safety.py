@@ -12,14 +12,14 @@ import csv
 import io
 from functools import partial
 
-from uploader.errors import ApiError, InputError, Problem, Problems
+from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.inputs.table import CommonInputs
 from uploader.services import batch
-from uploader.services.base import Call, Context, Flow, Outcome, Prepared
+from uploader.services.base import Call, Context, Outcome, Prepared
 from uploader.services.catalogue import expand
-from uploader.services.play import edit_requests
-from uploader.services.play.known_errors import explained
+from uploader.services.play import client
+from uploader.services.play.known_errors import explained_refusals
 from uploader.text import plural
 
 _PATH = "/androidpublisher/v3/applications/{package}/dataSafety"
@@ -47,17 +47,15 @@ def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -
     text, answers = form or ("", 0)
     what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {package}"
     flow = partial(_flow, package, text, answers, inputs.rehearsal)
-    sends = batch.rehearsal(f"Would send {what}.") if inputs.dry_run else flow
-    return Prepared((f"Send {what}",), (edit_requests.SCOPE,), sends, apps={package: ()})
+    sends = batch.dry_run(f"Would send {what}.") if inputs.dry_run else flow
+    return Prepared((f"Send {what}",), (client.SCOPE,), sends, apps={package: ()})
 
 
-def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Flow:
+def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Outcome:
     """One request, which may be repeated: the form replaces the one before."""
     path, what = expand(_PATH, {"package": package}), "the data safety form"
-    try:
-        yield Call("POST", edit_requests.ROOT, path, json={"safetyLabels": text}, what=what)
-    except ApiError as refused:
-        raise explained(refused) from None
+    with explained_refusals():
+        context.call(Call("POST", client.ROOT, path, json={"safetyLabels": text}, what=what))
     if not rehearsal:
         context.info(
             "Google Play has taken the data safety form. It goes live when Google has reviewed it."

@@ -42,7 +42,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -56,9 +56,9 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.services.base import Context, Sleep, Steps
-from uploader.services.play import edit_requests
-from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
+from uploader.services.base import Backoff, Context
+from uploader.services.play import client
+from uploader.services.play.client import Edit, Release, Releases, releases
 from uploader.services.play.known_errors import (
     EDIT_GONE,
     OTHER,
@@ -236,10 +236,9 @@ class ReleaseEdit:
     is in doubt these five are about the edit that this one replaced. `promoted` is the release that
     the job's promotion was begun with. `seen` are the tracks as they were last read or written;
     `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
-    one was opened to see whether its commit happened. One to `keep` stays open after every failure,
-    since other apps of the run are committed. `overtaken` says that others closed the edit before
-    this one, with changes of the job in it. They were certainly not committed, unless it was the
-    job's commit that found the edit closed.
+    one was opened to see whether its commit happened. `overtaken` says that others closed the edit
+    before this one, with changes of the job in it. They were certainly not committed, unless it was
+    the job's commit that found the edit closed.
     """
 
     job: ReleaseJob
@@ -255,7 +254,6 @@ class ReleaseEdit:
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
-    keep: bool = False
     overtaken: bool = False
 
     @property
@@ -390,7 +388,7 @@ class ReleaseEdit:
         if self.state.own and not self.replaces:
             self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
-            self.context.forget_uploads(edit_requests.uploads(self.job.package))
+            self.context.forget_uploads(client.uploads(self.job.package))
 
 
 def is_shown(purpose: str) -> bool:
@@ -407,7 +405,7 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
         return ReleaseEdit(
             job,
             context,
-            Edit(job.package, str(record["edit"])),
+            Edit(context, job.package, str(record["edit"])),
             _recalled_state(record),
             changes={str(purpose): str(digest) for purpose, digest in record["changes"].items()},
             before=_tracks(record["before"]),
@@ -455,16 +453,19 @@ def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
     return {str(track): releases({"releases": found}) for track, found in record.items()}
 
 
-def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
+def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
     """The edit to work in: the one that was named, the one an earlier run of the job left, or a
     fresh one.
     """
     if job.existing_edit and not job.dry_run:
         edit = ReleaseEdit(
-            job, context, Edit(job.package, job.existing_edit), EditState(False, Stage.CHANGED)
+            job,
+            context,
+            Edit(context, job.package, job.existing_edit),
+            EditState(False, Stage.CHANGED),
         )
         try:
-            yield edit.api.get()
+            edit.api.get()
         except ApiError as refused:
             if find(refused) in (EDIT_GONE, OTHER):
                 blame_the_input(refused)
@@ -476,16 +477,16 @@ def opened(job: ReleaseJob, context: Context) -> Steps[ReleaseEdit]:
         context.publish({"committed": "false"})
     kept = recalled(job, context)
     if kept is None:
-        return (yield from inserted(job, context))
+        return inserted(job, context)
     try:
-        return (yield from _taken_up(kept))
+        return _taken_up(kept)
     except UploaderError as error:
         if kept.state.in_doubt:
             error.hint = f"{error.hint} {perhaps_committed((job,), context.recall)}".strip()
         raise
 
 
-def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
+def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     """The edit of an earlier run where it is open and asked for, else a fresh one, perhaps in its
     place.
     """
@@ -495,7 +496,7 @@ def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
     if kept.state.in_doubt:
         kept.tell_committed(None)
     if kept.state.open:
-        yield from look(kept)
+        look(kept)
     serves = kept.changes.keys() <= job.purposes(context.sha256)
     if kept.state.open and serves:
         context.info(f"Continuing in edit {kept.id} of an earlier run.")
@@ -506,13 +507,13 @@ def _taken_up(kept: ReleaseEdit) -> Steps[ReleaseEdit]:
         context.info(
             f"Edit {kept.id} of an earlier run contains changes that this run does not make."
         )
-        yield from discard(kept)
+        discard(kept)
     else:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
         context.publish({"edit-id": ""})
     if kept.state.commit is CommitKnowledge.NONE:  # nothing of it can have come to users
         kept.promoted = {}
-    return (yield from inserted(job, context, kept if serves else None))
+    return inserted(job, context, kept if serves else None)
 
 
 def blame_the_input(refused: ApiError) -> None:
@@ -526,15 +527,13 @@ def blame_the_input(refused: ApiError) -> None:
     refused.hint = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
-def inserted(
-    job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None
-) -> Steps[ReleaseEdit]:
+def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> ReleaseEdit:
     """A fresh edit, perhaps in place of a lost one, whose changes are remembered only while a
     commit is in doubt.
     """
     if lost is None and (job.dry_run or job.rollout):
         _warn_of_closing(job.package, context)
-    edit = ReleaseEdit(job, context, (yield from edit_requests.insert(job.package)))
+    edit = ReleaseEdit(job, context, client.insert(context, job.package))
     if lost:
         edit.state = lost.state.after(Event.REPLACE)
         if edit.state.in_doubt:
@@ -545,10 +544,10 @@ def inserted(
             )
             edit.wish, edit.by_hand = lost.wish, lost.by_hand
         edit.replaces = lost.replaces if lost.state.own else lost.id
-        edit.keep, edit.promoted = lost.keep, lost.promoted
+        edit.promoted = lost.promoted
     edit.remember()
     # Google Play closes the edit that was open
-    context.forget_uploads(edit_requests.uploads(job.package))
+    context.forget_uploads(client.uploads(job.package))
     context.info(f"Opened edit {edit.id} for {job.package}.")
     context.publish({"edit-id": edit.id})
     _tell_promotion(edit)
@@ -584,10 +583,10 @@ def _tell_promotion(edit: ReleaseEdit) -> None:
         )
 
 
-def look(edit: ReleaseEdit) -> Steps[None]:
+def look(edit: ReleaseEdit) -> None:
     """Asks the edit itself whether it is open, committed or gone."""
     try:
-        yield edit.api.get()
+        edit.api.get()
     except ApiError as refused:
         _closed(edit, refused)
     else:
@@ -606,29 +605,30 @@ def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
         raise refused
 
 
-def listed_artifacts(edit: ReleaseEdit) -> Steps[ListedArtifacts]:
+def listed_artifacts(edit: ReleaseEdit) -> ListedArtifacts:
     """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an
     APK.
     """
-    bundles = entries((yield edit.api.listed("bundles")), "bundles")
-    found = [*bundles, *entries((yield edit.api.listed("apks")), "apks")]
+    found = [*edit.api.listed("bundles"), *edit.api.listed("apks")]
     return {
         entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)
     }
 
 
-def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
-    """Decides the edit's fate after a failure, does it, and says which; never hides the failure
-    itself.
+def settle(edit: ReleaseEdit, error: BaseException, *, keep: bool = False) -> None:
+    """Decide the edit's fate after a failure, do it, and say which; never hide the failure itself.
+
+    With `keep` an edit that has changes in it stays open after every failure, since other apps of
+    the run are committed.
     """
     job, context, state = edit.job, edit.context, edit.state
     if state.stage is Stage.DELETED:
         return  # its deletion said what became of it
     passes = isinstance(error, (TemporaryError, Interrupted)) and state.stage is not Stage.GONE
-    if passes or (edit.keep and state.stage is Stage.CHANGED):
+    if passes or (keep and state.stage is Stage.CHANGED):
         context.info(_why_kept(edit))
     elif state.open:
-        yield from _settle_open(edit, error)
+        _settle_open(edit, error)
     else:
         _settle_closed(edit, error)
     if not edit.state.open and edit.state.commit in (
@@ -642,7 +642,7 @@ def settle(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
             context.warning(f"{job.package} is perhaps committed: {_who_checks(edit)}.")
 
 
-def _settle_open(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
+def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
     state, context = edit.state, edit.context
     if not state.own:
         context.info(f"Edit {edit.id} was not opened by this run and stays open.")
@@ -654,7 +654,7 @@ def _settle_open(edit: ReleaseEdit, error: BaseException) -> Steps[None]:
         if state.commit is not CommitKnowledge.UNKNOWN:
             _discarded(edit, "Uploaded, then discarded with the edit", error)
         with suppress(Interrupted):  # the first error is the one that counts
-            yield from discard(edit)
+            discard(edit)
 
 
 def _settle_closed(edit: ReleaseEdit, error: BaseException) -> None:
@@ -709,7 +709,7 @@ def _why_kept(edit: ReleaseEdit) -> str:
         return f"Edit {edit.id} is left behind: the next run opens a fresh one."
     if remembered and edit.job.lasting_state:
         return f"Edit {edit.id} is kept: the next run continues in it."
-    alone = "in a run of this app alone " if edit.job.among > 1 else ""
+    alone = "in a run of this app alone " if edit.job.one_of_several else ""
     by_id = f"set `existing-edit-id: {edit.id}` {alone}to continue in it"
     if not remembered:
         return f"Edit {edit.id} is kept: {by_id}."
@@ -734,7 +734,7 @@ def _who_checks(edit: ReleaseEdit) -> str:
     return "a run that finds the state of this one checks; else look in the Play Console"
 
 
-def discard(edit: ReleaseEdit) -> Steps[None]:
+def discard(edit: ReleaseEdit) -> None:
     """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits
     changes nothing.
 
@@ -744,7 +744,7 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
     edit.apply(Event.DELETE)
     # a run that is stopped now leaves its record: the next one finds out
     edit.context.publish({"edit-id": ""})
-    failure = yield from _delete(edit.api, edit.context)
+    failure = _delete(edit.api, edit.context)
     if before.stage is Stage.CHANGED:
         # by a commit, for all we know
         closed = isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER)
@@ -753,10 +753,10 @@ def discard(edit: ReleaseEdit) -> Steps[None]:
     edit.forget()
 
 
-def _delete(edit: Edit, context: Context, *, closing: bool = False) -> Steps[UploaderError | None]:
+def _delete(edit: Edit, context: Context, *, closing: bool = False) -> UploaderError | None:
     """What the deletion failed with."""
     try:
-        yield replace(edit.delete(), closing=closing)
+        edit.delete(closing=closing)
     except ApiError as refused:
         _tell_undeleted(edit, refused, context)
         return refused
@@ -789,7 +789,7 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
         )
 
 
-def commit(edit: ReleaseEdit) -> Steps[bool]:
+def commit(edit: ReleaseEdit) -> bool:
     """Commits the edit; the result is whether the changes still have to be sent for review by hand.
 
     Where Google demands the opposite about the review, the same edit is committed again the other
@@ -797,21 +797,19 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
     answered as if there were nothing to commit (404, 410). Raises with the edit gone, or refused
     with all in it.
     """
-    job, by_hand, turns, losses, denied = (
-        edit.job,
-        edit.job.not_sent_for_review == "true",
-        0,
-        0,
-        False,
-    )
+    job = edit.job
+    by_hand = job.not_sent_for_review == "true"
+    turns = 0
+    denied = False
+    waits = edit.context.backoff()
     while True:
-        error = yield from _send_commit(edit, by_hand=by_hand)
+        error = _send_commit(edit, by_hand=by_hand)
         if error is None:
             edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
         if not isinstance(error, (ApiError, CredentialsError)) or (_denies(error) and not denied):
-            losses, denied = losses + 1, denied or _denies(error)
-            if (yield from _has_happened(edit, error, losses)):
+            denied = denied or _denies(error)
+            if _has_happened(edit, error, waits):
                 return bool(edit.by_hand)
             continue
         turns += 1
@@ -833,19 +831,16 @@ def commit(edit: ReleaseEdit) -> Steps[bool]:
 
 def _send_commit(
     edit: ReleaseEdit, *, by_hand: bool
-) -> Steps[OutcomeUnknown | ProtocolError | ApiError | CredentialsError | None]:
+) -> OutcomeUnknown | ProtocolError | ApiError | CredentialsError | None:
     """Sends one commit, once it is written down: what went wrong with it. What is no answer is a
     ProtocolError.
     """
-    in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if edit.job.cancel_review else "ERROR_IF_IN_REVIEW"
-    # Left out rather than false: Google's refusal says that it "must not be set".
-    flag = (("changesNotSentForReview", "true"),) if by_hand else ()
     # One that was sent the other way before, and may still arrive, leaves it to people as well.
     edit.by_hand = by_hand or (edit.state.commit is CommitKnowledge.DID_NOT and bool(edit.by_hand))
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
     try:
-        edit.api.confirm((yield edit.api.commit((("changesInReviewBehavior", in_review), *flag))))
+        edit.api.commit(review_by_hand=by_hand, cancel_review=edit.job.cancel_review)
     except (OutcomeUnknown, ProtocolError, ApiError, CredentialsError) as error:
         return error
     return None
@@ -856,14 +851,12 @@ def _denies(error: UploaderError) -> bool:
     return isinstance(error, ApiError) and error.status in (404, 410) and find(error) is OTHER
 
 
-def _has_happened(edit: ReleaseEdit, lost: UploaderError, number: int) -> Steps[bool]:
-    """Asks the edit whether it is committed, for the `number`-th time. Raises ReleaseRefused where
-    it is gone.
-    """
+def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> bool:
+    """Waits, then asks the edit whether it is committed. Raises ReleaseRefused where it is gone."""
     edit.apply(Event.RESPONSE_LOST)
     edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
-    yield Sleep(number, f"the commit of edit {edit.id} was not answered")
-    yield from look(edit)
+    waits.wait(f"the commit of edit {edit.id} was not answered")
+    look(edit)
     if edit.state.stage is Stage.GONE:
         raise gone(edit.id) from lost
     return edit.state.stage is Stage.COMMITTED
@@ -891,7 +884,9 @@ def _with_edit(edit: ReleaseEdit, refused: ApiError | CredentialsError) -> Uploa
     """The refusal of a commit, explained, with what becomes of the edit."""
     error = explained(refused) if isinstance(refused, ApiError) else refused
     named = (
-        "" if edit.job.rollout or edit.job.among > 1 else f"set `existing-edit-id: {edit.id}`, or "
+        ""
+        if edit.job.rollout or edit.job.one_of_several
+        else f"set `existing-edit-id: {edit.id}`, or "
     )
     error.hint = (
         f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
@@ -920,12 +915,12 @@ def unfinished(package: str, context: Context) -> str:
     return kept.id if kept and kept.state.open else ""
 
 
-def read_and_deleted(edit: Edit, read: Callable[[Edit], Steps[T]], context: Context) -> Steps[T]:
+def read_and_deleted(edit: Edit, read: Callable[[Edit], T], context: Context) -> T:
     """What is read in the edit, which is deleted then, after a failure or a signal, too."""
     try:
-        content = yield from read(edit)
+        content = read(edit)
     except UploaderError:
-        yield from _delete(edit, context, closing=True)
+        _delete(edit, context, closing=True)
         raise
-    yield from _delete(edit, context, closing=True)
+    _delete(edit, context, closing=True)
     return content

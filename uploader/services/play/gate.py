@@ -27,9 +27,9 @@ from typing import Literal, TypeAlias
 
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
 from uploader.inputs.parsers import Limit, Metric
-from uploader.services.base import Call, Chart, Json, Section, Steps
+from uploader.services.base import Call, Chart, Context, Json, Section
 from uploader.services.catalogue import expand
-from uploader.services.play.edit_requests import entries
+from uploader.services.play.client import entries
 from uploader.text import capitalised
 
 ROOT = "https://playdeveloperreporting.googleapis.com"
@@ -115,28 +115,28 @@ class Judgement:
         return "; ".join(reason.rstrip(".") for reason in self.reasons)
 
 
-def measure(package: str, gate: Gate) -> Steps[dict[Metric, Measured | str]]:
+def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured | str]:
     """What was measured of each metric that the gate has a limit for, or why that is not known."""
     found: dict[Metric, Measured | str] = {}
     for metric in dict.fromkeys(limit.metric for limit in gate.limits):
         try:
-            found[metric] = yield from _measured(package, metric, gate.days)
+            found[metric] = _measured(context, package, metric, gate.days)
         except (ServiceError, CredentialsError, TemporaryError) as error:  # noqa: PERF203 - each metric has its own
             found[metric] = error.what
     return found
 
 
-def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
+def _measured(context: Context, package: str, metric: Metric, days: int) -> Measured:
     """All versions are asked for at once, so that one that Google leaves out, having few users, is
     missed.
     """
     resource, name = _SETS[metric]
     path = expand("/v1beta1/apps/{package}/", {"package": package}) + resource
     what = f"the freshness of the {metric}"
-    response = yield Call("GET", ROOT, path, what=what, promised=("freshnessInfo",))
-    info = response.get("freshnessInfo") if isinstance(response, Mapping) else None
+    response = context.call(Call("GET", ROOT, path, what=what, promised=("freshnessInfo",)))
+    freshness = response.get("freshnessInfo") or {}
     daily = [
-        one for one in entries(info or {}, "freshnesses") if one.get("aggregationPeriod") == "DAILY"
+        one for one in entries(freshness, "freshnesses") if one.get("aggregationPeriod") == "DAILY"
     ]
     if not daily:
         raise ProtocolError("The Reporting API does not say how fresh its data are.")
@@ -150,8 +150,8 @@ def _measured(package: str, metric: Metric, days: int) -> Steps[Measured]:
     }
     rows: list[Measurement] = []
     for _ in range(MAX_PAGES):
-        response = yield Call(
-            "POST", ROOT, f"{path}:query", json=query, what=f"the {metric}", ask_twice=True
+        response = context.call(
+            Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}", ask_twice=True)
         )
         rows += _rows(response, name)
         token = response.get("nextPageToken")

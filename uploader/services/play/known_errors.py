@@ -8,7 +8,9 @@ always stay in the error.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from configparser import ConfigParser
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +79,15 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
     )
     denied = CredentialsError(error.what, cause=error.cause, hint=error.hint, code=known.code)
     return denied if known.permission else error
+
+
+@contextmanager
+def explained_refusals() -> Iterator[None]:
+    """Give a refusal of Google Play its cause and its hint."""
+    try:
+        yield
+    except ApiError as refused:
+        raise explained(refused) from None
 
 
 def conflict(error: ApiError) -> str:

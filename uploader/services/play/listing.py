@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, BinaryIO, TypeAlias
 
 from uploader.errors import (
@@ -38,23 +38,18 @@ from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services import batch
 from uploader.services.base import (
-    Batch,
     Context,
     Download,
-    Downloaded,
-    Flow,
     Outcome,
     Prepared,
     Search,
     Section,
-    Sleep,
-    Steps,
     Upload,
 )
 from uploader.services.media_types import choose
-from uploader.services.play import edit_requests, tracks
+from uploader.services.play import client, tracks
+from uploader.services.play.client import Edit, Release, entries
 from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
-from uploader.services.play.edit_requests import Edit, Release, entries
 from uploader.services.play.known_errors import conflict, explained
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
@@ -108,10 +103,9 @@ class ListingDifference:
         return bool(self.texts) or any(place.change for place in self.places)
 
 
-def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
+def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
     """What differs between the directory and the edit. Changes nothing."""
-    response = yield edit.api.listed("listings")
-    listed = {str(entry.get("language", "")): entry for entry in entries(response, "listings")}
+    listed = {str(entry.get("language", "")): entry for entry in edit.api.listed("listings")}
     changes = tuple(
         TextChange(language, name, before, text)
         for language, texts in listing.texts.items()
@@ -134,10 +128,9 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> Steps[ListingDifference]:
         if name[0] in new_languages:  # which has no images yet, and Play may not answer for it
             live[name] = []
             continue
-        question = edit.api.images(*name)
-        if edit.job.prune_images == "true" and name not in listing.images:  # which are only counted
-            question = replace(question, ask_twice=False)
-        live[name] = entries((yield question), "images")
+        # What is not in the directory is only counted.
+        only_counted = edit.job.prune_images == "true" and name not in listing.images
+        live[name] = edit.api.images(*name, ask_twice=not only_counted)
     beyond = {
         name: len(found) for name, found in live.items() if found and name not in listing.images
     }
@@ -181,15 +174,15 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
     )
 
 
-def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]:
+def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
     """Texts first, since an image needs the listing of its language; then the images."""
     purpose = edit.job.listing_purpose(edit.context.sha256)
     for language, texts in difference.texts.items():
         edit.changing(purpose)
         if language in difference.new_languages:
-            yield edit.api.create_listing(language, texts)
+            edit.api.create_listing(language, texts)
         else:
-            yield edit.api.change_listing(language, texts)
+            edit.api.change_listing(language, texts)
         fields = ", ".join(
             change.field for change in difference.text_changes if change.language == language
         )
@@ -198,22 +191,23 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> Steps[None]
         for result in place.reused:
             edit.context.reused(result)
     places = [place for place in difference.places if place.change]
-    for number in count(1):
-        yield from _change_images(edit, places)
-        places = yield from _unsettled(edit, places)
+    waits = edit.context.backoff()
+    while True:
+        _change_images(edit, places)
+        places = _unsettled(edit, places)
         if not places:
-            break
-        yield Sleep(number, "the images on Google Play are not those that were sent")
+            return
+        waits.wait("the images on Google Play are not those that were sent")
 
 
-def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> Steps[None]:
+def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> None:
     """Removes what is to go, then sends what is missing."""
     purpose = edit.job.listing_purpose(edit.context.sha256)
     for place in places:
         for image in place.unwanted:
             edit.changing(purpose)
             try:
-                yield edit.api.delete_image(place.language, place.type, image)
+                edit.api.delete_image(place.language, place.type, image)
             except ApiError as refused:
                 if refused.status != 404:  # a repeated deletion finds nothing any more
                     raise
@@ -225,20 +219,19 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> Steps[None]:
     # of one another.
     for wave in zip_longest(*(place.missing for place in places)):
         edit.changing(purpose)
-        for result in (
-            yield Batch(tuple(upload for upload in wave if upload), max_in_flight=MAX_IN_FLIGHT)
-        ):
+        uploads = [upload for upload in wave if upload]
+        for result in edit.context.upload_all(uploads, MAX_IN_FLIGHT):
             if result.failure is not None:
                 raise result.failure
 
 
-def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> Steps[list[Place]]:
+def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> list[Place]:
     """The places where there is something else than there should be, each with what is to be done
     about it.
     """
     unsettled = []
     for place in places:
-        listed = entries((yield edit.api.images(place.language, place.type)), "images")
+        listed = edit.api.images(place.language, place.type)
         found = Counter(map(_sha256, listed))
         if found == place.expected:
             continue
@@ -268,7 +261,7 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
         # behind.
         unwanted = [one for one in others if _sha256(one) in digests]
     gone = Counter(map(_sha256, unwanted))
-    endpoint = edit.api.upload_image(*name)
+    endpoint = edit.api.image_endpoint(*name)
     missing: list[Upload] = []
     reused: list[FileResult] = []
     added: list[str] = []
@@ -279,7 +272,8 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
         if spot is None:
             media_type = choose(image, endpoint.media_types) or "image/png"
             search = Search(
-                edit.api.images(*name), partial(_added, digest=digest, before=staying[digest])
+                edit.api.list_of_images(*name),
+                partial(_added, digest=digest, before=staying[digest]),
             )
             missing.append(Upload(endpoint, image, media_type, retry_on=conflict, search=search))
             staying[digest] += 1
@@ -375,7 +369,7 @@ def prepare(
         f"write it to {printable(folder)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (edit_requests.SCOPE,), pull.flow, apps={package: ()})
+    return Prepared(lines, (client.SCOPE,), pull.flow, apps={package: ()})
 
 
 @dataclass(frozen=True)
@@ -396,13 +390,13 @@ class Pull:
     texts: list[tuple[str, Destination, str]] = field(default_factory=list)
     images: list[tuple[str, Download]] = field(default_factory=list)
 
-    def flow(self, context: Context) -> Flow:
+    def flow(self, context: Context) -> Outcome:
         """Reads everything, then writes what differs; every refusal leaves with its cause and its
         remedy.
         """
         try:
             if self.existing_edit:
-                yield from self._read(context, Edit(self.package, self.existing_edit))
+                self._read(context, Edit(context, self.package, self.existing_edit))
             else:
                 if kept := unfinished(self.package, context):
                     raise ReleaseRefused(
@@ -413,20 +407,20 @@ class Pull:
                         "read what would be live with it.",
                         code="release-unfinished",
                     )
-                edit = yield from edit_requests.insert(self.package)
-                yield from read_and_deleted(edit, partial(self._read, context), context)
+                edit = client.insert(context, self.package)
+                read_and_deleted(edit, partial(self._read, context), context)
         except ApiError as refused:
             raise explained(refused) from None
         if self.dry_run:
             count = plural(len(self.texts) + len(self.images), "file")
             return Outcome(f"{self.package}: {count} would be pulled; none is written.")
-        return (yield from self._write(context))
+        return self._write(context)
 
-    def _read(self, context: Context, edit: Edit) -> Steps[None]:
+    def _read(self, context: Context, edit: Edit) -> None:
         """Reads the listing, then the notes of the newest release, which are under its highest
         version code.
         """
-        for entry in entries((yield edit.listed("listings")), "listings"):
+        for entry in edit.listed("listings"):
             language = str(entry.get("language", ""))
             if not _is_language(language, context):
                 continue
@@ -439,11 +433,9 @@ class Pull:
                     language, "images-directory", f"{self.listing}/{language}/{name}", text
                 )
             for kind in IMAGE_RULES:
-                self._add_images(
-                    language, kind, entries((yield edit.images(language, kind)), "images")
-                )
+                self._add_images(language, kind, edit.images(language, kind))
         try:
-            releases = edit_requests.releases((yield edit.track(self.track or "production")))
+            releases = edit.track(self.track or "production")
         except ApiError as refused:
             if self.track or refused.status != 404:
                 raise
@@ -491,7 +483,7 @@ class Pull:
             )
             self.images.append((language, sent))
 
-    def _write(self, context: Context) -> Flow:
+    def _write(self, context: Context) -> Outcome:
         """Writes the texts and fetches the images, those that differ; an image that is damaged ends
         the run badly.
         """
@@ -503,7 +495,7 @@ class Pull:
                 context.info(f"{destination.name} written.")
         for _, image in self.images:
             try:
-                file: Downloaded = yield image
+                file = context.download(image)
             except IntegrityError as error:
                 damaged.append(error)
                 context.warning(error.what)

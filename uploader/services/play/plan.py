@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Section
-from uploader.services.play.edit_requests import Release, Releases
+from uploader.services.play.client import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
@@ -397,7 +397,9 @@ def plan_output(changes: Changes) -> str:
     """The output `plan` of a dry run, as docs/RECIPES.md has it: one line of JSON that never grows
     out of hand.
     """
-    limit = MAX_PLAN if changes.job.among == 1 else 4 * MAX_PLAN // changes.job.among
+    limit = MAX_PLAN
+    if changes.job.one_of_several:
+        limit = 4 * MAX_PLAN // changes.job.apps_in_run
     return next(
         text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= limit or not most
     )

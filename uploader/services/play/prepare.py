@@ -21,7 +21,7 @@ from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
 from uploader.inputs.table import ReleaseInputs
 from uploader.services.base import Prepared
-from uploader.services.play import edit_requests, plan, reach, review, testers, universal_apk
+from uploader.services.play import client, plan, reach, review, testers, universal_apk
 from uploader.services.play.edit_lifecycle import perhaps_committed
 from uploader.services.play.release import flow, flow_of_several
 from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions, version_code
@@ -56,7 +56,9 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
             given = replace(given, tracks=reach.fitting(given.tracks, own))
         served.update(given.tracks)
         jobs.append(
-            replace(_job(given, package, own_files, own, workspace, problems), among=len(apps))
+            replace(
+                _job(given, package, own_files, own, workspace, problems), apps_in_run=len(apps)
+            )
         )
         told += _warnings(given, own)
     for track in inputs.tracks if len(artifacts) == len(files) and apps else ():
@@ -73,7 +75,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         lines=tuple(
             line if len(jobs) == 1 else f"for {package}: {line}" for package, line in lines
         ),
-        scopes=(edit_requests.SCOPE,),
+        scopes=(client.SCOPE,),
         flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
         warnings=tuple(dict.fromkeys((*told, *problems.warnings))),
         apps={job.package: tuple(map(int, job.codes)) for job in jobs},

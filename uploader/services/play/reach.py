@@ -15,7 +15,7 @@ from uploader.errors import Problems, ReleaseRefused
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
-from uploader.services.play.edit_requests import Releases
+from uploader.services.play.client import Releases
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange, last_completed
 from uploader.services.play.tracks import STANDARD, codes, highest

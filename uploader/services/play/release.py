@@ -6,18 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
-from uploader.services.base import Barrier, Context, Flow, Outcome, Sleep, Steps
+from uploader.services.base import Context, Outcome
 from uploader.services.play import (
+    client,
     companions,
     edit_lifecycle,
-    edit_requests,
     plan,
     reach,
     status,
@@ -26,6 +25,7 @@ from uploader.services.play import (
     tracks,
 )
 from uploader.services.play import listing as store_listing
+from uploader.services.play.client import CONSOLE, Release
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
@@ -35,19 +35,18 @@ from uploader.services.play.edit_lifecycle import (
     listed_artifacts,
     opened,
 )
-from uploader.services.play.edit_requests import CONSOLE, Release
 from uploader.services.play.known_errors import (
     EDIT_GONE,
     REVIEW_BY_HAND,
     VERSION_TAKEN,
-    explained,
+    explained_refusals,
     find,
 )
 from uploader.services.play.listing import ListingDifference
 from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import awaited, listed, live_versions
-from uploader.services.play.several_apps import SeveralApps
+from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.track_merge import TrackChange
 from uploader.services.play.universal_apk import fetched
 from uploader.text import capitalised
@@ -62,27 +61,36 @@ class BuiltAgain(Exception):
     """The edit has other bytes of an artifact that only an earlier run of the job brought there."""
 
 
-def flow(job: ReleaseJob, context: Context) -> Flow:
-    """Carries the job out, with what follows its commit."""
-    outcome = yield from released(job, context)
-    return (yield from followed_up(job, outcome, context))
+def flow(job: ReleaseJob, context: Context) -> Outcome:
+    """Release one app, and do what follows its commit."""
+    return follow_up(job, release(job, context), context)
 
 
-def released(job: ReleaseJob, context: Context) -> Flow:
-    """Carries the job out up to its commit; every refusal leaves with its cause and its hint."""
-    try:
-        return (yield from in_an_edit((yield from opened(job, context)), _release))
-    except ApiError as refused:
-        if job.existing_edit and not job.dry_run and _says_committed(refused):
-            return (yield from _committed_by_others(job, context))
-        raise explained(refused) from None
+def release(job: ReleaseJob, context: Context) -> Outcome:
+    """Release one app, up to its commit.
+
+    Raises ReleaseRefused for what can't be released, and ApiError, with its cause and its hint, for
+    what Google Play refuses.
+    """
+    with explained_refusals():
+        try:
+            edit = opened(job, context)
+            return in_an_edit(edit, lambda edit: publish(edit, stage(edit)))
+        except ApiError as refused:
+            if _is_committed_by_others(job, refused):
+                return _committed_by_others(job, context)
+            raise
+
+
+def _is_committed_by_others(job: ReleaseJob, refused: ApiError) -> bool:
+    return bool(job.existing_edit) and not job.dry_run and _says_committed(refused)
 
 
 def _says_committed(error: Exception) -> bool:
     return isinstance(error, ApiError) and bool(edit_lifecycle.COMMITTED.search(error.message))
 
 
-def _committed_by_others(job: ReleaseJob, context: Context) -> Flow:
+def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     """The end of a job whose shared edit another job has committed: it is done where its part was
     in the edit.
 
@@ -91,9 +99,7 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Flow:
     """
     versions, missing = job.codes or job.promoted or job.retained, list[str]()
     for track in job.tracks:
-        on_track = {
-            code for entry in (yield from listed(job.package, track)) for code in entry.codes
-        }
+        on_track = {code for entry in listed(context, job.package, track) for code in entry.codes}
         if not versions or not on_track.issuperset(versions):
             missing.append(track)
     beside_tracks = job.artifacts or job.supplementary or job.listing
@@ -109,7 +115,7 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Flow:
             "`existing-edit-id` out.",
             code="edit-committed",
         )
-    context.forget_uploads(edit_requests.uploads(job.package))
+    context.forget_uploads(client.uploads(job.package))
     context.publish({"edit-id": job.existing_edit, "committed": "true"})
     if versions:
         context.publish(
@@ -122,90 +128,171 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Flow:
     )
 
 
-def followed_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Flow:
-    """The outcome with what follows the commit: the universal APK, and the wait for the review."""
-    try:
-        if job.universal_apk and not job.dry_run:
-            outcome = yield from fetched(
-                job.package, job.codes, job.universal_apk, outcome, context
-            )
-        if job.review and not job.dry_run and not outcome.trouble:
-            outcome = yield from awaited(
-                job.package, job.tracks, job.codes, job.review, outcome, context
-            )
-    except ApiError as refused:
-        raise explained(refused) from None
+def follow_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Outcome:
+    """Do what follows the commit: fetch the universal APK, and wait for the review."""
+    if job.dry_run:
+        return outcome
+    with explained_refusals():
+        if job.universal_apk:
+            outcome = fetched(job.package, job.codes, job.universal_apk, outcome, context)
+        if job.review and not outcome.trouble:
+            outcome = awaited(job.package, job.tracks, job.codes, job.review, outcome, context)
     return outcome
 
 
-def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context) -> Flow:
-    """Releases every app or none; `order` has the app of each of the files."""
+def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context) -> Outcome:
+    """Release every app or none; `order` has the app of each of the files.
+
+    The apps are staged at the same time, each in an edit of its own. Nothing is committed before
+    everything of every app is in place; then the edits are committed one after the other.
+    """
     commits = jobs[0].commit and not jobs[0].dry_run
-    together = SeveralApps(
-        [job.package for job in jobs], order, context, commits=commits and not jobs[0].rehearsal
-    )
-    for app, job in zip(together.apps, jobs, strict=True):
-        app.begin(partial(released, job))
-    yield from together.advance(stop=True)
-    if not together.failed:
-        yield from together.commit() if commits else together.advance(onward=True)
-    if not together.failed:
-        for app, job in zip(together.apps, jobs, strict=True):
-            if app.outcome:
-                app.begin(partial(followed_up, job, app.outcome))
-        yield from together.advance()
+    packages = [job.package for job in jobs]
+    run = SeveralApps(packages, order, context, commits=commits and not jobs[0].rehearsal)
+    releases = [AppRelease(app, job) for app, job in zip(run.apps, jobs, strict=True)]
+    run.do_together({one.app: one.stage for one in releases}, stop=True)
+    if run.failed:
+        for one in releases:
+            one.give_up(run.reason_of(one.app))
+    elif commits:
+        run.do_in_order({one.app: one.publish for one in releases})
+        for one in releases if run.failed else ():
+            one.give_up(run.reason_of(one.app, keep=True), keep=True)
+    else:
+        run.do_together({one.app: one.publish for one in releases})
+    if not run.failed:
+        run.do_together({one.app: one.follow_up for one in releases})
     what = "are committed" if commits else "are in their edits, which are left open"
-    what = "passed the validation; nothing was published" if jobs[0].dry_run else what
+    if jobs[0].dry_run:
+        what = "passed the validation; nothing was published"
     who = "Both" if len(jobs) == 2 else f"All {len(jobs)}"
-    waiting = ", ".join(
-        app.package for app in together.apps if app.outputs.get("sent-for-review") == "false"
-    )
-    return together.end(
-        f"{who} apps {what}.{f' Go on in the Play Console with {waiting}.' if waiting else ''}"
-    )
+    waiting = [app.package for app in run.apps if app.outputs.get("sent-for-review") == "false"]
+    go_on = f" Go on in the Play Console with {', '.join(waiting)}." if waiting else ""
+    return run.end(f"{who} apps {what}.{go_on}")
 
 
-def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], Steps[T]]) -> Steps[T]:
-    """Does the work in the edit, from the beginning in a fresh one where others close it.
+class AppRelease:
+    """The release of one app of several: staged together with the others, then published."""
+
+    def __init__(self, app: App, job: ReleaseJob) -> None:
+        self.app = app
+        self._job = job
+        self._attempt: Attempt | None = None
+        self._staged: tuple[ReleaseEdit, Changes] | None = None
+
+    def stage(self) -> None:
+        """Put everything into an edit. An app in which nothing has to be changed is done then."""
+        job = self._job
+        with explained_refusals():
+            self._attempt = Attempt(opened(job, self.app))
+            changes = self._attempt.carry_out(stage)
+            edit = self._attempt.edit
+            if job.commits and edit.state.stage is Stage.CLEAN:
+                self.app.outcome = self._attempt.carry_out(lambda edit: publish(edit, changes))
+            else:
+                self._staged = edit, changes
+
+    def publish(self) -> None:
+        """Commit the edit, or do what the job wants instead. A fresh edit is staged anew."""
+        if self.app.outcome is None and self._attempt is not None:
+            with explained_refusals():
+                self.app.outcome = self._attempt.carry_out(self._publish)
+
+    def _publish(self, edit: ReleaseEdit) -> Outcome:
+        if self._staged is not None and self._staged[0] is edit:
+            return publish(edit, self._staged[1])
+        changes = stage(edit)
+        self._staged = edit, changes
+        return publish(edit, changes)
+
+    def give_up(self, why: Exception, *, keep: bool = False) -> None:
+        """Decide what becomes of the edit of an app that is not done."""
+        if self.app.outcome is None and self._attempt is not None:
+            self._attempt.settle(why, keep=keep)
+
+    def follow_up(self) -> None:
+        """Do what follows the commit."""
+        assert self.app.outcome, "it is published"
+        self.app.outcome = follow_up(self._job, self.app.outcome, self.app)
+
+
+def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
+    """Do the work in the edit, from the beginning in a fresh one where others close it.
 
     After a failure it is settled what becomes of the edit.
     """
-    for replay in count():
-        began = edit.state
-        outdated = False
-        overtaken = False
-        try:
-            return (yield from work(edit))
-        except BuiltAgain as why:
-            edit.context.info(f"{why} Starting over in a fresh edit.")
-            outdated = True
-        except Exception as error:
-            overtaken = _is_overtaken(edit, began, error)
-            if isinstance(error, ApiError) and find(error) is EDIT_GONE and edit.state.open:
-                edit.apply(Event.CLOSED)
-            replaceable = edit.state.stage is Stage.GONE and (edit.state.own or edit.state.in_doubt)
-            if not edit.state.own and _says_committed(error):
-                raise  # by another job, with all that was put into it until then
-            if replay == MAX_REPLAYS or not replaceable:
-                yield from edit_lifecycle.settle(edit, error)
-                if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
-                    raise edit_lifecycle.gone(edit.replaces) from None
-                raise
-            what = error.what if isinstance(error, UploaderError) else str(error)
-            edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-            if not edit.state.in_doubt:
-                edit_lifecycle.lost(edit, error)
-        try:
-            if outdated:
-                yield from edit_lifecycle.discard(edit)
-            edit = yield from edit_lifecycle.inserted(
-                edit.job, edit.context, None if outdated else edit
-            )
-            edit.overtaken = overtaken
-        except Exception as error:
-            yield from edit_lifecycle.settle(edit, error)
-            raise
-    raise AssertionError  # the loop has no other end
+    attempt = Attempt(edit)
+    try:
+        return attempt.carry_out(work)
+    except Exception as error:
+        attempt.settle(error)
+        if attempt.edit.replaces and edit_in_doubt(attempt.edit, error):
+            raise edit_lifecycle.gone(attempt.edit.replaces) from None
+        raise
+
+
+class Attempt:
+    """The work of a job in an edit, or in the edits that take its place where others close it.
+
+    `edit` is the last of them.
+    """
+
+    def __init__(self, edit: ReleaseEdit) -> None:
+        self.edit = edit
+
+    def carry_out(self, work: Callable[[ReleaseEdit], T]) -> T:
+        """Do the work, from the beginning in a fresh edit where the edit is lost.
+
+        What becomes of the edit after a failure is not decided here.
+        """
+        for replay in count():
+            edit = self.edit
+            began = edit.state
+            try:
+                return work(edit)
+            except BuiltAgain as why:
+                edit.context.info(f"{why} Starting over in a fresh edit.")
+                edit_lifecycle.discard(edit)
+                self.edit = edit_lifecycle.inserted(edit.job, edit.context)
+            except Exception as error:
+                overtaken = _is_overtaken(edit, began, error)
+                if _is_edit_gone(error) and edit.state.open:
+                    edit.apply(Event.CLOSED)
+                if replay == MAX_REPLAYS or not _is_replaceable(edit, error):
+                    raise
+                _say_why_anew(edit, error)
+                if not edit.state.in_doubt:
+                    edit_lifecycle.lost(edit, error)
+                self.edit = edit_lifecycle.inserted(edit.job, edit.context, edit)
+                self.edit.overtaken = overtaken
+        raise AssertionError  # the loop has no other end
+
+    def settle(self, error: Exception, *, keep: bool = False) -> None:
+        """Decide what becomes of the edit after a failure; `keep` as in `edit_lifecycle.settle`."""
+        committed_by_others = not self.edit.state.own and _says_committed(error)
+        if not committed_by_others:  # with all that was put into it until then
+            edit_lifecycle.settle(self.edit, error, keep=keep)
+
+
+def _is_edit_gone(error: Exception) -> bool:
+    return isinstance(error, ApiError) and find(error) is EDIT_GONE
+
+
+def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
+    """Return whether a fresh edit may take the place of one that is lost."""
+    if not edit.state.own and _says_committed(error):
+        return False
+    return edit.state.stage is Stage.GONE and (edit.state.own or edit.state.in_doubt)
+
+
+def _say_why_anew(edit: ReleaseEdit, error: Exception) -> None:
+    what = error.what if isinstance(error, UploaderError) else str(error)
+    edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
+
+
+def edit_in_doubt(edit: ReleaseEdit, error: Exception) -> bool:
+    """Return whether a refusal leaves open what became of the commit of a shared edit."""
+    return edit.state.in_doubt and isinstance(error, ReleaseRefused)
 
 
 def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:
@@ -226,25 +313,30 @@ def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool
     )
 
 
-def _release(edit: ReleaseEdit) -> Flow:
-    job, changes = edit.job, (yield from _fill(edit))
-    done = job.commit and edit.state.stage is Stage.CLEAN  # nothing has to be committed
-    if job.dry_run or (job.among > 1 and job.commit and not done):
-        yield from _validate(edit)
-    if job.among > 1 and (job.dry_run or not done):
-        yield Barrier()
-        edit.keep = True
-    outcome = yield from _finish(edit, changes)
-    if job.commit and not job.dry_run and changes.tracks:
-        known = status.outputs(
-            {one.track: tuple((live, "") for live in one.after) for one in changes.tracks}
-        )
-        # the other values are of all that is there
-        edit.context.publish({"status": known["status"]})
+def stage(edit: ReleaseEdit) -> Changes:
+    """Put everything of a release into the edit, and validate it where that has to be known before
+    the commit.
+    """
+    job = edit.job
+    changes = _fill(edit)
+    done = job.commit and edit.state.stage is Stage.CLEAN
+    if job.dry_run or (job.one_of_several and job.commit and not done):
+        _validate(edit)
+    return changes
+
+
+def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    """Commit what is staged, or do what the job wants instead, and publish the outputs of it."""
+    job = edit.job
+    outcome = _finish(edit, changes)
+    if job.commits and changes.tracks:
+        on_tracks = {one.track: tuple((live, "") for live in one.after) for one in changes.tracks}
+        # The other values are of all that is there.
+        edit.context.publish({"status": status.outputs(on_tracks)["status"]})
     return outcome
 
 
-def _fill(edit: ReleaseEdit) -> Steps[Changes]:
+def _fill(edit: ReleaseEdit) -> Changes:
     """Everything but the commit: compares, shows what is about to change, and puts it into the
     edit.
 
@@ -252,9 +344,9 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
     """
     job, context = edit.job, edit.context
     if job.tracks or not edit.state.own:
-        edit.seen = yield from tracks.all_tracks(edit.api)
+        edit.seen = tracks.all_tracks(edit.api)
     has_list = bool(edit.seen)
-    known = (yield from listed_artifacts(edit)) if job.artifacts or job.retained else {}
+    known = listed_artifacts(edit) if job.artifacts or job.retained else {}
     by_code = {version_code(artifact): artifact for artifact in job.artifacts}
     there = {
         code: _same(edit, artifact, known[code], by_earlier_run=_by_earlier_run(edit, artifact))
@@ -266,12 +358,12 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         edit.state.commit is CommitKnowledge.UNKNOWN,
         there.keys() == by_code.keys(),
     )
-    live = (yield from track_merge.found_as_written(edit)) if in_doubt and all_there else ()
-    updates = live or (yield from _planned(edit, known))
+    live = track_merge.found_as_written(edit) if in_doubt and all_there else ()
+    updates = live or _planned(edit, known)
     listing = ListingDifference({}, frozenset(), (), ())
     if job.listing:
-        listing = yield from store_listing.compare(edit, job.listing)
-    groups = (yield from testers.compare(edit)) if job.testers else ()
+        listing = store_listing.compare(edit, job.listing)
+    groups = testers.compare(edit) if job.testers else ()
     if in_doubt:
         released = all_there and (bool(live) or all(one.settled for one in updates))
         edit.found_live(released and not (listing.changes_anything or any(map(str, groups))))
@@ -286,43 +378,43 @@ def _fill(edit: ReleaseEdit) -> Steps[Changes]:
         images=tuple(place.change for place in listing.places if place.change),
         testers=groups,
         reach=(*reach.shadowed(updates, edit.seen), *reach.left_behind(job, updates, context)),
-        others=(yield from _others(edit)),
+        others=_others(edit),
         not_shown=_not_shown(edit, listed=has_list),
         happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.overtaken,
     )
     _show(context, changes)
     for code, artifact in by_code.items():
-        yield from _put_artifact(edit, artifact, there.get(code))
-        yield from _put_supplementary(edit, code, published)
+        _put_artifact(edit, artifact, there.get(code))
+        _put_supplementary(edit, code, published)
     if codes := changes.version_codes:  # a version code is also the id of its artifact
         context.publish(
             {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}, codes
         )
     if job.listing:
-        yield from store_listing.synchronise(edit, listing)
-    updates = live or (yield from _put_tracks(edit))
+        store_listing.synchronise(edit, listing)
+    updates = live or _put_tracks(edit)
     if changes.testers:
-        yield from testers.replace(edit, changes.testers)
+        testers.replace(edit, changes.testers)
     if share := "".join(tracks.user_fraction(one.release) for one in updates[-1:]):
         context.publish({"user-fraction": share})
     return replace(changes, tracks=updates)
 
 
-def _planned(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
+def _planned(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
     """What becomes of each track; `known` are the version codes of all artifacts that Play has."""
-    updates = yield from track_merge.plan_updates(edit, known)
+    updates = track_merge.plan_updates(edit, known)
     for update in updates:
         reach.check_upgrade(update)
     return updates
 
 
-def _put_tracks(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
+def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     # other jobs may have written to its tracks meanwhile
     if edit.job.tracks and not edit.state.own:
-        edit.seen = yield from tracks.all_tracks(edit.api)
+        edit.seen = tracks.all_tracks(edit.api)
     updates: tuple[TrackChange, ...] = ()
     for track in edit.job.tracks:
-        updates = (*updates, (yield from track_merge.update_track(edit, track)))
+        updates = (*updates, track_merge.update_track(edit, track))
     return updates
 
 
@@ -355,29 +447,29 @@ def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
     )
 
 
-def _others(edit: ReleaseEdit) -> Steps[tuple[OtherTrack, ...]]:
+def _others(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
     """The tracks of a shared edit beside those of the run."""
     found = []
     for track in () if edit.state.own else dict.fromkeys((*tracks.STANDARD, *edit.seen)):
-        held = yield from tracks.current_releases(edit, track)
+        held = tracks.current_releases(edit, track)
         if held and track not in edit.job.tracks:
             found.append(
-                OtherTrack(track, held, (yield from live_versions(edit.job.package, track)))
+                OtherTrack(track, held, live_versions(edit.context, edit.job.package, track))
             )
     return tuple(found)
 
 
-def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> Steps[None]:
+def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> None:
     code = version_code(artifact)
     if there is None:
-        there = yield from _upload_artifact(edit, artifact)
+        there = _upload_artifact(edit, artifact)
     if there:
         what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
         edit.context.info(f"{what} with the same bytes; not sent again.")
         edit.context.reused(there)
 
 
-def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> Steps[FileResult | None]:
+def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None:
     """Uploads an artifact. The result is the record of one that is found to be there instead.
 
     Where the answer is lost and the edit does not list it, it is sent again: a version code is
@@ -386,24 +478,23 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> Steps[FileResult 
     code = version_code(artifact)
     kind = artifact.manifest.kind if artifact.manifest else "bundle"
     by_earlier_run = _by_earlier_run(edit, artifact)
-    for attempt in count(1):
+    waits = edit.context.backoff()
+    while True:
         edit.changing(f"artifact:{code}")
         try:
-            result = yield edit.api.upload_artifact(artifact, kind)
+            result = edit.api.upload_artifact(artifact, kind)
         except (ApiError, OutcomeUnknown) as error:
             if isinstance(error, ApiError) and find(error) is not VERSION_TAKEN:
                 raise
             # It may be there by now: an upload of ours whose response was lost, or another job's in
             # a shared edit.
-            entry = (yield from listed_artifacts(edit)).get(code)
+            entry = listed_artifacts(edit).get(code)
             if entry is not None:
                 return _same(edit, artifact, entry, by_earlier_run=by_earlier_run)
             if isinstance(error, ApiError):
                 raise
-            yield Sleep(
-                attempt,
-                f"the answer to the upload of {artifact.name} was lost, and edit "
-                f"{edit.id} lacks it",
+            waits.wait(
+                f"the answer to the upload of {artifact.name} was lost, and edit {edit.id} lacks it"
             )
         else:
             reported = result.resource.get("versionCode")
@@ -418,7 +509,6 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> Steps[FileResult 
                 )
             edit.changed(f"artifact:{code}", result.sha256)
             return None
-    raise AssertionError  # the loop has no other end
 
 
 def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
@@ -478,7 +568,7 @@ def _sha256(entry: Mapping[str, Any]) -> str:
 
 def _put_supplementary(
     edit: ReleaseEdit, code: int, published: Collection[SupplementaryFile]
-) -> Steps[None]:
+) -> None:
     """Play does not list these files, so what was sent into this edit is remembered: a digest, or
     another version.
 
@@ -496,17 +586,17 @@ def _put_supplementary(
             edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
         elif isinstance(file, Artifact):
             edit.changing(purpose)
-            result = yield edit.api.upload_supplementary(file, code, one.kind)
+            result = edit.api.upload_supplementary(file, code, one.kind)
             edit.changed(purpose, result.sha256)
         elif isinstance(file, int) and before != f"references:{file}":
             edit.changing(purpose)
-            yield edit.api.refer_expansion(code, one.kind, file)
+            edit.api.refer_expansion(code, one.kind, file)
             edit.changed(purpose, f"references:{file}")
 
 
-def _validate(edit: ReleaseEdit) -> Steps[None]:
+def _validate(edit: ReleaseEdit) -> None:
     try:
-        yield edit.api.validate()
+        edit.api.validate()
     except ApiError as refused:
         # Only a commit can carry the parameter that Google asks for here. With `false` no commit
         # ever does.
@@ -515,7 +605,7 @@ def _validate(edit: ReleaseEdit) -> Steps[None]:
         edit.context.info(f"Google Play says: {refused.message}")
 
 
-def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
+def _finish(edit: ReleaseEdit, changes: Changes) -> Outcome:
     """The last steps of a run in which everything is in place: the commit, or what is done instead
     of it.
     """
@@ -525,7 +615,7 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     if codes:
         what = f"{what} {tracks.named({'versionCodes': [*codes]}, _name(changes))}"
     if job.dry_run:
-        yield from edit_lifecycle.discard(edit)
+        edit_lifecycle.discard(edit)
         passed = (
             "the validation" if job.rehearsal else "Google Play's validation; nothing was published"
         )
@@ -546,18 +636,18 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
             f"{_why_unneeded(edit)}, so edit {edit.id} is not needed and `edit-id` stays empty."
         )
         edit.tell_committed(True)
-        yield from edit_lifecycle.discard(edit)
+        edit_lifecycle.discard(edit)
         headline = f"{_headline_without_commit(edit, what)}{_remarks(job, changes.tracks)}"
         return _outcome(job, headline, "Changes", changes)
     if not edit.state.own:
-        edit.seen = (yield from tracks.all_tracks(edit.api)) or edit.seen
-        changes = replace(changes, others=(yield from _others(edit)))
+        edit.seen = tracks.all_tracks(edit.api) or edit.seen
+        changes = replace(changes, others=_others(edit))
         published = [f"{one.track} {tracks.describe_all(one.after)}" for one in changes.tracks]
         published += [f"{other.track} {other} (not from this run)" for other in changes.others]
         context.info(
             f"The commit of edit {edit.id} publishes: {', '.join(published) or 'no release'}."
         )
-    left = yield from (found_committed(edit) if changes.happened else committed(edit))
+    left = found_committed(edit) if changes.happened else committed(edit)
     reach.remember_levels(job, context)
     companions.remember(edit)
     review = (
@@ -582,11 +672,11 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Flow:
     return _outcome(job, headline, "Changes", changes, told)
 
 
-def committed(edit: ReleaseEdit) -> Steps[str]:
+def committed(edit: ReleaseEdit) -> str:
     """Commits the edit and tells so. The result says that a person has to send the changes for
     review, if so.
     """
-    by_hand = yield from edit_lifecycle.commit(edit)
+    by_hand = edit_lifecycle.commit(edit)
     edit.forget()
     edit.tell_committed(True)
     edit.context.info(
@@ -595,7 +685,7 @@ def committed(edit: ReleaseEdit) -> Steps[str]:
     return told_review(edit, by_hand)
 
 
-def found_committed(edit: ReleaseEdit) -> Steps[str]:
+def found_committed(edit: ReleaseEdit) -> str:
     """Tells of a commit whose response was lost, and deletes the edit that showed that it happened.
     As `committed`.
     """
@@ -604,7 +694,7 @@ def found_committed(edit: ReleaseEdit) -> Steps[str]:
         "A commit of this job whose answer was lost has happened: what it changed is live."
     )
     left = told_review(edit, edit.by_hand)
-    yield from edit_lifecycle.discard(edit)
+    edit_lifecycle.discard(edit)
     return left
 
 

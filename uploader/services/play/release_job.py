@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.inputs.table import ImagesPrune
-from uploader.services.play.edit_requests import SupplementaryKind
+from uploader.services.play.client import SupplementaryKind
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
 
@@ -64,7 +64,7 @@ class ReleaseJob:
     the release that is there instead. Notes without a language are for the app's default one.
     `retain_last` keeps the versions of the last completed release. `testers` are the Google Groups
     of the `tester_tracks`. `rollout` marks a look at a release that is there already. In a
-    `rehearsal` it all happens in the emulator. `among` is how many apps the run releases.
+    `rehearsal` it all happens in the emulator. `apps_in_run` is how many apps the run releases.
 
     Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version
     codes), made of the `retained` version codes, or it is the one that is on the track already.
@@ -99,12 +99,17 @@ class ReleaseJob:
     lasting_state: bool = False
     review: ReviewGoal | None = None
     universal_apk: UniversalApkGoal | None = None
-    among: int = 1
+    apps_in_run: int = 1
 
     @property
     def codes(self) -> tuple[str, ...]:
         """The version codes of the artifacts, in the order of `files`."""
         return tuple(str(version_code(artifact)) for artifact in self.artifacts)
+
+    @property
+    def one_of_several(self) -> bool:
+        """Whether the run releases other apps as well."""
+        return self.apps_in_run > 1
 
     @property
     def commits(self) -> bool:

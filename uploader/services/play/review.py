@@ -18,9 +18,9 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.inputs.table import ReleaseInputs, StatusInputs
-from uploader.services.base import Call, Context, Flow, Outcome, Section, Sleep, Steps
+from uploader.services.base import Call, Context, Outcome, Section
 from uploader.services.catalogue import expand
-from uploader.services.play.edit_requests import CONSOLE, ROOT, entries
+from uploader.services.play.client import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 from uploader.text import capitalised
 
@@ -81,31 +81,33 @@ def goal_of(inputs: StatusInputs, tracks: Sequence[str], problems: Problems) -> 
     return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.rehearsal)
 
 
-def listed(package: str, track: str) -> Steps[tuple[Listed, ...]]:
+def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
     """The releases of a track; one that was never used may be answered with 404, and has none."""
     try:
-        return (yield from _list(package, track))
+        return _list(context, package, track)
     except ApiError as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         return ()
 
 
-def live_versions(package: str, track: str) -> Steps[frozenset[str] | None]:
+def live_versions(context: Context, package: str, track: str) -> frozenset[str] | None:
     """The version codes that are published on the track; None where Play does not tell, which ends
     no run.
     """
     try:
-        found = yield from _list(package, track)
+        found = _list(context, package, track)
     except (ProtocolError, ApiError, TemporaryError):
         return None
     return frozenset(code for one in found if one.state == PUBLISHED for code in one.codes)
 
 
-def _list(package: str, track: str) -> Steps[tuple[Listed, ...]]:
+def _list(context: Context, package: str, track: str) -> tuple[Listed, ...]:
     path = expand(_PATH, {"package": package, "track": track})
     found = []
-    response = yield Call("GET", ROOT, path, what=f"the releases of track {track}", ask_twice=True)
+    response = context.call(
+        Call("GET", ROOT, path, what=f"the releases of track {track}", ask_twice=True)
+    )
     for entry in entries(response, "releases"):
         codes = tuple(
             str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts")
@@ -140,16 +142,15 @@ def awaited(
     goal: ReviewGoal,
     outcome: Outcome,
     context: Context,
-) -> Flow:
+) -> Outcome:
     """The outcome once the review is through. It has `trouble` where the release was rejected, or
     time is up.
 
     Without `codes` the newest release on each track is meant.
     """
-    number = 0
+    poll = context.poll(goal.seconds)
     while True:
-        number += 1
-        states = yield from _states(package, tracks, codes, context)
+        states = _states(package, tracks, codes, context)
         told = (
             ", ".join(f"{track}: {words(state)}" for track, state in states.items())
             or "it could not be looked up"
@@ -157,11 +158,9 @@ def awaited(
         enough = {PUBLISHED} if goal.state == "published" else {APPROVED, PUBLISHED}
         through = bool(states) and enough.issuperset(states.values())
         rejected = REJECTED in states.values()
-        if (
-            through
-            or rejected
-            or not (yield Sleep(number, f"the review has not finished ({told})", goal.seconds))
-        ):
+        if through or rejected:
+            break
+        if not poll.wait(f"the review has not finished ({told})"):
             break
     context.info(f"Review{' in the emulator' if goal.rehearsal else ''}: {told}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
@@ -190,14 +189,14 @@ def awaited(
 
 def _states(
     package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context
-) -> Steps[dict[str, str]]:
+) -> dict[str, str]:
     """The state on each track; nothing where Play can't be asked at present, since there is time to
     ask again.
     """
     states = {}
     try:
         for track in tracks:
-            found = yield from listed(package, track)
+            found = listed(context, package, track)
             newest = max(
                 (one.codes for one in found),
                 key=lambda each: max(map(int, each), default=0),

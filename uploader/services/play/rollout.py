@@ -29,8 +29,9 @@ from uploader.errors import (
 from uploader.files.artifacts import Artifacts
 from uploader.inputs.table import RolloutInputs
 from uploader.services import batch
-from uploader.services.base import Context, Flow, Outcome, Prepared, Steps
-from uploader.services.play import edit_requests, gate, review, status, track_merge, tracks
+from uploader.services.base import Context, Outcome, Prepared
+from uploader.services.play import client, gate, review, status, track_merge, tracks
+from uploader.services.play.client import CONSOLE, Release, Releases
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     Event,
@@ -39,7 +40,6 @@ from uploader.services.play.edit_lifecycle import (
     opened,
     perhaps_committed,
 )
-from uploader.services.play.edit_requests import CONSOLE, Release, Releases
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, section
 from uploader.services.play.release import committed, in_an_edit, told_review
@@ -176,7 +176,7 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age
     )
     job = RolloutJob(release, inputs.rollout_steps, held_to)
-    scopes = (edit_requests.SCOPE, *((gate.SCOPE,) if limits else ()))
+    scopes = (client.SCOPE, *((gate.SCOPE,) if limits else ()))
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
     steps = [
         f"open an edit for {release.package}",
@@ -263,11 +263,11 @@ def _version(release: Release) -> str:
     return " at ".join(filter(None, (tracks.named(release), tracks.share(release))))
 
 
-def flow(job: RolloutJob, context: Context) -> Flow:
+def flow(job: RolloutJob, context: Context) -> Outcome:
     """One look, and at most one step; every refusal leaves with its cause and its remedy."""
     rollout = Rollout(job, context)
     try:
-        return (yield from in_an_edit((yield from opened(job.release, context)), rollout.work))
+        return in_an_edit(opened(job.release, context), rollout.work)
     except UploaderError as error:
         raise rollout.failed(explained(error) if isinstance(error, ApiError) else error) from None
 
@@ -295,10 +295,10 @@ class Rollout:
             )
         return error
 
-    def work(self, edit: ReleaseEdit) -> Flow:
+    def work(self, edit: ReleaseEdit) -> Outcome:
         """Looks, decides, and makes the decision true."""
         self._edit, job, track = edit, self._job, self._track
-        found = yield from current_releases(edit, track)
+        found = current_releases(edit, track)
         live = edit.base(track, found)
         require_one(track, live)
         note = edit.changes.get(f"track:{track}", "")
@@ -309,7 +309,7 @@ class Rollout:
         halt = halt_made(edit, track, live) if in_doubt else None
         if in_doubt:
             edit.apply(Event.SEEN_LIVE if ours or halt else Event.NOT_SEEN)
-        state, judgement = yield from self._look(live)
+        state, judgement = self._look(live)
         decision, self._halting = decide(self._rollout, live, state, judgement), ""
         if halt:
             why = (
@@ -334,10 +334,10 @@ class Rollout:
         changes = Changes(job, (track_merge.TrackChange(track, live, after, now=found),))
         if decision.release is None or job.dry_run:
             self._tell(edit, decision, changes)
-            yield from discard(edit)
+            discard(edit)
         else:
             self._halting = decision.why if decision.kind == "halted" else ""
-            if left := (yield from self._put(edit, changes)):
+            if left := self._put(edit, changes):
                 decision = replace(decision, why=f"{decision.why}; {left}")
         return self._outcome(state, judgement, decision, changes)
 
@@ -357,7 +357,7 @@ class Rollout:
         )
         return made.get("status") == sent.get("status") and same_share
 
-    def _look(self, live: Releases) -> Steps[tuple[str, gate.Judgement]]:
+    def _look(self, live: Releases) -> tuple[str, gate.Judgement]:
         """How far the review of the rollout is, and the gate's judgement."""
         release, limits = in_progress(live), self._rollout.gate
         if release is None:
@@ -366,13 +366,13 @@ class Rollout:
         self._first = codes, release.get("userFraction", 0.0)
         try:
             state = review.state_of(
-                (yield from review.listed(self._job.package, self._track)), codes
+                review.listed(self._context, self._job.package, self._track), codes
             )
         except (ServiceError, TemporaryError) as error:
             self._context.warning(f"The state of the review could not be looked up: {error.what}")
             state = "of unknown state"
         # The gate compares the release with the one that everybody has.
-        found = yield from gate.measure(self._job.package, limits)
+        found = gate.measure(self._context, self._job.package, limits)
         completed = [one for one in live if one.get("status") == "completed"]
         baseline = {code for one in completed for code in tracks.codes(one)} - set(codes)
         judgement = gate.judge(limits, self._context.now(), found, codes, baseline)
@@ -382,7 +382,7 @@ class Rollout:
             self._context.warning(f"The gate only reports: {judgement.why}.")
         return state, judgement
 
-    def _put(self, edit: ReleaseEdit, changes: Changes) -> Steps[str]:
+    def _put(self, edit: ReleaseEdit, changes: Changes) -> str:
         """Writes the release to the track and commits; says what is left to be done by hand."""
         self._context.show(f"Changes: {self._job.package}", lines(changes))
         first = (
@@ -391,8 +391,8 @@ class Rollout:
             else ""
         )
         self._sent = changes.tracks[0].after[0]
-        yield from track_merge.put(edit, changes.tracks[0], first)
-        left = yield from committed(edit)
+        track_merge.put(edit, changes.tracks[0], first)
+        left = committed(edit)
         self._halting = ""
         return left
 

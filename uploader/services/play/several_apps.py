@@ -1,50 +1,49 @@
 """Several apps in one run, all or none: no app is committed before all of them are uploaded and
 validated.
 
-The flows of the apps advance side by side: the steps that they wait for are carried out at the same
-time, and no flow goes on before each of these has come to something. A release stops at a `Barrier`
-with everything in its edit; from there the edits are committed one after the other, in the order of
-`package-name`.
-
-A failure before the first commit ends all flows: it is thrown into the others, and each settles
-what becomes of its edit as after a failure of its own. From the first commit on the edits that are
-left stay open, and the next run goes on in them. An app of which Google Play has everything already
-is done without a commit, whatever becomes of the others.
+The apps are worked on at the same time, each at its own pace. Before the first commit a failure of
+one stops the others at their next request, and what becomes of all edits is decided together, once
+everybody has stopped. Then the edits are committed one after the other, in the order of
+`package-name`; after a failure the edits that are left stay open, and the next run goes on in them.
+An app of which Google Play has everything already is done without a commit, whatever becomes of the
+others.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from uploader.errors import Interrupted, Problems, TemporaryError, UploaderError
 from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.results import FileResult
 from uploader.services.base import (
-    Barrier,
+    Backoff,
     Call,
     Context,
-    Flow,
+    Download,
+    Downloaded,
+    Json,
     Outcome,
-    Parallel,
+    Poll,
     Section,
-    Sleep,
-    Step,
-    Steps,
+    Upload,
 )
 from uploader.text import sentence
+
+T = TypeVar("T")
 
 ABOUT_ONE = (
     "is about one app, but `package-name` has several.",
     "a run of one app, or a run without this input",
 )
 _LINKS = 20  # of a summary
-_AN_EDIT = re.compile(r"/edits/[^/]+$")  # the end of the path of an edit itself
 _JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
 _ALL_OR_NONE = ("committed", "sent-for-review")
 
@@ -62,36 +61,27 @@ def check_several(inputs: StatusInputs, problems: Problems) -> None:
 
 
 class App:
-    """One app of several: the context that its flow is given, how far the flow is, and what came of
-    it.
+    """One app of several: the context that its work is given, and what came of it.
 
-    `step` is what the flow waits for, None once it has ended. Its outputs are its own, and every
-    sentence that it logs begins with its name. `planned` are the tables of all apps.
+    Its outputs are its own, and every sentence that it logs begins with its name. Its requests,
+    uploads and waits are those of the run; once the app is to stop, the next of them raises the
+    reason instead.
     """
 
-    def __init__(
-        self, package: str, whole: Context, planned: dict[str, tuple[Section, ...]]
-    ) -> None:
+    def __init__(self, package: str, run: SeveralApps, whole: Context) -> None:
         self.package = package
         self.outputs: dict[str, str] = {}
-        self.step: Step | None = None
         self.outcome: Outcome | None = None
         self.failure: Exception | None = None
-        self._flow: Flow
-        self._stopped_by: UploaderError | None = None
+        self._run = run
+        self._whole = whole
+        self._stop_with: UploaderError | None = None
+        self.paths: list[str] = []  # of the files that it has to do with, as they came
         self._results: list[FileResult] = []
-        self._whole, self._planned = whole, planned
-        self.remember, self.recall, self.forget_uploads = (
-            whole.remember,
-            whole.recall,
-            whole.forget_uploads,
-        )
-        self.identified, self.now, self.sha256, self.write = (
-            whole.identified,
-            whole.now,
-            whole.sha256,
-            whole.write,
-        )
+        self.remember, self.recall = whole.remember, whole.recall
+        self.forget_uploads, self.identified = whole.forget_uploads, whole.identified
+        self.arrange = whole.arrange
+        self.now, self.sha256, self.write = whole.now, whole.sha256, whole.write
 
     @property
     def codes(self) -> list[str]:
@@ -100,48 +90,71 @@ class App:
 
     @property
     def error(self) -> Exception | None:
-        """What ended its flow, or is wrong with its release."""
+        """What ended its work, or is wrong with its release."""
         return self.failure or (self.outcome.trouble if self.outcome else None)
 
-    def begin(self, flow: Callable[[Context], Flow]) -> None:
-        """Begins a flow and takes its first step."""
-        self._flow = flow(self)
-        self.advance(None)
-
-    @property
-    def deleting(self) -> bool:
-        """Whether the flow waits for the deletion of its edit, which it gives up; that of an image
-        is a step.
-        """
-        return (
-            isinstance(self.step, Call)
-            and self.step.method == "DELETE"
-            and bool(_AN_EDIT.search(self.step.path))
-        )
-
     def stop(self, why: UploaderError) -> None:
-        """Ends the flow, if it has not ended, with a failure that is another app's; an edit is
-        deleted first.
-        """
-        self._stopped_by = why
-        if self.step is not None and not self.deleting:
-            self.advance(why)
+        """Make the next request, upload or wait of the app raise the reason."""
+        if self._stop_with is None:
+            self._stop_with = why
 
-    def advance(self, response: Any) -> None:
-        """Gives the flow what its step came to, an exception too, and takes its next step."""
-        if self.step is not None and response is self.step:
-            return  # it was not begun, because another one failed
-        try:
-            if isinstance(response, Exception):
-                self.step = self._flow.throw(response)
-            else:
-                found = response if isinstance(response, tuple) else (response,)
-                self._results += [one for one in found if isinstance(one, FileResult)]
-                self.step = self._flow.send(response)
-        except StopIteration as end:
-            self.step, self.outcome = None, end.value
-        except Exception as error:  # noqa: BLE001  # after a defect, too, the other flows clean up behind themselves
-            self.step, self.failure = None, None if error is self._stopped_by else error
+    def go_on(self) -> None:
+        """Let the app make requests again, to settle what becomes of its edit."""
+        self._stop_with = None
+
+    def has_stopped_with(self, error: Exception) -> bool:
+        """Return whether an error is the one by which the app was told to stop."""
+        return error is self._stop_with
+
+    def check(self) -> None:
+        """Raise the reason once the app is to stop."""
+        if self._stop_with is not None:
+            raise self._stop_with
+
+    # --- the network and the waits ----------------------------------------------------------------
+
+    def call(self, call: Call) -> dict[str, Json]:
+        """Make one JSON request, whose retries are logged under the app's name."""
+        if not call.gives_up:
+            self.check()
+        return self._whole.call(replace(call, about=self.package))
+
+    def upload(self, upload: Upload) -> FileResult:
+        """Upload one file."""
+        self.check()
+        self.paths.append(upload.artifact.name)
+        result = self._whole.upload(upload)
+        self._results.append(result)
+        return result
+
+    def upload_all(
+        self, uploads: Sequence[Upload], max_in_flight: int | None = None
+    ) -> tuple[FileResult, ...]:
+        """Upload independent files, several at a time."""
+        self.check()
+        self.paths += [upload.artifact.name for upload in uploads]
+        results = self._whole.upload_all(uploads, max_in_flight)
+        self._results += results
+        return results
+
+    def download(self, download: Download) -> Downloaded:
+        """Fetch one file."""
+        self.check()
+        return self._whole.download(download)
+
+    def backoff(self) -> Backoff:
+        """Begin a series of waits on the schedule of retries."""
+        return _AppBackoff(self, self._whole.backoff())
+
+    def poll(self, seconds: float) -> Poll:
+        """Begin a series of waits that ends after so many seconds."""
+        return _AppPoll(self, self._whole.poll(seconds))
+
+    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Do several things of the app at the same time."""
+        return self._whole.together(tasks)
+
+    # --- the log, the outputs, the results --------------------------------------------------------
 
     def info(self, text: str) -> None:
         """Logs a sentence under the app's name."""
@@ -153,16 +166,17 @@ class App:
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Logs what is about to change, and keeps it beside that of the other apps."""
-        self._planned[self.package] = tuple(_of(self.package, sections))
-        self._whole.show(title, lines, tuple(chain.from_iterable(self._planned.values())))
+        self._run.show(self, title, lines, sections)
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
         """Keeps the app's outputs; the ids of its release are its version codes."""
         del ids
-        self.outputs.update(outputs)
+        self.outputs = {**self.outputs, **outputs}
+        self._run.publish()
 
     def reused(self, result: FileResult) -> None:
         """Adds the result of a file that Google Play has already."""
+        self.paths.append(result.path)
         self._results.append(result)
         self._whole.reused(result)
 
@@ -178,6 +192,30 @@ class App:
         self._whole.discarded(why, files, (), self._results if among is None else among)
 
 
+class _AppBackoff:
+    """The waits of one app, each of which names it."""
+
+    def __init__(self, app: App, waits: Backoff) -> None:
+        self._app = app
+        self._waits = waits
+
+    def wait(self, why: str) -> None:
+        self._app.check()
+        self._waits.wait(f"{why}, for {self._app.package}")
+
+
+class _AppPoll:
+    """The waits of one app for something that takes its time, each of which names it."""
+
+    def __init__(self, app: App, waits: Poll) -> None:
+        self._app = app
+        self._waits = waits
+
+    def wait(self, why: str) -> bool:
+        self._app.check()
+        return self._waits.wait(f"{why}, for {self._app.package}")
+
+
 class SeveralApps:
     """The apps of one run, in the order of `package-name`; `order` has the app of each of the
     `files`.
@@ -187,8 +225,10 @@ class SeveralApps:
         self, packages: Iterable[str], order: Sequence[str], context: Context, *, commits: bool
     ) -> None:
         self._planned: dict[str, tuple[Section, ...]] = {}
-        self.apps = [App(package, context, self._planned) for package in packages]
         self._order, self._context, self._commits = order, context, commits
+        self._lock = threading.RLock()  # of what the apps say and publish at the same time
+        self.apps: list[App] = []
+        self.apps += [App(package, self, context) for package in packages]
 
     @property
     def failed(self) -> App | None:
@@ -198,82 +238,76 @@ class SeveralApps:
         failed = [app for app in self.apps if app.failure]
         return min(failed, key=lambda app: _rank(app.failure), default=None)
 
-    @property
-    def _refused(self) -> bool:
-        """Whether an app failed for good, or deletes something because of that, as far as is
-        known.
-        """
-        return any(app.deleting or (app.failure and _rank(app.failure) < 2) for app in self.apps)
+    def do_together(self, work: Mapping[App, Callable[[], None]], *, stop: bool = False) -> None:
+        """Do the work of every app at the same time, and wait for all. A failure is the app's.
 
-    def advance(self, *, stop: bool = False, onward: bool = False) -> Steps[None]:
-        """Carries all flows on until each has ended or, unless `onward`, waits at the barrier.
-
-        `stop` ends all once one has failed.
+        With `stop` the first failure stops the others at their next request.
         """
-        while active := [
-            app for app in self.apps if app.step and (onward or not isinstance(app.step, Barrier))
-        ]:
-            # An edit that is given up is deleted before anybody goes on: then it is known why. Who
-            # waits for Google waits together, when nobody has anything else to do, and as long as
-            # the one that began last.
-            due = [app for app in active if app.deleting] or [
-                app for app in active if not isinstance(app.step, Sleep)
-            ]
-            if due:
-                responses = yield Parallel(tuple(app.step for app in due if app.step))
-            else:
-                pairs = ((app.package, app.step) for app in active if isinstance(app.step, Sleep))
-                sleeps = [
-                    replace(sleep, why=f"{sleep.why}, for {package}") for package, sleep in pairs
-                ]
-                due, responses = (
-                    active,
-                    (yield Parallel((min(sleeps, key=lambda one: one.number),))) * len(active),
-                )
-            answered = zip(due, responses, strict=True)
-            for app, response in sorted(
-                answered, key=lambda each: isinstance(each[1], TemporaryError)
-            ):
-                # Beside a refusal nothing is kept; whether a deletion is about one, the next round
-                # shows.
-                if not (
-                    stop
-                    and isinstance(response, TemporaryError)
-                    and self._refused
-                    and not app.deleting
-                ):
-                    app.advance(response)
-            if stop and self.failed and not any(app.deleting for app in self.apps):
-                self.stop(keep=False)
-            self.publish()
-
-    def commit(self) -> Steps[None]:
-        """Commits the apps one after the other; once one has failed, what the others have is kept
-        for the next run.
-        """
+        self._context.together(
+            [partial(self._do, app, task, stop=stop) for app, task in work.items()]
+        )
         for app in self.apps:
-            while app.step and not self.failed:
-                app.advance(*(yield Parallel((app.step,))))
-            self.publish()
-        if self.failed:
-            self.stop(keep=True)
+            app.go_on()
+        self._context.arrange([path for app in self.apps for path in app.paths])
+        self.publish()
 
-    def stop(self, *, keep: bool) -> None:
-        """Ends all flows with the failure of one; their edits are kept if they are to be, or after
-        such a failure.
+    def do_in_order(self, work: Mapping[App, Callable[[], None]]) -> None:
+        """Do the work of one app after the other, up to the first failure."""
+        for app, task in work.items():
+            if not self.failed:
+                self._do(app, task, stop=False)
+        self.publish()
+
+    def _do(self, app: App, task: Callable[[], None], *, stop: bool) -> None:
+        try:
+            task()
+        except Exception as error:  # noqa: BLE001  # after a defect, too, the others are settled
+            if not app.has_stopped_with(error):
+                app.failure = error
+                for other in self.apps if stop else ():
+                    other.stop(self._stopped_by(app, error))
+
+    def _stopped_by(self, app: App, error: Exception, *, keep: bool = False) -> UploaderError:
+        """Return the reason why the others stop when an app has failed.
+
+        It is one that keeps their edits after a failure that passes by itself, or with `keep`.
+        """
+        passes = keep or isinstance(error, (TemporaryError, Interrupted))
+        why = error.what if isinstance(error, UploaderError) else "The program itself failed."
+        kind = TemporaryError if passes else UploaderError
+        return kind(f"{app.package}: {why}")
+
+    def reason_of(self, app: App, *, keep: bool = False) -> Exception:
+        """Return why an app that is not done has ended: by its own failure, or by that of another.
+
+        Beside a refusal nothing is kept, so what passes by itself is no reason there; `keep` says
+        that the edits of the others are.
         """
         failed = self.failed
-        assert failed, "there is a reason"
-        error, passes = failed.failure, isinstance(failed.failure, (TemporaryError, Interrupted))
-        kind = TemporaryError if keep or passes else UploaderError
-        why = error.what if isinstance(error, UploaderError) else "The program itself failed."
-        for app in self.apps:
-            app.stop(kind(f"{failed.package}: {why}"))
+        assert failed is not None, "there is a reason"
+        assert failed.failure is not None, "there is a reason"
+        own = app.failure
+        if own is not None and _rank(own) <= max(_rank(failed.failure), 1):
+            return own
+        return self._stopped_by(failed, failed.failure, keep=keep)
+
+    def show(
+        self, app: App, title: str, lines: Sequence[str], sections: tuple[Section, ...]
+    ) -> None:
+        """Log what is about to change for an app, and keep it beside that of the others."""
+        with self._lock:
+            self._planned[app.package] = tuple(_of(app.package, sections))
+            self._context.show(title, lines, tuple(chain.from_iterable(self._planned.values())))
 
     def publish(self) -> None:
         """The outputs of the run, as far as those of its apps are known; a value in which they
         differ is left out.
         """
+        with self._lock:
+            self._context.publish(*self._outputs())
+
+    def _outputs(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Return the outputs of the run, and the ids of its artifacts."""
         left = {app.package: app.codes for app in self.apps}
         codes = [left[package].pop(0) for package in self._order if left[package]]
         codes += chain.from_iterable(left.values())
@@ -301,7 +335,7 @@ class SeveralApps:
             elif name not in (*outputs, "edit-id"):
                 outputs[name] = values[0] if len(set(values)) == 1 else ""
         outputs["apps"] = json.dumps({app.package: self._as_json(app) for app in self.apps})
-        self._context.publish(outputs, tuple(codes))
+        return outputs, tuple(codes)
 
     def end(self, headline: str) -> Outcome:
         """The outcome of the run with its table of apps, failures first. Raises the failure that

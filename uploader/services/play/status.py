@@ -20,12 +20,12 @@ from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.table import StatusInputs
 from uploader.services import batch
-from uploader.services.base import Context, Flow, Outcome, Prepared, Section, Steps
-from uploader.services.play import edit_requests, review, tracks, universal_apk
+from uploader.services.base import Context, Outcome, Prepared, Section
+from uploader.services.play import client, review, tracks, universal_apk
+from uploader.services.play.client import Edit, Release, Releases
 from uploader.services.play.edit_lifecycle import blame_the_input, read_and_deleted, unfinished
-from uploader.services.play.edit_requests import Edit, Release, Releases, entries
-from uploader.services.play.known_errors import EDIT_GONE, explained, find
-from uploader.services.play.several_apps import SeveralApps, check_several
+from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
+from uploader.services.play.several_apps import App, SeveralApps, check_several
 from uploader.services.play.tracks import STANDARD, countries
 
 _EDIT = (
@@ -88,26 +88,28 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
             lines.append(f"wait until the newest release is {goal.state}")
     problems.raise_if_any()
     begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
-    return Prepared(
-        tuple(lines), (edit_requests.SCOPE,), begin, apps={job.package: () for job in jobs}
-    )
+    return Prepared(tuple(lines), (client.SCOPE,), begin, apps={job.package: () for job in jobs})
 
 
-def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Flow:
+def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Outcome:
     """Looks at every app, whatever becomes of the others."""
     together = SeveralApps([job.package for job in jobs], (), context, commits=False)
-    for app, job in zip(together.apps, jobs, strict=True):
-        app.begin(partial(flow, job))
-    yield from together.advance()
+    together.do_together(
+        {app: partial(_look, job, app) for app, job in zip(together.apps, jobs, strict=True)}
+    )
     return together.end(" ".join(app.outcome.headline for app in together.apps if app.outcome))
 
 
-def flow(job: StatusJob, context: Context) -> Flow:
+def _look(job: StatusJob, app: App) -> None:
+    app.outcome = flow(job, app)
+
+
+def flow(job: StatusJob, context: Context) -> Outcome:
     """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its
     remedy.
     """
-    try:
-        found, outcome = yield from _status(job, context)
+    with explained_refusals():
+        found, outcome = _status(job, context)
         if job.universal_apk:
             if not found:
                 raise ReleaseRefused(
@@ -117,30 +119,26 @@ def flow(job: StatusJob, context: Context) -> Flow:
                     code="no-release-on-track",
                 )
             codes = tracks.codes(_newest(next(iter(found.values())))[0])
-            outcome = yield from universal_apk.fetched(
-                job.package, codes, job.universal_apk, outcome, context
-            )
+            outcome = universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
         if job.goal is None or outcome.trouble:
             return outcome
         names = job.tracks or tuple(found)[:1] or STANDARD[:1]
-        return (yield from review.awaited(job.package, names, (), job.goal, outcome, context))
-    except ApiError as refused:
-        raise explained(refused) from None
+        return review.awaited(job.package, names, (), job.goal, outcome, context)
 
 
-def _status(job: StatusJob, context: Context) -> Steps[tuple[dict[str, Reviewed], Outcome]]:
+def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outcome]:
     """The tracks that have releases, that of the newest first; and the outcome of a look."""
     lists: dict[str, tuple[review.Listed, ...]] = {}
     for track in job.tracks or STANDARD:
-        lists[track] = yield from review.listed(job.package, track)
+        lists[track] = review.listed(context, job.package, track)
     accepted = f"The credentials are accepted, and may read the releases of {job.package}."
     context.info(
         "A rehearsal tries no credentials: the emulator has its own." if job.rehearsal else accepted
     )
-    content = yield from _content(job, context)
+    content = _content(job, context)
     on_tracks = content[0] if content else {}
     for track in () if job.tracks else [name for name in on_tracks if name not in lists]:
-        lists[track] = yield from review.listed(job.package, track)
+        lists[track] = review.listed(context, job.package, track)
     for track in [name for name in job.tracks if name not in on_tracks] if content else ():
         context.warning(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.")
     every = {
@@ -165,11 +163,11 @@ def _status(job: StatusJob, context: Context) -> Steps[tuple[dict[str, Reviewed]
     return found, Outcome(f"{job.package}: {told}.", sections=(table,))
 
 
-def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
+def _content(job: StatusJob, context: Context) -> _EditContent | None:
     """What only an edit tells; None where none is to be read, or may be."""
     if job.existing_edit:
         try:
-            return (yield from _read(Edit(job.package, job.existing_edit)))
+            return _read(Edit(context, job.package, job.existing_edit))
         except ApiError as refused:
             if find(refused) is EDIT_GONE:
                 blame_the_input(refused)
@@ -181,7 +179,7 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
         context.warning(f"Edit {kept} of an unfinished release {what}")
         return None
     try:
-        edit = yield from edit_requests.insert(job.package)
+        edit = client.insert(context, job.package)
     except ApiError as refused:
         if not find(refused).permission:
             raise
@@ -191,15 +189,14 @@ def _content(job: StatusJob, context: Context) -> Steps[_EditContent | None]:
         f"{'Opened' if job.rehearsal else 'The account may open an edit; opened'} edit "
         f"{edit.id} to read it."
     )
-    return (yield from read_and_deleted(edit, _read, context))
+    return read_and_deleted(edit, _read, context)
 
 
-def _read(edit: Edit) -> Steps[_EditContent]:
-    listed = entries((yield edit.listed("tracks")), "tracks")
-    found = {str(entry.get("track", "")): edit_requests.releases(entry) for entry in listed}
+def _read(edit: Edit) -> _EditContent:
+    found = {str(entry.get("track", "")): client.releases(entry) for entry in edit.listed("tracks")}
     codes = [tracks.highest(release) for releases in found.values() for release in releases]
     for kind in ("bundles", "apks"):
-        artifacts = entries((yield edit.listed(kind)), kind)
+        artifacts = edit.listed(kind)
         codes += [code for one in artifacts if isinstance(code := one.get("versionCode"), int)]
     return found, max((0, *codes))
 

@@ -8,11 +8,10 @@ tests know such lists alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from uploader.errors import Problems, ProtocolError
-from uploader.services.base import Steps
+from uploader.errors import Problems
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 
 
@@ -50,24 +49,19 @@ def check(tracks: Sequence[str], problems: Problems) -> None:
         )
 
 
-def compare(edit: ReleaseEdit) -> Steps[tuple[TestersChange, ...]]:
+def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
     """What becomes of the groups of each closed track."""
     changes = []
     for track in edit.job.tester_tracks:
-        found = yield edit.api.testers(track)
-        groups = found.get("googleGroups", []) if isinstance(found, Mapping) else None
-        if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-            raise ProtocolError(
-                "Google Play returned the testers of a track in an undocumented format."
-            )
+        groups = edit.api.testers(track)
         changes.append(TestersChange(track, tuple(map(str.lower, groups)), edit.job.testers))
     return tuple(changes)
 
 
-def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> Steps[None]:
+def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> None:
     """Gives each track its groups, where it has others."""
     for change in changes:
         if str(change):
             edit.changing(edit.job.testers_purpose(change.track))
-            yield edit.api.update_testers(change.track, change.after)
+            edit.api.update_testers(change.track, change.after)
             edit.context.info(f"Testers of {change.track} in edit {edit.id}: {change}.")

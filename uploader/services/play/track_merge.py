@@ -13,15 +13,14 @@ stays as it is. Only a run that has neither changes what is there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uploader.errors import ReleaseRefused
 from uploader.files.android.notes import is_language_name, normalised
-from uploader.services.base import Steps
+from uploader.services.play.client import Release, Releases
 from uploader.services.play.edit_lifecycle import ReleaseEdit
-from uploader.services.play.edit_requests import Release, Releases
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.tracks import (
@@ -89,7 +88,7 @@ class TrackChange:
         return tuple(sentences)
 
 
-def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[TrackChange, ...]]:
+def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
     """What becomes of each track. Raises what would end the run after the upload, and warns of what
     is odd.
 
@@ -97,7 +96,7 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[Track
     """
     updates = []
     for track in edit.job.tracks:
-        update = yield from plan_update(edit, track)
+        update = plan_update(edit, track)
         if update.gone_on:
             tell = (
                 edit.context.warning
@@ -125,17 +124,17 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> Steps[tuple[Track
     return tuple(updates)
 
 
-def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
+def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     """The release that comes to the track, and all that it will hold then.
 
     What counts is what the track held before the edit was touched: an earlier run may have left its
     own release there.
     """
-    found = yield from current_releases(edit, track)
+    found = current_releases(edit, track)
     before = edit.base(track, found)
-    source = yield from _promoted(edit)
-    release = _with_kept_notes((yield from _wanted(edit, track, before, source)), before)
-    there = yield from _already_there(edit, track, before, release, edit.job.codes or codes(source))
+    source = _promoted(edit)
+    release = _with_kept_notes(_wanted(edit, track, before, source), before)
+    there = _already_there(edit, track, before, release, edit.job.codes or codes(source))
     if there is not None:
         gone_on, left_out = not settled((there,), (release,)), tuple(_differences(there, release))
         return TrackChange(track, before, before, there, found, gone_on=gone_on, left_out=left_out)
@@ -148,7 +147,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
 
 def _already_there(
     edit: ReleaseEdit, track: str, before: Releases, asked: Release, ours: Collection[str]
-) -> Steps[Release | None]:
+) -> Release | None:
     """The release of `ours`, the version codes of the job, that was on the track before, as asked
     for or further.
 
@@ -158,20 +157,20 @@ def _already_there(
     there = further(ours, before, asked) if ours else None
     if there is None or edit.state.own or there.get("status") == "halted":
         return there
-    published = yield from live_versions(edit.job.package, track)
+    published = live_versions(edit.context, edit.job.package, track)
     return there if published is not None and published.issuperset(codes(there)) else None
 
 
-def update_track(edit: ReleaseEdit, track: str) -> Steps[TrackChange]:
+def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
     """Makes the track hold the release. What it holds already is not written again."""
-    update = yield from plan_update(edit, track)
-    if (yield from put(edit, update)):
+    update = plan_update(edit, track)
+    if put(edit, update):
         release = {"name": edit.job.version_name, **update.release}
         edit.context.info(f"Track {track} in edit {edit.id}: {describe(release)}.")
     return update
 
 
-def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[bool]:
+def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     """Writes a track unless it holds the release already, and returns whether it did.
 
     The `note` is remembered with the change before it is made.
@@ -183,12 +182,12 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> Steps[bool]:
     if note:
         edit.changed(f"track:{track}", note)
     if writes:
-        yield edit.api.update_track(track, after)
+        edit.api.update_track(track, after)
         edit.seen[track] = after
     return writes
 
 
-def _promoted(edit: ReleaseEdit) -> Steps[Release]:
+def _promoted(edit: ReleaseEdit) -> Release:
     """The release of another track that the job promotes; empty where it promotes none.
 
     A promotion stays with the release that it was begun with, which may have been halted since.
@@ -196,7 +195,7 @@ def _promoted(edit: ReleaseEdit) -> Steps[Release]:
     job, begun = edit.job, edit.promoted
     if not job.promote_from:
         return {}
-    offered = yield from current_releases(edit, job.promote_from)
+    offered = current_releases(edit, job.promote_from)
     if begun:
         now = next((one for one in offered if _covers(one, begun)), begun)
         return {**begun, "status": now.get("status")}
@@ -205,7 +204,7 @@ def _promoted(edit: ReleaseEdit) -> Steps[Release]:
     return edit.promoted
 
 
-def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Steps[Release]:
+def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Release:
     """The release of another track, one made of version codes, or the one that is there, with what
     the job asks for.
 
@@ -216,7 +215,7 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> S
         notes += notes_of(newest(live)) if live else ()
     else:
         for language, text in job.notes.get(track, job.notes.get(None, ())):
-            notes.append((language or (yield from _default_language(edit)), text))
+            notes.append((language or _default_language(edit), text))
     name = job.options.name or job.names.get(track, job.names.get(None, ""))
     options = replace(job.options, name=name, notes=tuple(notes))
     retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
@@ -497,7 +496,7 @@ def _plain(release: Release) -> dict[str, Any]:
     return {field: same.get(field, value) for field, value in release.items() if value is not None}
 
 
-def found_as_written(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
+def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     """The tracks as they are, if each holds what the edit before this one wrote there, or that has
     gone on since.
 
@@ -507,11 +506,11 @@ def found_as_written(edit: ReleaseEdit) -> Steps[tuple[TrackChange, ...]]:
     changes = []
     for track in edit.job.tracks if edit.wish == edit.job.wish else ():
         if track not in edit.wrote:  # it held everything already
-            change = yield from plan_update(edit, track)
+            change = plan_update(edit, track)
             if not change.settled:
                 return ()
         else:
-            found = yield from current_releases(edit, track)
+            found = current_releases(edit, track)
             release = whats_become(edit.before.get(track, ()), edit.wrote[track], found)
             if release is None:
                 return ()
@@ -675,13 +674,12 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
             )
 
 
-def _default_language(edit: ReleaseEdit) -> Steps[str]:
+def _default_language(edit: ReleaseEdit) -> str:
     """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused
     where it has none.
     """
     if not edit.language:
-        details = yield edit.api.details()
-        found = details.get("defaultLanguage") if isinstance(details, Mapping) else None
+        found = edit.api.details().get("defaultLanguage")
         if not (isinstance(found, str) and is_language_name(found)):
             raise ReleaseRefused(
                 "`whats-new`: Google Play gives no default language for the app.",

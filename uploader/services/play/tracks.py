@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
-from uploader.services.base import Steps
+from uploader.services.play.client import Edit, Release, Releases, releases
 from uploader.services.play.edit_lifecycle import ReleaseEdit
-from uploader.services.play.edit_requests import Edit, Release, Releases, entries, releases
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
 from uploader.services.play.release_job import Notes
 from uploader.text import first_line
@@ -114,7 +113,7 @@ def describe_all(live: Iterable[Release]) -> str:
     return "; ".join(describe(release) for release in live) or "empty"
 
 
-def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
+def current_releases(edit: ReleaseEdit, track: str) -> Releases:
     """The releases on a track; one that was never used may be answered with 404, and is empty.
 
     An edit is asked once: before a shared one is written to, what was seen of it is forgotten, as
@@ -123,24 +122,23 @@ def current_releases(edit: ReleaseEdit, track: str) -> Steps[Releases]:
     if track in edit.seen:
         return edit.seen[track]
     try:
-        found, missing = releases((yield edit.api.track(track))), False
+        found, missing = edit.api.track(track), False
     except ApiError as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
         found, missing = (), refused.reason != "trackEmpty"
     if not found:
-        yield from _check_name(edit, track, missing=missing)
+        _check_name(edit, track, missing=missing)
     edit.seen[track] = found
     return found
 
 
-def all_tracks(edit: Edit) -> Steps[dict[str, Releases]]:
+def all_tracks(edit: Edit) -> dict[str, Releases]:
     """All tracks of the edit with their releases; none where the list is not to be had, as each can
     be asked alone.
     """
     try:
-        found = entries((yield edit.listed("tracks")), "tracks")
-        return {str(entry.get("track", "")): releases(entry) for entry in found}
+        return {str(entry.get("track", "")): releases(entry) for entry in edit.listed("tracks")}
     except ApiError as refused:
         if find(refused) is EDIT_GONE:
             raise
@@ -149,7 +147,7 @@ def all_tracks(edit: Edit) -> Steps[dict[str, Releases]]:
     return {}
 
 
-def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
+def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
     """A track that Play does not list is none if Play says so, or if its name is almost another's.
 
     A standard track may be answered with 404 until it is used; whether a form factor has it is told
@@ -158,7 +156,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> Steps[None]:
     form_factor, _, base = track.rpartition(":")
     if base in STANDARD:
         return
-    known = dict.fromkeys((*STANDARD, *(edit.seen or (yield from all_tracks(edit.api)))))
+    known = dict.fromkeys((*STANDARD, *(edit.seen or all_tracks(edit.api))))
     if track in known:
         return
     other = meant(

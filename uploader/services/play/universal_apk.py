@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import BinaryIO
 
 from uploader.errors import (
@@ -40,15 +39,11 @@ from uploader.services.base import (
     Call,
     Context,
     Download,
-    Downloaded,
-    Flow,
     Outcome,
     Section,
-    Sleep,
-    Steps,
 )
 from uploader.services.catalogue import expand
-from uploader.services.play.edit_requests import ROOT, entries
+from uploader.services.play.client import ROOT, entries
 from uploader.services.play.known_errors import OTHER, explained, find
 from uploader.text import format_size
 
@@ -121,7 +116,7 @@ def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
 
 def fetched(
     package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome, context: Context
-) -> Flow:
+) -> Outcome:
     """The outcome with the APKs that were fetched; it has `trouble` where one of them could not be.
 
     What was released is released, so no error ends the flow but the end of the run.
@@ -131,12 +126,11 @@ def fetched(
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            certificate, path = yield from _generated(package, code, goal.seconds, context)
+            certificate, path = _generated(package, code, goal.seconds, context)
             what, destination = f"the universal APK of version {code}", goal.of(code)
             check = partial(_check, package, int(code), certificate)
-            file: Downloaded = yield Download(
-                ROOT, f"{path}?alt=media", destination, MAX_BYTES["apk"], what, check
-            )
+            url = f"{path}?alt=media"
+            file = context.download(Download(ROOT, url, destination, MAX_BYTES["apk"], what, check))
             signer, size = fingerprint(certificate), format_size(file.size)
             context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
             rows.append((file.path, size, file.sha256, certificate))
@@ -154,20 +148,18 @@ def fetched(
     )
 
 
-def _generated(package: str, code: str, seconds: float, context: Context) -> Steps[tuple[str, str]]:
+def _generated(package: str, code: str, seconds: float, context: Context) -> tuple[str, str]:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
-    for number in count(1):
-        if found := (yield from _listed(package, code)):
-            if len(found) > 1:
-                what = f"Google Play signs version {code} with {len(found)} keys"
-                context.info(f"{what}; the APK of the first is fetched.")
+    poll = context.poll(seconds)
+    waiting = True
+    while waiting:
+        found = _listed(context, package, code)
+        if len(found) > 1:
+            what = f"Google Play signs version {code} with {len(found)} keys"
+            context.info(f"{what}; the APK of the first is fetched.")
+        if found:
             return found[0]
-        if not (
-            yield Sleep(
-                number, f"the universal APK of version {code} is not generated yet", seconds
-            )
-        ):
-            break
+        waiting = poll.wait(f"the universal APK of version {code} is not generated yet")
     raise TemporaryError(
         f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
         cause="It takes minutes, longer for large bundles, and never happens for an APK or a "
@@ -178,7 +170,7 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Ste
     )
 
 
-def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
+def _listed(context: Context, package: str, code: str) -> list[tuple[str, str]]:
     """The universal APK of each key: the SHA-256 of the certificate that signed it, and the path
     where it is.
 
@@ -186,9 +178,8 @@ def _listed(package: str, code: str) -> Steps[list[tuple[str, str]]]:
     """
     place = {"package": package, "code": code}
     try:
-        response = yield Call(
-            "GET", ROOT, expand(_LIST, place), what=f"the list of APKs generated for version {code}"
-        )
+        what = f"the list of APKs generated for version {code}"
+        response = context.call(Call("GET", ROOT, expand(_LIST, place), what=what))
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise

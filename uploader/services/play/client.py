@@ -1,0 +1,275 @@
+"""The client of one Play edit: the requests of androidpublisher v3, and the catalogue's upload
+methods.
+
+The discovery document androidpublisher.v3 is the reference for every path and parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+from uploader.errors import ProtocolError
+from uploader.files.artifacts import Artifact
+from uploader.results import FileResult
+from uploader.services import catalogue
+from uploader.services.base import Call, Context, Endpoint, Json, Upload
+from uploader.services.catalogue import expand
+from uploader.services.play.known_errors import conflict
+
+ROOT = "https://androidpublisher.googleapis.com"
+SCOPE = "https://www.googleapis.com/auth/androidpublisher"
+# it knows apps by numbers of its own and has no address by package name
+CONSOLE = "https://play.google.com/console/"
+
+Release: TypeAlias = Mapping[str, Any]
+Releases: TypeAlias = tuple[Release, ...]
+Entries: TypeAlias = list[Mapping[str, Any]]
+SupplementaryKind: TypeAlias = Literal["mapping", "symbols", "main", "patch"]
+
+_find = cache(catalogue.find)
+_EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
+_NAMED = ("language",)  # what the response about a listing always has
+_VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
+# upload method, its parameter, and the value
+_SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, str]] = {
+    "mapping": ("deobfuscationfiles", "deobfuscationFileType", "proguard"),
+    "symbols": ("deobfuscationfiles", "deobfuscationFileType", "nativeCode"),
+    "main": ("expansionfiles", "expansionFileType", "main"),
+    "patch": ("expansionfiles", "expansionFileType", "patch"),
+}
+
+
+def insert(context: Context, package: str) -> Edit:
+    """Open an edit. Idempotent: a second one only invalidates the first, of which nobody has
+    heard.
+    """
+    response = context.call(
+        Call(
+            "POST",
+            ROOT,
+            expand(_EDITS, {"packageName": package}),
+            json={},
+            what=f"a new edit of {package}",
+            retry_on=conflict,
+            promised=("id",),
+        )
+    )
+    name = response.get("id")
+    if not isinstance(name, str) or not name.strip("."):
+        raise ProtocolError("Google Play opened an edit but did not return its id.")
+    return Edit(context, package, name)
+
+
+def uploads(package: str) -> str:
+    """The path of all uploads into edits of an app. An account has one open edit of it at most."""
+    return "/upload" + expand(_EDITS, {"packageName": package})
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of one app. Each method makes one request, and raises what `Context.call` raises."""
+
+    context: Context
+    package: str
+    id: str
+
+    def get(self) -> None:
+        """Ask for the edit itself. Raises ApiError where it is not open any more."""
+        self._call("GET", "", f"the check of edit {self.id}", promised=("id",))
+
+    def delete(self, *, closing: bool = False) -> None:
+        """Throw the edit away, with everything that was uploaded into it.
+
+        `closing` as in `Call`: it is sent even after a signal.
+        """
+        what = f"the deletion of edit {self.id}"
+        self._call("DELETE", "", what, may_be_empty=True, gives_up=True, closing=closing)
+
+    def validate(self) -> None:
+        """Ask Google Play to check the edit without committing it."""
+        self._call("POST", ":validate", f"the validation of edit {self.id}", promised=("id",))
+
+    def commit(self, *, review_by_hand: bool, cancel_review: bool) -> None:
+        """Commit the edit. Whether a commit whose response is lost has happened is not tried out:
+        it raises OutcomeUnknown.
+
+        `review_by_hand` leaves it to people to send the changes for review, `cancel_review`
+        withdraws those that are in review. Raises ProtocolError for an answer that does not name
+        the edit, as one of a proxy would not.
+        """
+        in_review = "CANCEL_IN_REVIEW_AND_SUBMIT" if cancel_review else "ERROR_IF_IN_REVIEW"
+        query = [("changesInReviewBehavior", in_review)]
+        if review_by_hand:
+            # Left out rather than false: Google's refusal says that it "must not be set".
+            query.append(("changesNotSentForReview", "true"))
+        response = self._call(
+            "POST",
+            ":commit",
+            f"the commit of edit {self.id}",
+            query=tuple(query),
+            promised=("id",),
+            idempotent=False,
+        )
+        if response.get("id") != self.id:
+            raise ProtocolError(f"The answer to the commit of edit {self.id} does not name it.")
+
+    def listed(self, resource: Literal["bundles", "apks", "tracks", "listings"]) -> Entries:
+        """Return all of one kind: artifacts with their digests, tracks with their releases, store
+        texts by language.
+
+        Where there are none the response still names its `kind`.
+        """
+        what = {"apks": "APKs", "listings": "store listings"}.get(resource, resource)
+        promised = ("kind", resource)
+        response = self._call("GET", f"/{resource}", f"the list of {what}", promised=promised)
+        return entries(response, resource)
+
+    def details(self) -> Mapping[str, Any]:
+        """Return the app's details, its default language among them."""
+        # Every app has one of these.
+        promised = ("defaultLanguage", "contactEmail", "contactWebsite", "contactPhone")
+        return self._call("GET", "/details", "the details of the app", promised=promised)
+
+    def track(self, name: str) -> Releases:
+        """Return the releases of one track."""
+        path, what = _path("tracks", name), f"track {name}"
+        return releases(self._call("GET", path, what, promised=("track",)))
+
+    def update_track(self, name: str, new: Sequence[Json]) -> None:
+        """Replace the track's releases as a whole."""
+        body = {"track": name, "releases": list(new)}
+        what = f"the update of track {name}"
+        self._call("PUT", _path("tracks", name), what, body, promised=("track",))
+
+    def testers(self, track: str) -> tuple[str, ...]:
+        """Return the Google Groups that test a closed track."""
+        what = f"the testers of track {track}"
+        response = self._call("GET", _path("testers", track), what, ask_twice=True)
+        groups = response.get("googleGroups", [])
+        if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+            raise ProtocolError(
+                "Google Play returned the testers of a track in an undocumented format."
+            )
+        return tuple(groups)
+
+    def update_testers(self, track: str, groups: Sequence[str]) -> None:
+        """Replace the groups of a track."""
+        body, what = {"googleGroups": list(groups)}, f"the update of the testers of track {track}"
+        promised = ("googleGroups",) if groups else ()
+        self._call("PUT", _path("testers", track), what, body, promised=promised)
+
+    def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
+        """Add the store texts of a language that has none. One that has some would lose all but
+        these.
+        """
+        body = {"language": language, **texts}
+        what = f"the new {language} listing"
+        self._call("PUT", _path("listings", language), what, body, promised=_NAMED)
+
+    def change_listing(self, language: str, texts: Mapping[str, str]) -> None:
+        """Change these texts of a language, and leave its others as they are."""
+        what = f"the update of the {language} listing"
+        self._call("PATCH", _path("listings", language), what, dict(texts), promised=_NAMED)
+
+    def images(self, language: str, kind: str, *, ask_twice: bool = True) -> Entries:
+        """Return the images of one type in one language, with their digests.
+
+        `ask_twice` as in `Call`: what is only counted need not be.
+        """
+        call = replace(self.list_of_images(language, kind), ask_twice=ask_twice)
+        return entries(self.context.call(call), "images")
+
+    def list_of_images(self, language: str, kind: str) -> Call:
+        """Return the request that lists images, for the search after an upload."""
+        path, what = _path("listings", language, kind), f"the list of {language} {kind}"
+        return Call("GET", ROOT, self._root + path, what=what, retry_on=conflict, ask_twice=True)
+
+    def delete_image(self, language: str, kind: str, image: str) -> None:
+        """Remove one image."""
+        path = _path("listings", language, kind, image)
+        what = f"the deletion of an image of {language} {kind}"
+        self._call("DELETE", path, what, may_be_empty=True)
+
+    def refer_expansion(self, code: int, kind: SupplementaryKind, other: int) -> None:
+        """Let an APK use the expansion file of another version."""
+        path = f"/apks/{code}/expansionFiles/{kind}"
+        what = f"the {kind} expansion file of {other} for version {code}"
+        body = {"referencesVersion": other}
+        self._call("PATCH", path, what, body, promised=("referencesVersion",))
+
+    def upload_artifact(self, file: Artifact, kind: str) -> FileResult:
+        """Add a bundle or an APK; a version code is there once, and listed."""
+        endpoint = replace(self._endpoint(f"{kind}s"), looked_up=True)
+        # The last of an APK's media types is its own one.
+        upload = Upload(endpoint, file, endpoint.media_types[-1], retry_on=conflict)
+        return self.context.upload(upload)
+
+    def upload_supplementary(
+        self, file: Artifact, code: int, kind: SupplementaryKind
+    ) -> FileResult:
+        """Add a file to a version; a second upload replaces the first."""
+        method, parameter, value = _SUPPLEMENTARY[kind]
+        endpoint = self._endpoint(method, apkVersionCode=str(code), **{parameter: value})
+        endpoint = replace(endpoint, idempotent=True)
+        upload = Upload(endpoint, file, endpoint.media_types[0], retry_on=conflict)
+        return self.context.upload(upload)
+
+    def image_endpoint(self, language: str, kind: str) -> Endpoint:
+        """Return where an image goes; it is added behind those that are there."""
+        endpoint = self._endpoint("images", language=language, imageType=kind)
+        return replace(endpoint, at_most_once=True, looked_up=True)
+
+    @property
+    def _root(self) -> str:
+        return expand(_EDITS + "/{editId}", {"packageName": self.package, "editId": self.id})
+
+    def _call(
+        self, method: str, path: str, what: str, json: Json | None = None, **more: Any
+    ) -> dict[str, Json]:
+        """Make one request below the edit; `more` are other fields of the `Call`."""
+        call = Call(method, ROOT, self._root + path, json=json, what=what, retry_on=conflict)
+        return self.context.call(replace(call, **more))
+
+    def _endpoint(self, resource: str, **values: str) -> Endpoint:
+        method = _find(f"androidpublisher.edits.{resource}.upload")
+        assert method, "the catalogue has it"
+        return method.endpoint({"packageName": self.package, "editId": self.id, **values})
+
+
+def _path(*segments: str) -> str:
+    return "".join("/" + expand("{value}", {"value": segment}) for segment in segments)
+
+
+def entries(response: object, name: str) -> Entries:
+    """The entries of a list in a response. Raises ProtocolError when it is no such list."""
+    found = response.get(name, []) if isinstance(response, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
+        raise ProtocolError(f"Google Play returned the {name} in an undocumented format.")
+    return found
+
+
+def releases(response: object) -> Releases:
+    """The releases in a response about a track. Raises ProtocolError when it is no such response.
+
+    What is decided by (version codes, fraction, status, name) is checked here, once: it comes from
+    outside.
+    """
+    found = tuple(entries(response, "releases"))
+    for release in found:
+        version_codes, fraction = release.get("versionCodes") or [], release.get("userFraction")
+        words = (release.get("status"), release.get("name"))
+        if not (
+            isinstance(version_codes, list)
+            and all(
+                isinstance(code, str | int) and _VERSION_CODE.fullmatch(str(code))
+                for code in version_codes
+            )
+            and (fraction is None or (isinstance(fraction, int | float) and 0 <= fraction <= 1))
+            and all(word is None or isinstance(word, str) for word in words)
+        ):
+            raise ProtocolError("Google Play returned a release in an undocumented format.")
+    return found
