@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uploader.hosts import image_host, trusted
-from uploader.transfer.resumable import absolute
+from uploader.upload.resumable import absolute
 
 PLAY = "https://androidpublisher.googleapis.com/upload/x"
 LOOPBACK = "http://127.0.0.1:8080/upload/x"

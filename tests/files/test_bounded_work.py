@@ -44,7 +44,7 @@ from uploader.protocol.session import QueryOffset, Start
 from uploader.redaction import session_words
 from uploader.services import mail_message
 from uploader.text import sentence
-from uploader.transfer.resumable import absolute
+from uploader.upload.resumable import absolute
 
 MIB = 1 << 20
 

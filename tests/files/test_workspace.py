@@ -17,7 +17,7 @@ from uploader.files.artifacts import Artifact, find
 from uploader.files.workspace import NotOpened, Workspace
 from uploader.http.messages import Span
 from uploader.services import media_types
-from uploader.transfer.sources import FileSource, StreamSource
+from uploader.upload.sources import FileSource, StreamSource
 
 SECRET = b"do-not-publish!!"
 

@@ -55,7 +55,7 @@ from uploader.services.play.review import live_versions
 from uploader.services.play.rollout import recalled_look, step_since
 from uploader.state.journal import Journal, SessionRecord
 from uploader.state.sealed_store import SealedStore
-from uploader.transfer import resumable
+from uploader.upload import resumable
 
 T = TypeVar("T")
 

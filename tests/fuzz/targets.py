@@ -46,7 +46,7 @@ from uploader.protocol.session import (
 )
 from uploader.redaction import Redactor
 from uploader.services import any_method, batch, catalogue, gmail, mail_message
-from uploader.transfer.resumable import absolute
+from uploader.upload.resumable import absolute
 
 SIZE = 600_000  # bytes of the file that the answers are about
 ENDPOINT = "https://things.googleapis.com/upload/things"

@@ -13,7 +13,7 @@ from uploader.clock import Clock
 from uploader.errors import IntegrityError, Interrupted
 from uploader.files.artifacts import Artifact, identity
 from uploader.http.messages import Span
-from uploader.transfer.sources import StreamSource
+from uploader.upload.sources import StreamSource
 
 TIMEOUT = 60.0  # seconds
 

@@ -1,1 +1,1 @@
-"""Drives flows and upload sessions; starts the worker threads and reads the artifacts' bytes."""
+"""Drives flows, with their worker threads, and sends the requests of a run to an API."""

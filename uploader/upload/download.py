@@ -21,7 +21,7 @@ from uploader.reporting import Reporter
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import ApiClient
-from uploader.transfer.sources import new_digest
+from uploader.upload.sources import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)

@@ -27,7 +27,7 @@ from uploader.results import FileResult, TimelineEvent
 from uploader.retry import Wait
 from uploader.services.base import Upload
 from uploader.transfer.api_client import ApiClient, as_reason, last_failure
-from uploader.transfer.sources import FileSource, Source
+from uploader.upload.sources import FileSource, Source
 
 
 class FileUpload:

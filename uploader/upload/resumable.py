@@ -36,8 +36,8 @@ from uploader.redaction import without_session
 from uploader.state.journal import Journal, SessionRecord
 from uploader.text import capitalised, format_size, share
 from uploader.transfer.api_client import refusal, require_trusted
-from uploader.transfer.sources import BLOCK, FileSource
-from uploader.transfer.upload import FileUpload
+from uploader.upload.file_upload import FileUpload
+from uploader.upload.sources import BLOCK, FileSource
 
 _KEPT = "What the server has stored is kept, and the next run continues from there."
 _KEPT_HERE = (
