@@ -41,10 +41,11 @@ from uploader.state.journal import Journal
 from uploader.tasks import together
 from uploader.text import plural
 from uploader.transfer.api_client import ApiClient, as_reason, send_call
+from uploader.upload.digests import while_sending
 from uploader.upload.download import download as fetch
 from uploader.upload.file_upload import FileUpload
 from uploader.upload.resumable import Resumable, in_doubt
-from uploader.upload.sources import LARGE, FileSource, Source, StreamSource, sha256, while_sending
+from uploader.upload.sources import LARGE, FileSource, Source, StreamSource, sha256
 
 T = TypeVar("T")
 

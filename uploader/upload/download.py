@@ -1,5 +1,5 @@
-"""One file from a service into the workspace, block by block: memory stays the same whatever its
-size.
+"""Fetches one file from a service into the workspace, block by block, so that its size costs no
+memory.
 
 What has come is kept when the response breaks off, and the next request asks for the rest alone
 (RFC 9110, section 14), if it is still the same file. Whatever does not fit what was asked for, or
@@ -21,24 +21,26 @@ from uploader.reporting import Reporter
 from uploader.services.base import Download, Downloaded
 from uploader.text import capitalised, format_size
 from uploader.transfer.api_client import ApiClient
-from uploader.upload.sources import new_digest
+from uploader.upload.digests import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
-_ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')  # a weak one is no promise about bytes
+# A weak ETag is no promise about bytes.
+_ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')
 
 
 def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloaded:
-    """Fetches the file, checks it, and only then gives it its name; one that is there already is
-    left as it is.
+    """Fetch a file, check it, and only then give it its name.
 
-    Raises `ApiError` in the service's own words, `TemporaryError` when the retries are spent,
+    A file that is there already with the bytes that were asked for is left as it is. Raises
+    `ApiError` in the service's own words, `TemporaryError` when the retries are spent,
     `IntegrityError` for bytes other than those that were promised, `ProtocolError` for too many of
     them, and what `step.check` raises.
     """
-    there = (step.destination.ending(one) for one in step.endings if step.sha256)
-    if found := next((one for one in there if one.holds(step.sha256)), None):
-        return Downloaded(found.path, step.sha256, 0)
+    path = _find_present(step)
+    if path is not None:
+        return Downloaded(path, step.sha256, 0)
+
     retrier = client.policy.retrier(lambda wait: reporter.info(f"{step.what}: {wait}"))
     with step.destination.writing() as file:
         reception = _Reception(step, client, file)
@@ -52,49 +54,58 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
 
         response = client.request_with_retries(attempt, retrier, step.what)
         sha256 = reception.checked_sha256(response.headers)
-        path = file.keep(step.check(file.reader()))
+        ending = step.check(file.reader())
+        path = file.keep(ending)
     return Downloaded(path, sha256, reception.offset)
 
 
+def _find_present(step: Download) -> str | None:
+    """Return the path of a file that is there already with the bytes of `step.sha256`."""
+    if not step.sha256:
+        return None
+    for ending in step.endings:
+        destination = step.destination.ending(ending)
+        if destination.holds(step.sha256):
+            return destination.path
+    return None
+
+
 class _Reception:
-    """What has come of one file: `offset` is where the next byte belongs, `furthest` the furthest
-    that it ever was.
+    """What has come of one file.
+
+    `offset` is where the next byte belongs, `furthest` the furthest that it ever was. What came is
+    kept when a response breaks off, unless it can't belong to the same file as the rest.
     """
 
     def __init__(self, step: Download, client: ApiClient, file: NewFile) -> None:
-        self._step, self._client, self._file = step, client, file
+        self._step = step
+        self._client = client
+        self._file = file
+        self._is_accepted = False  # whether the last response brings what is missing
         self.furthest = 0
         self._start_over()
 
     def _start_over(self, stated: Iterable[str] = ()) -> None:
+        """Forget what has come; digests of the algorithms `stated` are computed beside SHA-256."""
         self.offset = 0
-        self._total: int | None = None
+        self._total: int | None = None  # the size of the file, where the server has told it
         self._etag = ""
         self._digests = {name: new_digest(name) for name in ("sha256", *stated)}
         self._file.clear()
 
     def attempt(self) -> Response | TransportError:
-        """One request for what is missing; the response counts as one only when the file is
-        whole.
-        """
-        step, client = self._step, self._client
-        self._accepted = False
-        rest = (("Range", f"bytes={self.offset}-"),) if self.offset else ()
-        unchanged = (("If-Range", self._etag),) if self.offset and self._etag else ()
-        url = client.url(step.root, step.path, public=step.public)
-        request = Request("GET", url, (*rest, *unchanged), receive=self._receive)
-        response = client.exchange(
-            request, path=step.path, max_size=step.max_size + 1, public=step.public
+        """Ask once for what is missing; return the response only when the file is whole."""
+        self._is_accepted = False
+        response = self._client.exchange(
+            self._request(),
+            path=self._step.path,
+            max_size=self._step.max_size + 1,
+            public=self._step.public,
         )
         if isinstance(response, TransportError):
             return response
-        if self._accepted:
-            if self._total in (None, self.offset):
-                return response
-            told = f"the answer ended after {self.offset} of {self._total} bytes"
-            if self.offset > self._total:
-                self._start_over()
-            return TransportError(told, True)
+        if self._is_accepted:
+            return self._whole(response)
         if response.status in (206, 416):
             self._start_over()
             return TransportError(
@@ -104,31 +115,57 @@ class _Reception:
             return TransportError("the answer is not the file", True, UNREADABLE)
         return response
 
+    def _request(self) -> Request:
+        """Return the request for what is missing, if the file is still the same one."""
+        step = self._step
+        headers: list[tuple[str, str]] = []
+        if self.offset:
+            headers.append(("Range", f"bytes={self.offset}-"))
+            if self._etag:
+                headers.append(("If-Range", self._etag))
+        url = self._client.url(step.root, step.path, public=step.public)
+        return Request("GET", url, tuple(headers), receive=self._receive)
+
+    def _whole(self, response: Response) -> Response | TransportError:
+        """Return the response whose body was taken, or a broken connection where it was too short
+        or too long.
+        """
+        if self._total is None or self.offset == self._total:
+            return response
+        why = f"the answer ended after {self.offset} of {self._total} bytes"
+        if self.offset > self._total:
+            self._start_over()
+        return TransportError(why, True)
+
     def _receive(self, status: int, headers: Headers) -> Callable[[bytes], object] | None:
-        """Whether the body of this response is what is missing, or all of the file."""
+        """Return what takes the body of a response that is what is missing, or all of the file."""
         if status == 206 and self.offset:
-            found = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
-            total = int(found[2]) if found and int(found[1]) == self.offset else None
-            self._accepted = (
-                total is not None
-                and self._total in (None, total)
-                and _version(headers) == self._etag
-            )
-            self._total = total if self._accepted else None
-            self._check_size(self._total or 0)
+            self._receive_rest(headers)
         elif status == 200 and _is_file(headers):
-            self._start_over(
-                claim.algorithm
-                for claim in stated_digests.decisive(
-                    stated_digests.claims({}, headers), ("sha256",)
-                )
-            )
-            length = _LENGTH.fullmatch(headers.get("content-length") or "")
-            self._total = int(length[0]) if length else None
-            self._etag = _version(headers)
-            self._check_size(self._total or 0)
-            self._accepted = True
-        return self._take if self._accepted else None
+            self._receive_all(headers)
+        return self._take if self._is_accepted else None
+
+    def _receive_rest(self, headers: Headers) -> None:
+        """Accept the rest of the same file, from exactly where it is missing."""
+        content_range = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
+        total: int | None = None
+        if content_range and int(content_range[1]) == self.offset:
+            total = int(content_range[2])
+        is_same_size = total is not None and self._total in (None, total)
+        self._is_accepted = is_same_size and _version(headers) == self._etag
+        self._total = total if self._is_accepted else None
+        self._check_size(self._total or 0)
+
+    def _receive_all(self, headers: Headers) -> None:
+        """Accept the file from its start, whatever had come of it before."""
+        claims = stated_digests.claims({}, headers)
+        decisive = stated_digests.decisive(claims, ("sha256",))
+        self._start_over(claim.algorithm for claim in decisive)
+        length = _LENGTH.fullmatch(headers.get("content-length") or "")
+        self._total = int(length[0]) if length else None
+        self._etag = _version(headers)
+        self._check_size(self._total or 0)
+        self._is_accepted = True
 
     def _take(self, block: bytes) -> None:
         self._check_size(self.offset + len(block))
@@ -149,38 +186,37 @@ class _Reception:
             )
 
     def checked_sha256(self, headers: Headers) -> str:
-        """The SHA-256 of all that has come. Raises IntegrityError where the server stated other
-        digests.
+        """Return the SHA-256 of all that has come.
+
+        Raises `IntegrityError` where the service promised another digest, in `headers` or before.
         """
-        found = {name: digest.digest().hex() for name, digest in self._digests.items()}
-        stated = {claim.algorithm: claim.value for claim in stated_digests.claims({}, headers)}
-        promised = {**stated, **({"sha256": self._step.sha256} if self._step.sha256 else {})}
+        computed = {name: str(digest.digest().hex()) for name, digest in self._digests.items()}
+        claims = stated_digests.claims({}, headers)
+        promised = {claim.algorithm: claim.value for claim in claims}
+        if self._step.sha256:
+            promised["sha256"] = self._step.sha256
         for algorithm, value in promised.items():
-            if found.get(algorithm, value) != value:
+            if algorithm in computed and computed[algorithm] != value:
                 raise IntegrityError(
                     f"{capitalised(self._step.what)} is not what the service says it is: its "
-                    f"{algorithm} is {found[algorithm]}, not {value}.",
+                    f"{algorithm} is {computed[algorithm]}, not {value}.",
                     cause="It was changed on the way, by a proxy for instance, or the service has "
                     "a fault.",
                     hint="Nothing was written. Run again; report the error if it recurs.",
                     code="download-damaged",
                 )
-        return str(found["sha256"])
+        return computed["sha256"]
 
 
 def _is_file(headers: Headers) -> bool:
-    """Whether what comes can be an APK or an image: a page, an API's answer or nothing at all is
-    none.
-    """
+    """Tell whether the body can be an APK or an image; an API's answer or a page is none."""
     media_type = (headers.get("content-type") or "").partition(";")[0].strip().lower()
-    return (
-        media_type not in ("text/html", "application/json") and headers.get("content-length") != "0"
-    )
+    if media_type in ("text/html", "application/json"):
+        return False
+    return headers.get("content-length") != "0"
 
 
 def _version(headers: Headers) -> str:
-    """What names this version of the file, byte for byte; empty where the server has no such
-    name.
-    """
+    """Return what names this version of the file, byte for byte; empty where nothing does."""
     etag = headers.get("etag") or ""
     return etag if _ETAG.fullmatch(etag) else ""

@@ -1,0 +1,78 @@
+"""Digests of the bytes of a file, computed while they travel.
+
+hashlib releases the interpreter's lock, so a second thread can digest a large file while the first
+one sends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import google_crc32c
+
+# Blocks that may wait for their digest. With more of them, freed memory would go back to the system
+# and be fetched again page by page.
+_MAX_PENDING = 2
+
+
+def new_digest(algorithm: str) -> Any:
+    """Return a digest of no bytes yet, as of hashlib; CRC32C is that of RFC 3720, appendix B.4."""
+    if algorithm == "crc32c":
+        return google_crc32c.Checksum()  # type: ignore[no-untyped-call]  # it has no types
+    return hashlib.new(algorithm, usedforsecurity=False)
+
+
+def while_sending(response_digest: str, *, readable_again: bool) -> tuple[str, ...]:
+    """Return the digests to compute of bytes on their way to a service.
+
+    `response_digest` is the one that the service is known to state; empty if that is not known.
+    Whatever else it states is computed afterwards, unless the bytes can't be read again.
+    """
+    if response_digest == "crc32c" and google_crc32c.implementation != "c":
+        # In Python it takes minutes for a gigabyte; Cloud Storage states MD5 as well.
+        response_digest = "md5"
+    if response_digest == "sha256":
+        return ("sha256",)
+    if response_digest:
+        return ("sha256", response_digest)
+    if readable_again:
+        return ("sha256",)
+    return ("sha256", "sha1", "md5")
+
+
+class Hasher:
+    """Several digests of the same bytes; with `threaded` they are computed on a thread of their
+    own, for which only a few blocks wait.
+    """
+
+    def __init__(self, algorithms: tuple[str, ...], *, threaded: bool) -> None:
+        self._digests = {name: new_digest(name) for name in algorithms}
+        self._worker = ThreadPoolExecutor(1) if threaded else None
+        self._pending: deque[Future[None]] = deque()
+
+    def update(self, block: bytes) -> None:
+        """Take the next bytes."""
+        if self._worker is None:
+            self._update(block)
+            return
+        self._pending.append(self._worker.submit(self._update, block))
+        if len(self._pending) > _MAX_PENDING:
+            self._pending.popleft().result()
+
+    def hexdigests(self) -> dict[str, str]:
+        """Return the digests of everything that was taken until now, in hex, by algorithm."""
+        while self._pending:
+            self._pending.popleft().result()
+        return {name: digest.digest().hex() for name, digest in self._digests.items()}
+
+    def close(self) -> None:
+        """End the thread, if there is one."""
+        if self._worker:
+            self._worker.shutdown()
+
+    def _update(self, block: bytes) -> None:
+        for digest in self._digests.values():
+            digest.update(block)
