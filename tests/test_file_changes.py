@@ -14,6 +14,7 @@ from google_emulator import Emulator
 from tests.support.job import Job
 from tests.support.transfer_harness import DIALECTS, KIB, STEPS, Bench, data_of, job, on_disk
 from uploader.errors import IntegrityError
+from uploader.reporting import UploadListener, UploadProgress
 from uploader.services.base import Dialect
 
 MIB = 1024 * KIB
@@ -83,24 +84,24 @@ class Meddling(Bench):
 
     def change_at(self, offset: int, change: Callable[[], object]) -> None:
         """Calls `change` when the upload stands at `offset` or beyond, once."""
-        progress, pending = self.reporter.progress, [change]
+        show_progress, pending = self.reporter.show_progress, [change]
 
-        class Line:
-            def sent(self, reached: int) -> None:
-                if reached >= offset and pending:
+        class Line(UploadListener):
+            def __init__(self, upload: UploadProgress) -> None:
+                self._upload = upload
+
+            def progressed(self) -> None:
+                if self._upload.position >= offset and pending:
                     pending.pop()()
 
-            def stored(self, reached: int) -> None:
-                self.sent(reached)
+            def offset_confirmed(self) -> None:
+                self.progressed()
 
-            def done(self, ok: bool) -> None:
-                del ok
+        def wrapped(upload: UploadProgress) -> Line:
+            show_progress(upload)
+            return Line(upload)
 
-        def wrapped(label: str, total: int | None) -> Line:
-            progress(label, total)
-            return Line()
-
-        self.reporter.progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own
+        self.reporter.show_progress = wrapped  # type: ignore[assignment, method-assign]  # this line has no memory of its own
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -1,5 +1,6 @@
-"""The interface between the transfer and the reporters; `uploader.outputs` has one reporter for
-each CI system.
+"""The interface between an upload and those who listen to it, and between a run and its reporters.
+
+`uploader.outputs` has one reporter for each CI system.
 """
 
 from __future__ import annotations
@@ -7,22 +8,85 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from uploader.errors import UploaderError
 
-class Progress(Protocol):
-    """Follows one upload; may be called from any thread."""
 
-    def sent(self, offset: int) -> None:
-        """Everything before byte `offset` was sent, which says nothing of what is stored; back
-        there, it is resent.
+class UploadProgress(Protocol):
+    """How far one upload is; sizes and offsets are in bytes. Listeners only read it."""
+
+    @property
+    def name(self) -> str:
+        """The file's name as people see it."""
+
+    @property
+    def size(self) -> int | None:
+        """The file's size; None while the end of a stream was not read."""
+
+    @property
+    def position(self) -> int:
+        """The offset in the file of the byte that is sent next."""
+
+    @property
+    def stored(self) -> int:
+        """What the server last confirmed that it holds, which may be less than before."""
+
+    @property
+    def bytes_sent(self) -> int:
+        """What this run handed to the network, bytes that were sent again included."""
+
+    @property
+    def seconds(self) -> float:
+        """How long the upload has taken so far."""
+
+
+class UploadListener:
+    """Hears what happens to one upload, in the order in which it happens.
+
+    Every call comes from the thread that carries out the upload, and does nothing unless a subclass
+    overrides it. A listener reads the figures from the upload and keeps none of them.
+    """
+
+    def session_started(self, uri: str, granularity: int) -> None:
+        """The server opened a session at `uri`; its chunks are multiples of `granularity` bytes."""
+
+    def session_resumed(self) -> None:
+        """The server was asked for its offset, and the upload goes on from there."""
+
+    def session_lost(self, why: str) -> None:
+        """The session is gone with all that was stored in it; the upload starts over at byte 0."""
+
+    def progressed(self) -> None:
+        """The position has moved: forward with the bytes that are sent, or back to resend some."""
+
+    def offset_confirmed(self) -> None:
+        """The server said how much it holds, and the position has moved there."""
+
+    def last_block_due(self) -> None:
+        """The next block to leave is the last one: from now on the server may have all of it."""
+
+    def request_ended(self, began: float, size: int) -> None:
+        """A request that carried `size` bytes of the file is over.
+
+        `began` is when it began, in seconds of the monotonic clock.
         """
 
-    def stored(self, offset: int) -> None:
-        """The server says that it holds everything before byte `offset`; what is sent next begins
-        there.
-        """
+    def waiting(self, why: str, seconds: float) -> None:
+        """A wait before another attempt begins; it may be of 0 seconds."""
 
-    def done(self, ok: bool) -> None:
-        """The upload has ended: all of it is stored, or it failed. Further calls change nothing."""
+    def interrupted(self) -> None:
+        """The run can't go on with the session, but a later run can."""
+
+    def abandoned(self) -> None:
+        """Nobody will go on with the session."""
+
+    def completed(self) -> None:
+        """The service calls the upload complete; what it stored was not compared yet."""
+
+    def finished(self) -> None:
+        """All of the file is stored, and what the service says of it is true."""
+
+    def failed(self, error: UploaderError) -> None:
+        """The upload has ended without that."""
 
 
 class Reporter(Protocol):
@@ -44,5 +108,5 @@ class Reporter(Protocol):
         endpoint.
         """
 
-    def progress(self, label: str, total: int | None) -> Progress:
-        """Follows one upload of `total` bytes (None: unknown)."""
+    def show_progress(self, upload: UploadProgress) -> UploadListener:
+        """Shows how far an upload is from now on, whenever what is returned hears of it."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.followed_upload import followed
 from tests.support.platforms import hostile, where
 from uploader.errors import ApiError, InputError, Problem, UploaderError
 from uploader.outputs import make_reporter
@@ -77,7 +78,7 @@ def test_no_ci_system_finds_a_command_whichever_runs(kind: str, text: str) -> No
     with reporter.group(text):
         reporter.info(text)
         reporter.warning(text)
-        reporter.progress(text, 1).done(True)
+        followed(reporter, 1, text).finish()
         reporter.write_outputs({"id": text})
         reporter.error(UploaderError(text, cause=text, hint=text))
     told = log.getvalue()

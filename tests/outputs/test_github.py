@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.followed_upload import followed
 from tests.support.platforms import Command, file_commands, hostile, where, workflow_commands
 from uploader.errors import (
     ApiError,
@@ -26,9 +27,7 @@ class Heard:
 
     def __init__(self, folder: Path, **facts: object) -> None:
         self.log = io.StringIO()
-        self.reporter = make_reporter(
-            where(folder, "github", **facts), stdout=self.log, clock=lambda: 0.0
-        )
+        self.reporter = make_reporter(where(folder, "github", **facts), stdout=self.log)
 
     @property
     def commands(self) -> list[Command]:
@@ -48,7 +47,7 @@ def test_text_from_outside_commands_nothing(text: str, name: str) -> None:
     heard = Heard(Path())
     heard.reporter.info(text)
     with heard.reporter.group(text):
-        heard.reporter.progress(name, 10).done(True)
+        followed(heard.reporter, 10, name).finish()
     heard.reporter.debug(text)
     heard.reporter.warning(text)
     heard.reporter.error(UploaderError(text, cause=text, hint=text))

@@ -20,9 +20,7 @@ from uploader.redaction import Redactor
 
 
 def make(folder: Path, log: io.StringIO, **facts: object) -> LogReporter:
-    return make_reporter(
-        where(folder, "gitlab", **facts), stdout=log, clock=lambda: 0.0, now=lambda: 1_700_000_000.4
-    )
+    return make_reporter(where(folder, "gitlab", **facts), stdout=log, now=lambda: 1_700_000_000.4)
 
 
 def test_group_is_a_section() -> None:

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.followed_upload import followed, send_up_to, upload_of
 from tests.support.platforms import where
 from uploader.errors import UploaderError
 from uploader.outputs import LogReporter, make_reporter
@@ -44,16 +45,17 @@ class Log:
     def __init__(self, total: int | None) -> None:
         self.clock = Clock()
         self.lines: list[str] = []
-        self.progress = ProgressLines(self.lines.append, "app.aab", total, self.clock)
+        self.upload = upload_of("app.aab", total, self.clock)
+        self.upload.add_listener(ProgressLines(self.lines.append, "app.aab", self.upload))
 
     def sent(self, seconds: float, offset: int) -> list[str]:
         self.clock.seconds = seconds
-        self.progress.sent(offset)
+        send_up_to(self.upload, offset)
         return self.lines
 
     def stored(self, seconds: float, offset: int) -> list[str]:
         self.clock.seconds = seconds
-        self.progress.stored(offset)
+        self.upload.confirm(offset)
         return self.lines
 
 
@@ -64,7 +66,7 @@ def test_line_at_every_tenth() -> None:
     log = Log(100 * MIB)
     for second in range(1, 101):
         log.sent(second, second * MIB)
-    log.progress.done(ok=True)
+    log.upload.finish()
     assert len(log.lines) == 11
     assert log.lines[0] == "app.aab: 10.0 of 100.0 MiB sent, 1.0 MiB/s"
     assert log.lines[-1] == "app.aab: 100.0 MiB stored in 100.0 s, 1.0 MiB/s"
@@ -86,7 +88,7 @@ def test_fast_upload_is_one_line() -> None:
     log = Log(100)
     for offset in range(0, 101, 10):
         log.sent(offset / 200, offset)
-    log.progress.done(ok=True)
+    log.upload.finish()
     assert log.lines == ["app.aab: 100 B stored in 0.5 s, 200 B/s"]
 
 
@@ -95,7 +97,8 @@ def test_unknown_total_is_told_by_time() -> None:
     log = Log(None)
     assert log.sent(10, 5 * MIB) == []
     assert log.sent(30, 15 * MIB) == ["app.aab: 15.0 MiB sent, 512.0 KiB/s"]
-    log.progress.done(ok=True)
+    log.upload.find_end(15 * MIB)
+    log.upload.finish()
     assert log.lines[1:] == ["app.aab: 15.0 MiB stored in 30.0 s, 512.0 KiB/s"]
 
 
@@ -112,7 +115,7 @@ def test_sent_and_stored_are_two_numbers() -> None:
     ]
     log.sent(10, 8 * MIB)
     assert log.lines[3:] == ["app.aab: 5.0 of 8.0 MiB stored (10.0 MiB sent), 1.0 MiB/s"]
-    log.progress.done(ok=True)
+    log.upload.finish()
     assert log.lines[4:] == ["app.aab: 8.0 MiB stored in 10.0 s (10.0 MiB sent), 1.0 MiB/s"]
 
 
@@ -122,14 +125,14 @@ def test_failed_upload_says_where_it_stopped() -> None:
     """
     log, other = Log(100 * MIB), Log(100 * MIB)
     log.sent(0.5, 20 * MIB)
-    log.progress.done(ok=False)
-    log.progress.done(ok=True)
+    log.upload.fail(UploaderError("stopped"))
+    log.upload.finish()
     assert log.sent(99, 90 * MIB) == [
         "app.aab: stopped, nothing confirmed as stored (20.0 MiB sent)"
     ]
     other.sent(0.1, 10 * MIB)
     other.stored(0.2, 8 * MIB)
-    other.progress.done(ok=False)
+    other.upload.fail(UploaderError("stopped"))
     assert other.lines == ["app.aab: stopped, 8.0 of 100.0 MiB stored (10.0 MiB sent)"]
 
 
@@ -180,12 +183,12 @@ class Terminal:
 def test_bar_on_a_terminal() -> None:
     """On a terminal a tqdm bar moves, with what is stored beside it, and text goes to stdout."""
     terminal = Terminal()
-    progress = terminal.reporter.progress("app.aab", 100 * MIB)
-    progress.sent(50 * MIB)
-    progress.stored(40 * MIB)
+    upload = followed(terminal.reporter, 100 * MIB)
+    send_up_to(upload, 50 * MIB)
+    upload.confirm(40 * MIB)
     terminal.reporter.info("between")
-    progress.sent(100 * MIB)
-    progress.done(ok=True)
+    send_up_to(upload, 100 * MIB)
+    upload.finish()
     frames = terminal.close()
     assert "\r" in frames
     assert "app.aab: 100%" in frames
@@ -198,7 +201,7 @@ def test_terminal_without_a_width_gets_lines() -> None:
     invisible bar.
     """
     terminal = Terminal(columns=0)
-    terminal.reporter.progress("app.aab", 100).done(ok=True)
+    followed(terminal.reporter, 100).finish()
     terminal.close()
     assert terminal.out.getvalue().startswith("app.aab: 100 B stored in ")
 
@@ -208,12 +211,12 @@ def test_terminal_that_goes_away_does_not_end_the_upload() -> None:
     raised.
     """
     terminal = Terminal()
-    progress = terminal.reporter.progress("app.aab", 100 * MIB)
+    upload = followed(terminal.reporter, 100 * MIB)
     os.close(terminal.far)
     for offset in range(0, 100 * MIB, MIB):
-        progress.sent(offset)
+        send_up_to(upload, offset)
     terminal.reporter.error(UploaderError("nobody hears this"))
-    progress.done(ok=True)
+    upload.finish()
     with pytest.raises(OSError, match="Input/output error"):
         terminal.err.close()
 
@@ -222,9 +225,10 @@ def test_no_bar_without_a_terminal() -> None:
     """In a pipe the console speaks in lines, and tqdm is not even loaded."""
     program = (
         "import sys; from types import SimpleNamespace as P; from uploader.outputs import "
-        "make_reporter\nprogress = make_reporter(P(kind='console', debug=False, "
-        "color=True)).progress('app.aab', 10)\nprogress.sent(10); progress.done(True); "
-        "sys.exit('tqdm' in sys.modules)"
+        "make_reporter\nupload = P(name='app.aab', size=10, position=10, stored=10, bytes_sent=10, "
+        "seconds=0.0)\nprogress = make_reporter(P(kind='console', debug=False, "
+        "color=True)).show_progress(upload)\nprogress.progressed(); upload.seconds = 0.04; "
+        "progress.finished(); sys.exit('tqdm' in sys.modules)"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -23,6 +23,7 @@ from uploader.files.artifacts import Artifact, from_path
 from uploader.http.client import HttpClient
 from uploader.inputs import JobRun
 from uploader.inputs.table import TransferInputs, UploadProtocol
+from uploader.reporting import UploadListener, UploadProgress
 from uploader.results import FileResult
 from uploader.retry import RetryPolicy
 from uploader.services.base import Context, Dialect, Endpoint, Outcome, Upload
@@ -115,27 +116,33 @@ class MemoryJournal(Journal):
         self.entries.pop(job.artifact, None)
 
 
-class Line:
+class Line(UploadListener):
     """The progress of one upload, written down; `hook` is told each offset that is another than the
     last.
     """
 
-    def __init__(self, hook: Callable[[int], None]) -> None:
+    def __init__(self, upload: UploadProgress, hook: Callable[[int], None]) -> None:
+        self._upload = upload
         self._hook = hook
         self.offsets: list[int] = []
         self.ok: bool | None = None
 
-    def sent(self, offset: int) -> None:
+    def progressed(self) -> None:
+        offset = self._upload.position
         moved = offset != (self.offsets[-1] if self.offsets else 0)
         self.offsets.append(offset)
         if moved:
             self._hook(offset)
 
-    def stored(self, offset: int) -> None:
-        self.sent(offset)
+    def offset_confirmed(self) -> None:
+        self.progressed()
 
-    def done(self, ok: bool) -> None:
-        self.ok = ok
+    def finished(self) -> None:
+        self.ok = True
+
+    def failed(self, error: UploaderError) -> None:
+        del error
+        self.ok = False
 
 
 @dataclass
@@ -167,9 +174,8 @@ class RecordingReporter:
         assert uri not in endpoint
         self.sessions.append(uri)
 
-    def progress(self, label: str, total: int | None) -> Line:
-        del label, total
-        self.lines.append(Line(self.hook))
+    def show_progress(self, upload: UploadProgress) -> Line:
+        self.lines.append(Line(upload, self.hook))
         return self.lines[-1]
 
 

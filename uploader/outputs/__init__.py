@@ -27,7 +27,6 @@ def make_reporter(
     *,
     stdout: TextIO | None = None,
     stderr: TextIO | None = None,
-    clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
     names: Mapping[str, str] | None = None,
 ) -> LogReporter:
@@ -39,4 +38,4 @@ def make_reporter(
     reporter = {"github": GitHubReporter, "gitlab": GitLabReporter}.get(
         platform.kind, ConsoleReporter
     )
-    return reporter(platform, Redactor(), names or {}, out, err, clock, now)
+    return reporter(platform, Redactor(), names or {}, out, err, now)

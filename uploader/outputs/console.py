@@ -10,7 +10,7 @@ from typing import TextIO
 
 from uploader.outputs.progress import ProgressBar
 from uploader.outputs.reporter import LogReporter, neutral, writable
-from uploader.reporting import Progress
+from uploader.reporting import UploadListener, UploadProgress
 
 
 class ConsoleReporter(LogReporter):
@@ -18,13 +18,13 @@ class ConsoleReporter(LogReporter):
 
     _bars = False
 
-    def progress(self, label: str, total: int | None) -> Progress:
-        """A moving bar on a terminal, else what every reporter does."""
+    def show_progress(self, upload: UploadProgress) -> UploadListener:
+        """Show a moving bar on a terminal, else what every reporter shows."""
         if not self._terminal:
-            return super().progress(label, total)
+            return super().show_progress(upload)
         self._bars = True
-        label = writable(neutral(self.redactor.one_line(label, 40)), self._err)
-        return ProgressBar(self.info, label, total, self._err)
+        label = writable(neutral(self.redactor.one_line(upload.name, 40)), self._err)
+        return ProgressBar(self.info, label, upload, self._err)
 
     @cached_property
     def _terminal(self) -> bool:

@@ -8,103 +8,103 @@ is less than before; sent is every byte that this run handed on, and the speed i
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from uploader.errors import UploaderError
+from uploader.reporting import UploadListener, UploadProgress
 from uploader.text import format_size, share
 
 MAX_SILENCE = 30.0  # seconds after which a line is due although less than a tenth was sent
 MIN_INTERVAL = 1.0  # seconds that pass between two lines at least, however fast the upload is
 
 
-class _ProgressDisplay:
-    """What both displays share: how much this run sent, how much the server holds, one end, one
-    lock.
-    """
+class _ProgressDisplay(UploadListener):
+    """What both displays share: when something is shown, and the last line of a failed upload."""
 
-    def __init__(self, log: Callable[[str], None], label: str, total: int | None) -> None:
+    def __init__(self, log: Callable[[str], None], label: str, upload: UploadProgress) -> None:
         self._log = log
         self._label = label
-        self._total = total
-        # the offset that is sent next; bytes of this run, resent ones too
-        self._at = self._sent = self._stored = 0
-        self._ended = False
-        self._lock = threading.Lock()
+        self._upload = upload
+        # The scale stays as it was at first, also where the size of a stream becomes known.
+        self._total = upload.size
+        self._has_ended = False
 
-    def sent(self, offset: int) -> None:
-        with self._lock:
-            self._sent += max(offset - self._at, 0)
-            self._move(offset)
-
-    def stored(self, offset: int) -> None:
-        with self._lock:
-            self._stored = offset
-            self._move(offset)
-
-    def done(self, ok: bool) -> None:
-        with self._lock:
-            if self._ended:
-                return
-            self._ended = True
-            if ok:
-                self._at = self._stored = self._at if self._total is None else self._total
-            self._end(ok)
-
-    def _move(self, offset: int) -> None:
-        self._at = offset
-        if not self._ended:
+    def progressed(self) -> None:
+        """Show how much was sent."""
+        if not self._has_ended:
             self._show()
+
+    def offset_confirmed(self) -> None:
+        """Show how much is stored."""
+        if not self._has_ended:
+            self._show()
+
+    def finished(self) -> None:
+        """Show that all of the file is stored. Whatever follows is not shown."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._show_success()
+
+    def failed(self, error: UploaderError) -> None:  # noqa: ARG002  # which is told elsewhere
+        """Show how much is stored where it stopped. Whatever follows is not shown."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._show_failure()
 
     def _show(self) -> None:
         raise NotImplementedError
 
-    def _end(self, ok: bool) -> None:
-        if not ok:
-            held = (
-                f"{share(self._stored, self._total)} stored"
-                if self._stored
-                else "nothing confirmed as stored"
-            )
-            self._log(f"{self._label}: stopped, {held} ({format_size(self._sent)} sent)")
+    def _show_success(self) -> None:
+        raise NotImplementedError
+
+    def _show_failure(self) -> None:
+        held = "nothing confirmed as stored"
+        if self._upload.stored:
+            held = f"{share(self._upload.stored, self._total)} stored"
+        sent = format_size(self._upload.bytes_sent)
+        self._log(f"{self._label}: stopped, {held} ({sent} sent)")
 
 
 class ProgressLines(_ProgressDisplay):
     """A line at every tenth or every half minute, at most one a second, and one at the end."""
 
-    def __init__(
-        self, log: Callable[[str], None], label: str, total: int | None, clock: Callable[[], float]
-    ) -> None:
-        super().__init__(log, label, total)
-        self._clock = clock
-        self._began = self._said = clock()
-        self._tenth = 0
+    def __init__(self, log: Callable[[str], None], label: str, upload: UploadProgress) -> None:
+        super().__init__(log, label, upload)
+        self._shown_at = upload.seconds
+        self._shown_tenth = 0
 
     def _show(self) -> None:
-        silent = self._clock() - self._said
-        tenth = 10 * self._at // self._total if self._total else 0
-        if silent < MIN_INTERVAL or (tenth == self._tenth and silent < MAX_SILENCE):
+        upload = self._upload
+        seconds = upload.seconds
+        silence = seconds - self._shown_at
+        tenth = 10 * upload.position // self._total if self._total else 0
+        is_new_tenth = tenth != self._shown_tenth
+        if silence < MIN_INTERVAL or not (is_new_tenth or silence >= MAX_SILENCE):
             return
-        self._said += silent
-        self._tenth = tenth
-        where = f"{share(self._stored, self._total)} stored{self._apart()}"
-        if not self._stored:  # an upload in one request hears nothing until its end
-            where = f"{share(self._at, self._total)} sent"
-        self._log(f"{self._label}: {where}, {speed(self._sent, self._clock() - self._began)}")
+        self._shown_at = seconds
+        self._shown_tenth = tenth
+        if upload.stored:
+            extent = f"{share(upload.stored, self._total)} stored{self._sent_apart()}"
+        else:
+            # An upload in one request hears nothing until its end.
+            extent = f"{share(upload.position, self._total)} sent"
+        self._log(f"{self._label}: {extent}, {speed(upload.bytes_sent, seconds)}")
 
-    def _end(self, ok: bool) -> None:
-        super()._end(ok)
-        if ok:
-            seconds = self._clock() - self._began
-            pace = f", {speed(self._sent, seconds)}" if self._sent else ""
-            self._log(
-                f"{self._label}: {format_size(self._stored)} stored in {seconds:.1f} "
-                f"s{self._apart()}{pace}"
-            )
+    def _show_success(self) -> None:
+        upload = self._upload
+        seconds = upload.seconds
+        pace = f", {speed(upload.bytes_sent, seconds)}" if upload.bytes_sent else ""
+        self._log(
+            f"{self._label}: {format_size(upload.stored)} stored in {seconds:.1f} s"
+            f"{self._sent_apart()}{pace}"
+        )
 
-    def _apart(self) -> str:
-        """What this run sent, where that is another number than what is stored."""
-        return "" if self._sent == self._stored else f" ({format_size(self._sent)} sent)"
+    def _sent_apart(self) -> str:
+        """Return what this run sent, where that is another number than what is stored."""
+        if self._upload.bytes_sent == self._upload.stored:
+            return ""
+        return f" ({format_size(self._upload.bytes_sent)} sent)"
 
 
 class ProgressBar(_ProgressDisplay):
@@ -113,11 +113,11 @@ class ProgressBar(_ProgressDisplay):
     """
 
     def __init__(
-        self, log: Callable[[str], None], label: str, total: int | None, stream: Any
+        self, log: Callable[[str], None], label: str, upload: UploadProgress, stream: Any
     ) -> None:
-        super().__init__(log, label, total)
+        super().__init__(log, label, upload)
         self._bar = _tqdm()(
-            total=total,
+            total=upload.size,
             desc=label,
             file=stream,
             disable=None,
@@ -131,21 +131,29 @@ class ProgressBar(_ProgressDisplay):
 
     @staticmethod
     def write_above(text: str, stream: TextIO) -> None:
-        """Writes `text` where bars are shown: they are taken away and drawn again below it."""
+        """Write `text` where bars are shown: they are taken away and drawn again below it."""
         _tqdm().write(text, file=stream, end="")
         stream.flush()
 
     def _show(self) -> None:
+        upload = self._upload
         with contextlib.suppress(OSError):  # a terminal that went away must not end the run
-            self._bar.initial = self._at - self._sent  # tqdm's speed is what came since
-            self._bar.set_postfix_str(f"{format_size(self._stored)} stored", refresh=False)
-            self._bar.update(self._at - self._bar.n)
+            # tqdm's speed is that of the bytes behind `initial`: those that this run sent.
+            self._bar.initial = upload.position - upload.bytes_sent
+            self._bar.set_postfix_str(f"{format_size(upload.stored)} stored", refresh=False)
+            self._bar.update(upload.position - self._bar.n)
 
-    def _end(self, ok: bool) -> None:
+    def _show_success(self) -> None:
+        self._close()
+
+    def _show_failure(self) -> None:
+        self._close()
+        super()._show_failure()
+
+    def _close(self) -> None:
         self._show()
         with contextlib.suppress(OSError):
             self._bar.close()
-        super()._end(ok)
 
 
 def _tqdm() -> Any:
@@ -156,5 +164,7 @@ def _tqdm() -> Any:
 
 
 def speed(count: int, seconds: float) -> str:
-    """Bytes over seconds as people read it; no time at all has no speed."""
-    return f"{format_size(count / seconds)}/s" if seconds > 0 else "speed unknown"
+    """Return bytes over seconds as people read it; no time at all has no speed."""
+    if seconds <= 0:
+        return "speed unknown"
+    return f"{format_size(count / seconds)}/s"

@@ -17,7 +17,7 @@ from uploader.inputs import Platform
 from uploader.outputs.files import dotenv_report, results_json, write_whole
 from uploader.outputs.progress import ProgressLines
 from uploader.redaction import Redactor
-from uploader.reporting import Progress
+from uploader.reporting import UploadListener, UploadProgress
 from uploader.results import FileResult
 from uploader.text import sentence
 
@@ -41,8 +41,7 @@ def neutral(text: str) -> str:
 class LogReporter:
     """Writes plain lines, from any thread; a subclass adds what its platform understands.
 
-    `clock` measures seconds, `now` is the time of day in seconds since 1970; `names` say how inputs
-    are called here.
+    `now` is the time of day in seconds since 1970; `names` say how inputs are called here.
     """
 
     platform: Platform
@@ -50,7 +49,6 @@ class LogReporter:
     names: Mapping[str, str]
     _out: TextIO
     _err: TextIO
-    _clock: Callable[[], float]
     _now: Callable[[], float]
     # A warning that is said while a bar is moved comes from the same thread.
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
@@ -102,11 +100,9 @@ class LogReporter:
         """
         self.redactor.add_session(uri, endpoint)
 
-    def progress(self, label: str, total: int | None) -> Progress:
-        """Follow one upload of `total` bytes (None = unknown). What is returned may be used from
-        any thread.
-        """
-        return ProgressLines(self.info, self.redactor.one_line(label, 200), total, self._clock)
+    def show_progress(self, upload: UploadProgress) -> UploadListener:
+        """Show how far an upload is from now on, whenever what is returned hears of it."""
+        return ProgressLines(self.info, self.redactor.one_line(upload.name, 200), upload)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where

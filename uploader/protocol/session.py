@@ -34,7 +34,7 @@ for a file. With the caller's bound on waits without progress this makes every u
 `tests/protocol/test_exhaustive.py` walks every sequence of up to six faults to show it.
 
 A server that lost bytes and calls the upload complete after all of it was sent is believed here;
-the digest in the response tells (`upload.file_upload`). A stream's size is unknown until its end is
+the digest in the response tells (`upload.proof`). A stream's size is unknown until its end is
 read, so the span that `next_move()` names for it is an upper bound: the caller reads ahead, sets
 `size` when it sees the end, and asks for the move again.
 """

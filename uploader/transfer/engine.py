@@ -11,14 +11,12 @@ from typing import TypeVar
 
 from uploader.errors import (
     ApiError,
-    IntegrityError,
     Interrupted,
     OutcomeUnknown,
     TemporaryError,
     UploaderError,
 )
 from uploader.files.destination import Destination
-from uploader.http.messages import Response
 from uploader.inputs.table import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
@@ -28,7 +26,6 @@ from uploader.services.base import (
     Call,
     Download,
     Downloaded,
-    Endpoint,
     Flow,
     Json,
     Outcome,
@@ -41,15 +38,12 @@ from uploader.state.journal import Journal
 from uploader.tasks import together
 from uploader.text import plural
 from uploader.transfer.api_client import ApiClient, as_reason, send_call
-from uploader.upload.digests import while_sending
 from uploader.upload.download import download as fetch
-from uploader.upload.file_upload import FileUpload
-from uploader.upload.resumable import Resumable, in_doubt
-from uploader.upload.sources import LARGE, FileSource, Source, StreamSource, sha256
+from uploader.upload.sources import LARGE, sha256
+from uploader.upload.upload import upload_file
 
 T = TypeVar("T")
 
-SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
 _MAX_NAMED = 20  # files in one sentence
 # files with `concurrency: auto`; those of more than 8 MiB are large
 MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4
@@ -346,91 +340,7 @@ class Engine:
         """Brings one file to its endpoint. What goes wrong stands in the result's `error` and
         `failure`.
         """
-        if earlier := self._finished_before(job):
-            return earlier
-        name, size = job.artifact.name, job.artifact.size
-        progress = self._reporter.progress(name, size)
-        digest, timeout = job.endpoint.response_digest, self._settings.stall_timeout
-        algorithms = while_sending(digest, readable_again=size is not None)
-        source: Source
-        try:
-            if size is not None:
-                source = FileSource(job.artifact, algorithms)
-            else:
-                source = StreamSource(job.artifact, self._client.policy.clock, timeout, algorithms)
-        except UploaderError as error:
-            progress.done(False)
-            return FileResult(name, size or 0, error=str(error), failure=error)
-        upload = FileUpload(job, self._client, self._reporter, progress, source)
-        protocol = self._protocol(upload)
-        failure: UploaderError | None = None
-        with source:
-            try:
-                upload.verify(self._sent(upload, protocol))
-                upload.add_event("done", "stored and checked")
-            except UploaderError as error:
-                failure = error
-                # whose frames hold all of the upload
-                failure.__traceback__ = failure.__context__ = None
-                if isinstance(failure, IntegrityError):
-                    # a finished session would only tell the next run of the same damage
-                    self._journal.drop(job)
-                upload.add_event("failed", failure.what)
-        progress.done(failure is None)
-        result = upload.result(failure)
-        if failure is None and protocol != "resumable" and job.endpoint.adds:
-            self._journal.save_finished(job, result.sha256, result.resource)
-        return result
-
-    def _finished_before(self, job: Upload) -> FileResult | None:
-        """The result of a file that an earlier run added in one request: no session could tell that
-        it is there.
-        """
-        artifact, earlier = job.artifact, self._journal.find_finished(job)
-        if earlier is None or artifact.size is None:
-            return None
-        try:
-            same = sha256(artifact) == earlier.sha256
-        except IntegrityError as changed:
-            return FileResult(artifact.name, artifact.size, error=str(changed), failure=changed)
-        if not same:
-            self._reporter.info(
-                f"{artifact.name}: the file's content is not what an earlier run sent."
-            )
-            self._journal.drop(job)
-            return None
-        if not earlier.own_run:
-            how = (
-                f"an upload of it that {earlier.origin} began is complete, but another run began it"
-            )
-            doubt = in_doubt(artifact.name, how)
-            return FileResult(artifact.name, artifact.size, error=str(doubt), failure=doubt)
-        self._reporter.info(
-            f"{artifact.name}: an earlier attempt of this run has sent the file; nothing is sent."
-        )
-        return FileResult(
-            artifact.name,
-            artifact.size,
-            earlier.sha256,
-            job.endpoint.identify(earlier.resource),
-            earlier.resource,
-            resumed_from=artifact.size,
-            certificate_sha256=artifact.certificate_sha256,
-            version=artifact.version,
-        )
-
-    def _protocol(self, upload: FileUpload) -> str:
-        size, has_metadata = upload.media.size, upload.media.metadata is not None
-        return protocol_for(
-            upload.job.endpoint, size, self._settings.upload_protocol, has_metadata=has_metadata
-        )
-
-    def _sent(self, upload: FileUpload, protocol: str) -> Response:
-        """The resource that the upload ended with."""
-        size = upload.media.size
-        if size is None or protocol == "resumable":
-            return Resumable(upload, self._journal, self._settings.chunk_size).run()
-        return upload.send_whole(size, multipart=protocol == "multipart")
+        return upload_file(job, self._client, self._settings, self._journal, self._reporter)
 
 
 class _Poll:
@@ -467,22 +377,3 @@ def _with_attempts_of(lost: FileResult, result: FileResult) -> FileResult:
         bytes_resent=lost.bytes_resent + lost.bytes + result.bytes_resent,
         seconds=lost.seconds + result.seconds,
     )
-
-
-def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
-    """`resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
-
-    `auto` is resumable, except where the method has none, or where a small file saves a round trip
-    and sending it twice would replace instead of add; a mail is always resumable. So is a stream,
-    which can't be read a second time.
-    """
-    if size is None:
-        return "resumable"
-    if wanted != "auto":
-        return wanted
-    one_request = "multipart" if has_metadata else "simple"
-    offered = endpoint.multipart if has_metadata else endpoint.simple
-    small = (
-        size <= SMALL and endpoint.idempotent and offered and endpoint.media_types != ("message/*",)
-    )
-    return one_request if small or not endpoint.resumable else "resumable"

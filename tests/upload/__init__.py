@@ -1,0 +1,1 @@
+"""One upload of one file, from its first request to its proof."""

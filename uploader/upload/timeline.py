@@ -1,0 +1,49 @@
+"""The timeline of one upload, which the job summary draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from uploader.errors import UploaderError
+from uploader.reporting import UploadListener, UploadProgress
+from uploader.results import TimelineEvent
+from uploader.text import format_size
+
+
+class Timeline(UploadListener):
+    """Writes down the requests and waits of one upload, and what changed its course."""
+
+    def __init__(self, upload: UploadProgress, monotonic: Callable[[], float]) -> None:
+        self._upload = upload
+        self._monotonic = monotonic
+        self.events: list[TimelineEvent] = []
+
+    def request_ended(self, began: float, size: int) -> None:
+        """Write down a request with the bytes that it carried."""
+        seconds = self._monotonic() - began
+        self.events.append(TimelineEvent(began, "sent", "", seconds, bytes=size))
+
+    def waiting(self, why: str, seconds: float) -> None:
+        """Write down a wait, unless the next attempt follows at once."""
+        if seconds:
+            self.events.append(TimelineEvent(self._monotonic(), "wait", why, seconds))
+
+    def session_resumed(self) -> None:
+        """Write down where the upload goes on."""
+        self._add("resumed", f"at {format_size(self._upload.stored)}")
+
+    def session_lost(self, why: str) -> None:
+        """Write down why the upload starts over."""
+        self._add("restarted", why)
+
+    def finished(self) -> None:
+        """Write down that the upload ended well."""
+        self._add("done", "stored and checked")
+
+    def failed(self, error: UploaderError) -> None:
+        """Write down what ended the upload."""
+        self._add("failed", error.what)
+
+    def _add(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
+        self.events.append(TimelineEvent(self._monotonic(), kind, text))
