@@ -91,7 +91,7 @@ def test_bytes_of_an_earlier_run_are_not_uploaded_by_this_one() -> None:
     """What an earlier run had stored is there, but this run did not bring it."""
     upload = upload_of("app.bin", 100)
     upload.confirm(30)
-    upload.resume()
+    upload.resume(of_earlier_run=True)
     upload.count_attempt()
     upload.complete({"id": "1"})
     upload.finish()
@@ -103,7 +103,7 @@ def test_an_upload_that_starts_over_is_not_resumed() -> None:
     """With the session of an earlier run everything is gone that it had stored."""
     upload = upload_of("app.bin", 100)
     upload.confirm(30)
-    upload.resume()
+    upload.resume(of_earlier_run=True)
     upload.start_over("the session is gone")
     assert upload.resumed_from is None
     assert (upload.position, upload.stored) == (0, 0)

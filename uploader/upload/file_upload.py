@@ -125,12 +125,12 @@ class FileUpload:
         for listener in self._listeners:
             listener.offset_confirmed()
 
-    def resume(self) -> None:
+    def resume(self, *, of_earlier_run: bool = False) -> None:
         """Go on from the offset that was just confirmed, for which the server was asked.
 
-        Before the first attempt of this run it is where the session of an earlier run stands.
+        `of_earlier_run`: all that is stored there was sent by an earlier run.
         """
-        if self.attempts == 0:
+        if of_earlier_run:
             self.resumed_from = self.stored
         for listener in self._listeners:
             listener.session_resumed()

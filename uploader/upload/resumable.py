@@ -202,7 +202,8 @@ class ResumableUpload:
                 f"The server went back from byte {before.offset} to byte {offset}."
             )
         if was_asked:
-            upload.resume()
+            is_of_earlier_run = self._record.inherited is not None and upload.attempts == 0
+            upload.resume(of_earlier_run=is_of_earlier_run)
         if was_asked or offset < sent:
             held = share(offset, upload.size)
             self._sender.info(f"The server holds {held}; continuing from there.")
