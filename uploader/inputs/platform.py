@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
@@ -28,6 +28,8 @@ GOOGLE_AUTH = (
     "GOOGLE_API_CERTIFICATE_CONFIG",
     "NO_GCE_CHECK",
 )
+# Looks up a variable: its trimmed text, empty where there is none.
+_Get: TypeAlias = Callable[[str], str]
 # proc(5): another one after each boot; containers share it
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job later
@@ -134,25 +136,13 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     def get(name: str) -> str:
         return environ.get(name, "").strip()
 
-    others = {system: mark for system, marks in _MARKS.items() for mark in marks if mark in environ}
+    others = _marks_of_others(environ)
     kind = _kind(get, others)
-    # In a plain shell the names of GitHub's runner are those of the person who set them.
-    of_github = get if kind == "github" or not others else _nothing
-    # Woodpecker gives the tag under GitLab's name.
-    shell_or_woodpecker = kind == "console" and not others.keys() - {_WOODPECKER}
-    of_gitlab = get if kind == "gitlab" or shell_or_woodpecker else _nothing
-    workspace = _workspace(
-        {"github": get("GITHUB_WORKSPACE"), "gitlab": get("CI_PROJECT_DIR")}.get(kind, "")
-    )
+    of_github = _variables_of_github(get, kind, others)
+    of_gitlab = _variables_of_gitlab(get, kind, others)
+    workspace = _workspace(get, kind)
     output_file = _path(of_github("GITHUB_OUTPUT"))
-    summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
-    if others and output_file and summary_file and summary_file.parent != output_file.parent:
-        summary_file = None  # GitHub's runner makes both in one folder
     by_runner = get("GITHUB_ACTIONS") == "true" and _made_by_runner(output_file)
-    # elsewhere on demand
-    report = variables.get(DOTENV, "") or ("uploader.env" if kind == "gitlab" else "")
-    # The XDG base directory specification: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
-    states = (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state"))
     return Platform(
         kind=kind,
         takes_masks=by_runner and not others,
@@ -160,11 +150,11 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         run=_run(kind, get, known=bool(others)),
         workspace=workspace,
         temp=_path(of_github("RUNNER_TEMP")),
-        state_home=next((state for state in states if state.is_absolute()), None),
+        state_home=_state_home(get),
         keeps_home=kind == "console" and not others and _on_own_machine(get),
         output_file=output_file,
-        summary_file=summary_file,
-        dotenv_file=workspace / report if report else None,
+        summary_file=_summary_file(of_github, output_file, others),
+        dotenv_file=_dotenv_file(variables, kind, workspace),
         debug=get("RUNNER_DEBUG") == "1" or of_gitlab("CI_DEBUG_TRACE") == "true",
         # no-color.org; terminfo(5) names the other
         color=not get("NO_COLOR") and get("TERM") != "dumb",
@@ -179,7 +169,63 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     )
 
 
-def _kind(get: Callable[[str], str], others: Mapping[str, str]) -> Kind:
+def _marks_of_others(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variable by which each CI system other than GitHub makes itself known here."""
+    marks: dict[str, str] = {}
+    for system, names in _MARKS.items():
+        for name in names:
+            if name in environ:
+                marks[system] = name
+    return marks
+
+
+def _variables_of_github(get: _Get, kind: Kind, others: Mapping[str, str]) -> _Get:
+    """How to look up a variable of GitHub's runner, which is believed only where it can be used.
+
+    In a plain shell those names are of the person who set them.
+    """
+    return get if kind == "github" or not others else _nothing
+
+
+def _variables_of_gitlab(get: _Get, kind: Kind, others: Mapping[str, str]) -> _Get:
+    """How to look up a variable of GitLab's. Woodpecker gives the tag under GitLab's name."""
+    of_shell_or_woodpecker = kind == "console" and not others.keys() - {_WOODPECKER}
+    return get if kind == "gitlab" or of_shell_or_woodpecker else _nothing
+
+
+def _state_home(get: _Get) -> Path | None:
+    """The user's folder for state: `$XDG_STATE_HOME` if absolute, else `~/.local/state`.
+
+    Source: the XDG base directory specification.
+    """
+    for folder in (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state")):
+        if folder.is_absolute():
+            return folder
+    return None
+
+
+def _summary_file(
+    of_github: _Get, output_file: Path | None, others: Mapping[str, str]
+) -> Path | None:
+    """The file for the job summary; GitHub's runner makes it in the folder of the one for outputs.
+
+    One that is elsewhere is not believed where marks of another system are set.
+    """
+    summary_file = _path(of_github("GITHUB_STEP_SUMMARY"))
+    if others and output_file and summary_file and summary_file.parent != output_file.parent:
+        return None
+    return summary_file
+
+
+def _dotenv_file(variables: Mapping[str, str], kind: Kind, workspace: Path) -> Path | None:
+    """The file for the outputs as variables: under GitLab always, elsewhere on demand."""
+    report = variables.get(DOTENV, "")
+    if not report and kind == "gitlab":
+        report = "uploader.env"
+    return workspace / report if report else None
+
+
+def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
     """The system whose log and files this run uses; `others` are the marks of systems other than
     GitHub.
 
@@ -251,7 +297,7 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
     return f"The variables of several CI systems are set: {found}. {taken[kind]}"
 
 
-def _tag(of_github: Callable[[str], str], of_gitlab: Callable[[str], str]) -> str:
+def _tag(of_github: _Get, of_gitlab: _Get) -> str:
     """The tag that this job runs for; empty where it runs for a branch."""
     if of_github("GITHUB_REF_TYPE") == "tag":
         return of_github("GITHUB_REF_NAME")
@@ -262,7 +308,7 @@ def _nothing(name: str) -> str:  # noqa: ARG001  # in the place of a look into t
     return ""
 
 
-def _run(kind: Kind, get: Callable[[str], str], *, known: bool) -> JobRun:
+def _run(kind: Kind, get: _Get, *, known: bool) -> JobRun:
     """The run as the CI system names it; in a shell whatever runs on this machine until it is
     booted again.
 
@@ -287,12 +333,12 @@ def _run(kind: Kind, get: Callable[[str], str], *, known: bool) -> JobRun:
     return JobRun(f"a shell on this machine ({boot})", rerun_within=_SHELL_RERUN)
 
 
-def _set_by_ci(get: Callable[[str], str]) -> bool:
+def _set_by_ci(get: _Get) -> bool:
     """Whether `CI` is set, as almost every CI system does."""
     return get("CI") not in ("", "false")
 
 
-def _on_own_machine(get: Callable[[str], str]) -> bool:
+def _on_own_machine(get: _Get) -> bool:
     """Whether a shell seems to be on a person's machine, and neither in a CI job nor in a
     container.
     """
@@ -307,11 +353,13 @@ def _path(text: str) -> Path | None:
     return Path(text) if text else None
 
 
-def _workspace(given: str) -> Path:
+def _workspace(get: _Get, kind: Kind) -> Path:
     """The folder that the CI system names, unless it names the host's and this process sees another
     file system.
     """
+    variable = {"github": "GITHUB_WORKSPACE", "gitlab": "CI_PROJECT_DIR"}.get(kind)
+    folder = get(variable) if variable else ""
     try:
-        return Path(given) if given and Path(given).is_dir() else Path.cwd()
+        return Path(folder) if folder and Path(folder).is_dir() else Path.cwd()
     except OSError:  # a path that can't even be asked for
         return Path()
