@@ -11,12 +11,14 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from uploader.inputs import Field, Inputs, fields
+from uploader.inputs import SPECS, InputSpec
 from uploader.inputs.other_tools import Row, tools
+from uploader.inputs.records import Record
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 112
@@ -119,8 +121,7 @@ def native(before: str) -> str:
     """
     outputs = _action_outputs(value="    value: ${{{{ steps.run.outputs.{name} }}}}\n")
     passed = (
-        f"        INPUT_{field.attribute.upper()}: ${{{{ inputs.{field.name} }}}}\n"
-        for field in fields()
+        f"        INPUT_{spec.attribute.upper()}: ${{{{ inputs.{spec.name} }}}}\n" for spec in SPECS
     )
     inputs = "".join((*_action_inputs(), "\noutputs:\n", *outputs))
     return replaced(before, {"inputs": inputs, "variables": "".join(passed)})
@@ -128,11 +129,11 @@ def native(before: str) -> str:
 
 def component(before: str) -> str:
     """The GitLab CI/CD component, with its inputs, and how they are handed to the program."""
-    included = [field for field in fields() if field.name not in LEFT_OUT]
-    inputs = (line for field in included for line in _component_input(field))
-    named = [field for field in included if field.name not in OPTIONS]
+    included = [spec for spec in SPECS if spec.name not in LEFT_OUT]
+    inputs = (line for spec in included for line in _component_input(spec))
+    named = [spec for spec in included if spec.name not in OPTIONS]
     variables = (
-        f"    UPLOADER_{field.attribute.upper()}: $[[ inputs.{field.name} ]]\n" for field in named
+        f"    UPLOADER_{spec.attribute.upper()}: $[[ inputs.{spec.name} ]]\n" for spec in named
     )
     return replaced(
         before,
@@ -145,13 +146,9 @@ def reference(before: str) -> str:
     the outputs.
     """
     tables = []
-    for heading, group in groupby(fields(), key=lambda field: field.group.heading):
-        defaults = {one: _default(one) for one in group}
-        rows = (
-            (f"`{one.name}`", one.meaning, "required" if one.name == "target" else defaults[one])
-            for one in defaults
-        )
-        tables.append(f"\n### {heading}\n\n{table(('input', 'meaning', 'default'), rows)}")
+    for group, specs in groupby(SPECS, key=lambda spec: spec.group):
+        rows = ((f"`{spec.name}`", spec.help, _default(spec)) for spec in specs)
+        tables.append(f"\n### {group.value}\n\n{table(('input', 'meaning', 'default'), rows)}")
     inputs = "\n".join(tables)
     outputs = table(
         ("output", "value"), ((f"`{name}`", meaning) for name, meaning in OUTPUTS.items())
@@ -199,12 +196,14 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     )
 
 
-def _default(field: Field) -> str:
+def _default(spec: InputSpec[Any]) -> str:
     """The default of an input in the reference: the word for it, and what that means where it is no
     value.
     """
-    word = f"`{field.written_default}`" if field.written_default else ""
-    return ": ".join(part for part in (word, field.otherwise) if part)
+    if spec.name == "target":
+        return "required"
+    word = f"`{spec.written_default}`" if spec.written_default else ""
+    return ": ".join(part for part in (word, spec.otherwise) if part)
 
 
 def _tool(title: str, rows: Iterable[Row]) -> str:
@@ -218,10 +217,11 @@ def _tool(title: str, rows: Iterable[Row]) -> str:
 
 
 def _action_inputs() -> Iterator[str]:
-    for field in fields():
-        yield f"  {field.name}:\n    description: >-\n{_plain(_described(field), 6)}\n"
-        yield f"    required: {str(field.name == 'target').lower()}\n"
-        yield f"    default: '{field.written_default}'\n" if field.written_default else ""
+    for spec in SPECS:
+        yield f"  {spec.name}:\n    description: >-\n{_plain(_described(spec), 6)}\n"
+        yield f"    required: {str(spec.name == 'target').lower()}\n"
+        if spec.written_default:
+            yield f"    default: '{spec.written_default}'\n"
 
 
 def _action_outputs(value: str = "") -> Iterator[str]:
@@ -250,7 +250,7 @@ def _component_script() -> Iterator[str]:
     yield '      if [ -n "$state_key" ]; then export UPLOADER_STATE_KEY="$state_key"; fi\n'
     yield '      if [ -n "$workload_identity_provider" ]; then unset UPLOADER_CREDENTIALS; fi\n'
     # the program refuses an empty text itself
-    emptied = {field.name for field in fields() if field.left_out}
+    emptied = {spec.name for spec in SPECS if spec.refuse_empty}
     words = (
         f'--{name} "${variable}"' if name in emptied else f'${{{variable}:+--{name} "${variable}"}}'
         for name, variable in options.items()
@@ -285,12 +285,8 @@ def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
 
     Its list is taken for words: what is no name is passed over, and a name in a value does no harm.
     """
-    included = {
-        field.attribute.upper() for field in fields() if field.name not in (*LEFT_OUT, *OPTIONS)
-    }
-    others = {
-        field.attribute.upper() for field in fields() if field.name != "credentials"
-    } - included
+    no_variables = {*LEFT_OUT, *OPTIONS} - {"credentials"}
+    others = {spec.attribute.upper() for spec in SPECS if spec.name in no_variables}
     unused = [f"UPLOADER_{name}" for name in sorted({*NO_INPUTS, *others})]
     yield "      set -f\n"
     yield "      for name in $(export -p); do\n"
@@ -306,39 +302,49 @@ def _component_cleaning(own: Iterable[str]) -> Iterator[str]:
     yield "      set +f\n"
 
 
-def _component_input(field: Field) -> Iterator[str]:
+def _component_input(spec: InputSpec[Any]) -> Iterator[str]:
     """One input of the component. GitLab requires what has no default, so an optional one has the
     empty text.
     """
-    hint = get_type_hints(Inputs)[field.attribute]
-    default = DEFAULTS.get(field.name, field.written_default)
-    kind = {bool: "boolean", int: "number"}.get(hint, "string") if field.default else "string"
-    yield f"    {field.name}:\n      description: >-\n"
-    yield _plain(DESCRIPTIONS.get(field.name) or _described(field), 8) + "\n"
+    default = DEFAULTS.get(spec.name, spec.written_default)
+    kind = {bool: "boolean", int: "number"}.get(type(spec.default_value), "string")
+    yield f"    {spec.name}:\n      description: >-\n"
+    yield _plain(DESCRIPTIONS.get(spec.name) or _described(spec), 8) + "\n"
     yield f"      type: {kind}\n"
-    yield (
-        f"      options: {json.dumps(_choices(field, get_args(hint)))}\n"
-        if get_origin(hint) is Literal
-        else ""
-    )
-    yield f"      regex: {WORD}\n" if field.name in OPTIONS else ""
-    if field.name != "target":
+    if choices := _choices(spec):
+        yield f"      options: {json.dumps(choices)}\n"
+    if spec.name in OPTIONS:
+        yield f"      regex: {WORD}\n"
+    if spec.name != "target":
         literal = default if kind in ("boolean", "number") else json.dumps(default)
         yield f"      default: {literal}\n"
 
 
-def _choices(field: Field, words: tuple[str, ...]) -> list[str]:
-    """The words that a component's input takes; the empty one gives way to the word for leaving the
-    input out.
+def _choices(spec: InputSpec[Any]) -> list[str]:
+    """The words that a component's input takes, if it takes only some; the empty one gives way to
+    the word for leaving the input out.
     """
-    if not field.left_out:
-        return list(words)
-    return list(dict.fromkeys((field.left_out.word, *(word for word in words if word))))
+    hint = _types()[spec.attribute]
+    if get_origin(hint) is not Literal:
+        return []
+    words = list(get_args(hint))
+    if not spec.refuse_empty:
+        return words
+    return list(dict.fromkeys((spec.refuse_empty.word, *filter(None, words))))
 
 
-def _described(field: Field) -> str:
+@cache
+def _types() -> Mapping[str, Any]:
+    """The type of each input, as the records have it."""
+    types: dict[str, Any] = {}
+    for record in get_args(Record):
+        types |= get_type_hints(record)
+    return types
+
+
+def _described(spec: InputSpec[Any]) -> str:
     """What an input means, and what counts without it where that can't be written as a default."""
-    return field.meaning + (f" Without it: {field.otherwise}." if field.otherwise else "")
+    return spec.help + (f" Without it: {spec.otherwise}." if spec.otherwise else "")
 
 
 def _plain(text: str, indent: int) -> str:

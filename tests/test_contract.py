@@ -110,7 +110,7 @@ def test_every_declared_output_is_set_somewhere_in_the_code() -> None:
 
 def test_outputs_in_a_later_job_of_gitlab_are_no_strange_variables() -> None:
     """Every output is known by its variable, unless an input has the same name."""
-    ours = {field.attribute.upper() for field in inputs.fields()}
+    ours = {spec.attribute.upper() for spec in inputs.SPECS}
     assert {name.upper().replace("-", "_") for name in OUTPUTS} - ours <= set(reader.OUTPUTS)
 
 
@@ -189,7 +189,7 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
         for job in configuration.values()
         if isinstance(job, dict) and "variables" in job
     ]
-    known = {field.name for field in inputs.fields()} - set(LEFT_OUT) | {
+    known = {spec.name for spec in inputs.SPECS} - set(LEFT_OUT) | {
         "stage",
         "job-name",
         "image",
@@ -271,7 +271,7 @@ def test_every_input_on_the_migration_page_is_answered_with_what_the_page_says()
 
 def test_the_migration_page_names_only_inputs_that_exist() -> None:
     """The second column never points to a name that was never ours."""
-    known = {field.name for field in inputs.fields()}
+    known = {spec.name for spec in inputs.SPECS}
     for theirs, ours in migrations():
         assert ours == "no input" or set(re.findall(r"`([\w-]+)", ours)) <= known, theirs
 

@@ -110,14 +110,13 @@ def test_an_emptied_input_ends_the_run_before_anything_is_sent(job: Job, case: s
     """
     given, name = EMPTIED[case]
     log = refused(job, {**given, name: ""}, name)
-    field = next(field for field in inputs.fields() if field.name == name)
-    assert field.left_out is not None
+    rule = next(spec.refuse_empty for spec in inputs.SPECS if spec.name == name)
+    assert rule is not None
     assert (
-        f"::{name}: is empty, so {field.left_out.effect}. The expression in the workflow (`${{{{ … "
-        f"}}}}`)"
+        f"::{name}: is empty, so {rule.effect}. The expression in the workflow (`${{{{ … }}}}`)"
     ) in log
-    advised = given["target"] not in field.left_out.required_by
-    assert (f"`${{{{ … || '{field.left_out.word}' }}}}`" in log) == advised
+    advised = given["target"] not in rule.required_by
+    assert (f"`${{{{ … || '{rule.word}' }}}}`" in log) == advised
 
 
 @pytest.mark.parametrize("word", ["null", "undefined", "None", "~", "{}", "[object Object]"])
@@ -366,7 +365,7 @@ def test_a_word_for_left_out_that_a_person_wrote_is_told_where_another_source_co
     found, problems = inputs.read(
         {"UPLOADER_TARGET": "play", "UPLOADER_TRACKS": "internal"}, ["--tracks", "none"]
     )
-    assert (found.tracks, problems) == (("internal",), ())
+    assert (found.values["tracks"], problems) == (("internal",), ())
     assert found.warnings == (
         "--tracks says `none`, which counts as not given: UPLOADER_TRACKS is used.",
     )

@@ -214,7 +214,7 @@ def test_one_mistake_is_told_in_one_line(
 
 def test_inputs_that_the_target_does_not_read_are_one_warning() -> None:
     """What was given for another target is named; what GitHub passes as defaults is not."""
-    defaults = {f"INPUT_{field.name.upper()}": field.written_default for field in inputs.fields()}
+    defaults = {f"INPUT_{spec.name.upper()}": spec.written_default for spec in inputs.SPECS}
     given = {
         "INPUT_TARGET": "drive.files.create",
         "INPUT_TRACKS": "beta",
@@ -235,7 +235,8 @@ def test_a_bad_line_of_the_env_file_is_a_mistake_with_its_number(tmp_path: Path)
     path = tmp_path / "release.env"
     path.write_text("UPLOADER_TARGET=play\n\nhunter2 hunter2\nUPLOADER_TRACKS=beta\n'\n")
     found, (problem,) = inputs.read({}, ["--env-file", str(path)])
-    assert (found.target, found.tracks, problem.name) == ("play", ("beta",), "--env-file")
+    assert found.values == {"target": "play", "tracks": ("beta",)}
+    assert problem.name == "--env-file"
     assert problem.what.endswith(" has lines that are not NAME=value: line 3, line 5.")
 
 

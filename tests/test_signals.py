@@ -149,7 +149,7 @@ runpy.run_path(program, run_name="__main__")
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize(
-    "module", ["uploader.cli", "uploader.inputs.table", "uploader.run", "uploader.plan"]
+    "module", ["uploader.cli", "uploader.inputs.records", "uploader.run", "uploader.plan"]
 )
 def test_a_signal_is_heard_while_the_program_is_loaded(
     job: Job, module: str, number: signal.Signals

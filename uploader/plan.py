@@ -18,10 +18,15 @@ from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts, find, part
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
-from uploader.inputs.table import (
-    CommonInputs,
+from uploader.inputs.records import (
+    DataSafetyInputs,
+    GamesInputs,
+    InternalSharingInputs,
+    ListingPullInputs,
     LoginInputs,
     MailInputs,
+    MethodInputs,
+    OtaInputs,
     ReleaseInputs,
     RolloutInputs,
     StatusInputs,
@@ -65,7 +70,7 @@ class Plan:
         few = [step[:MAX_CHARACTERS] for step in steps[:MAX_STEPS]]
         plan = {
             "version": 1,
-            "target": self.inputs.target,
+            "target": self.inputs.common.target,
             "steps": few,
             "left_out": len(steps) - len(few),
         }
@@ -75,12 +80,13 @@ class Plan:
 def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     found = Problems(problems)
-    login = inputs.part(LoginInputs)
+    common = inputs.common
+    login = inputs.record(LoginInputs)
     if "api-endpoint" in found.names:
         login = replace(login, api_endpoint=_NOT_UNDERSTOOD)
     source = (
         None
-        if inputs.rehearsal
+        if common.rehearsal
         else found.collect(lambda: credential_source.parse(login), skip_known=True)
     )
     origin = source.info.get("credential_source") if source else None
@@ -91,15 +97,15 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
             inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token)
         )
     workspace = Workspace.of(inputs)
-    everything = found.collect(lambda: find(inputs.files, workspace), skip_known=True) or ()
-    files = part(everything, *inputs.shard) if inputs.shard else everything
+    everything = found.collect(lambda: find(common.files, workspace), skip_known=True) or ()
+    files = part(everything, *common.shard) if common.shard else everything
     # the other jobs have nothing: this one is no part of a split
     if everything and files == everything:
-        inputs = replace(inputs, shard=None)
+        inputs = inputs.changed(shard=None)
     known = files or ((_NOT_FOUND,) if "files" in found.names else ())
     prepared = (
         found.collect(lambda: prepare(inputs, known, workspace), skip_known=True)
-        if inputs.target
+        if common.target
         else None
     )
     if found or prepared is None:
@@ -112,37 +118,41 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
     with every problem.
     """
     # a matrix may have more jobs than there are files
-    if inputs.shard and inputs.files and not files:
-        nothing = f"Shard {inputs.shard[0]}/{inputs.shard[1]}: no file is assigned to this job."
+    common = inputs.common
+    if common.shard and common.files and not files:
+        nothing = f"Shard {common.shard[0]}/{common.shard[1]}: no file is assigned to this job."
         return Prepared((nothing,), (), partial(_end, nothing))
-    common = inputs.part(CommonInputs)
-    match inputs.target:  # Play knows its own refusals, and which of them are about permissions
+    match common.target:  # Play knows its own refusals, and which of them are about permissions
         case "play":
-            return play.prepare(inputs.part(ReleaseInputs), files, workspace)
+            return play.prepare(inputs.record(ReleaseInputs), files, workspace)
         case "play-status":
-            return status.prepare(inputs.part(StatusInputs), files, workspace)
+            return status.prepare(inputs.record(StatusInputs), files, workspace)
         case "play-rollout":
-            return rollout.prepare(inputs.part(RolloutInputs), files)
+            return rollout.prepare(inputs.record(RolloutInputs), files)
         case "play-listing-pull":
-            folders = inputs.images_directory, inputs.whats_new_directory
-            return listing.prepare(inputs.part(StatusInputs), files, workspace, *folders)
+            return listing.prepare(inputs.record(ListingPullInputs), files, workspace)
         case "play-data-safety":
-            return data_safety.prepare(common, files, inputs.package_name)
+            form = inputs.record(DataSafetyInputs)
+            return data_safety.prepare(common, files, form.package_name)
         case "play-internal-sharing":
+            sharing = inputs.record(InternalSharingInputs)
             prepared = internal_sharing.prepare(
-                common, files, inputs.package_name, inputs.expected_certificate
+                common, files, sharing.package_name, sharing.expected_certificate
             )
         case "gmail":
-            prepared = gmail.prepare(inputs.part(MailInputs), files, workspace)
+            prepared = gmail.prepare(inputs.record(MailInputs), files, workspace)
         case "play-games":
+            games = inputs.record(GamesInputs)
             prepared = play_games.prepare(
-                common, files, inputs.resource_id, inputs.image_type, inputs.metadata
+                common, files, games.resource_id, games.image_type, games.metadata
             )
         case "ota":
-            prepared = ota.prepare(common, files, inputs.deployment, inputs.package_title)
+            package = inputs.record(OtaInputs)
+            prepared = ota.prepare(common, files, package.deployment, package.package_title)
         case _:
+            method = inputs.record(MethodInputs)
             prepared = any_method.prepare(
-                common, files, inputs.media_type, inputs.params, inputs.metadata
+                common, files, method.media_type, method.params, method.metadata
             )
     return replace(prepared, flow=partial(_carry_out, prepared.flow))
 

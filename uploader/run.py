@@ -22,7 +22,13 @@ from uploader.files.workspace import Workspace
 from uploader.hosts import is_google
 from uploader.http.client import HttpClient, named, proxy_for
 from uploader.inputs import Inputs
-from uploader.inputs.table import LoginInputs, ReleaseInputs, TransferInputs
+from uploader.inputs.records import (
+    LoginInputs,
+    ReleaseInputs,
+    RolloutInputs,
+    RunInputs,
+    TransferInputs,
+)
 from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
@@ -56,6 +62,7 @@ class Run:
         client: HttpClient | None = None,
     ) -> None:
         self._inputs = inputs
+        self._common = inputs.common
         self._reporter = reporter
         self._cancellation = cancellation
         self._clock = clock or Clock(cancellation.sleep)
@@ -92,13 +99,13 @@ class Run:
         """
         self._cancellation.check()
         plan = self._plan = make_plan(self._inputs, problems)
-        with self._reporter.group(f"Plan: {self._inputs.target}"):
+        with self._reporter.group(f"Plan: {self._common.target}"):
             for line in plan.lines():
                 self._reporter.info(line)
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
             self._reporter.warning(warning)
         with ExitStack() as stack:
-            inputs = self._rehearsed(plan, stack) if plan.inputs.rehearsal else plan.inputs
+            inputs = self._rehearsed(plan, stack) if plan.inputs.common.rehearsal else plan.inputs
             self.engine = self._log_in(plan, inputs)
             self._outcome = self.engine.run(plan.prepared.flow)
         if self._outcome.trouble:
@@ -111,9 +118,9 @@ class Run:
         # a package of its own, which nothing else of the program needs
         from google_emulator import Emulator
 
-        config, begins_with = live_app(
-            plan.inputs.part(ReleaseInputs), plan.inputs.gate_min_users, plan.prepared
-        )
+        release = plan.inputs.record(ReleaseInputs)
+        min_users = plan.inputs.record(RolloutInputs).gate_min_users
+        config, begins_with = live_app(release, min_users, plan.prepared)
         emulator = stack.enter_context(
             Emulator(config=config, admin_token=secrets.token_urlsafe(32))
         )
@@ -122,8 +129,7 @@ class Run:
         )
         if begins_with:
             self._reporter.info(begins_with)
-        return replace(
-            plan.inputs,
+        return plan.inputs.changed(
             api_endpoint=emulator.url,
             credentials=json.dumps(emulator.key),
             workload_identity_provider="",
@@ -135,18 +141,18 @@ class Run:
         needed first.
         """
         reporter, scopes = self._reporter, plan.prepared.scopes
-        if inputs.api_endpoint and not is_google(inputs.api_endpoint):
-            reporter.info(
-                f"API requests go to {inputs.api_endpoint} instead of Google's own servers."
-            )
-        client = self._client or HttpClient(connections=inputs.concurrency or MAX_IN_FLIGHT)
-        if proxy := proxy_for(inputs.api_endpoint or GOOGLE):
+        settings = inputs.record(TransferInputs)
+        endpoint = settings.api_endpoint
+        if endpoint and not is_google(endpoint):
+            reporter.info(f"API requests go to {endpoint} instead of Google's own servers.")
+        client = self._client or HttpClient(connections=settings.concurrency or MAX_IN_FLIGHT)
+        if proxy := proxy_for(endpoint or GOOGLE):
             reporter.info(f"Requests go through {named(proxy)}.")
         self._cancellation.on_cancel(client.abort)
         policy = RetryPolicy(
-            self._clock, self._cancellation, inputs.max_retries, inputs.retry_deadline
+            self._clock, self._cancellation, settings.max_retries, settings.retry_deadline
         )
-        asked = inputs.part(LoginInputs)
+        asked = inputs.record(LoginInputs)
         source = plan.source or credential_source.parse(asked)
         try:
             login = Login(
@@ -162,13 +168,12 @@ class Run:
                 login.token()  # which tells whether this machine has credentials
             if scopes:  # without any a job has nothing to do
                 reporter.info(f"Acting as {login.account}.")
-            if scopes and inputs.dry_run:  # which may have nothing else to ask
+            if scopes and inputs.common.dry_run:  # which may have nothing else to ask
                 login.token()
         except UploaderError as error:
             unsettled = self._unsettled(plan, inputs, account_of(asked, source), source.lasting)
             error.hint = f"{error.hint} {unsettled}".strip()
             raise
-        settings = inputs.part(TransferInputs)
         api = ApiClient(
             client, login, policy, settings, reporter.debug if inputs.platform.debug else None
         )
@@ -178,9 +183,10 @@ class Run:
         """What an earlier run may have done, as far as the journal of a run without a login tells
         it.
         """
-        if inputs.rehearsal or not (inputs.state_dir and inputs.state_dir.is_dir()):
+        state = inputs.record(RunInputs)
+        if inputs.common.rehearsal or not (state.state_dir and state.state_dir.is_dir()):
             return ""
-        if not (inputs.state_key or lasting):
+        if not (state.state_key or lasting):
             return ""
         journal = self._journal(inputs, account, lasting)
         unsettled = plan.prepared.unsettled(journal.recall)
@@ -189,16 +195,19 @@ class Run:
 
     def _journal(self, inputs: Inputs, account: str, lasting: bytes | None) -> Journal:
         """Where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it."""
-        rehearsal = self._inputs.rehearsal  # the emulator ends with this run, and all that it holds
-        key = make_seal_key(inputs.state_key, lasting, account)
-        folder = None if rehearsal or key is None else inputs.state_dir
+        state = inputs.record(RunInputs)
+        # The emulator of a rehearsal ends with this run, and all that it holds.
+        rehearsal = self._common.rehearsal
+        key = make_seal_key(state.state_key, lasting, account)
+        folder = None if rehearsal or key is None else state.state_dir
         if folder is None and not rehearsal:
             why = "there is no folder to keep them in; set `state-dir`"
             if key is None:
                 why = "there is no lasting secret to encrypt them with; set `state-key`"
             self._reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
         # What was begun at one endpoint (an emulator) is nothing to go on with at another.
-        whose = f"{account} at {inputs.api_endpoint}" if inputs.api_endpoint else account
+        endpoint = inputs.common.api_endpoint
+        whose = f"{account} at {endpoint}" if endpoint else account
         workspace = inputs.platform.workspace
         owners = workspace_owners(workspace)
         store = SealedStore(
@@ -210,7 +219,7 @@ class Run:
             *owners,
             workspace=Workspace(workspace),
         )
-        return Journal(store, inputs.platform.run, lasting=inputs.lasting_state)
+        return Journal(store, inputs.platform.run, lasting=state.lasting_state)
 
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
@@ -224,7 +233,7 @@ class Run:
             self._outcome.headline if self._outcome else "Nothing was done.",
         )
         outputs = self._outputs(results)
-        if inputs.rehearsal:
+        if self._common.rehearsal:
             headline = f"In the emulator: {headline}"
         last_line = f"{_BEGINNINGS.get(self._ending(), '')}{headline}"
         path = inputs.platform.workspace / RESULTS
@@ -238,7 +247,7 @@ class Run:
             with suppress(OSError):
                 if stat.S_ISREG(path.lstat().st_mode):
                     path.unlink()
-        if inputs.job_summary:
+        if inputs.record(RunInputs).job_summary:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
         error = self._error
         if error:
@@ -267,9 +276,9 @@ class Run:
         steps = self._planned_steps()
         record = self.engine.record if self.engine else RunRecord()
         outputs = {**({"plan": steps.as_json()} if steps else {}), **outputs_of(results, record)}
-        if self._inputs.rehearsal and "committed" in outputs:
+        if self._common.rehearsal and "committed" in outputs:
             outputs["committed"] = "false"  # whatever the emulator says
-        outputs["rehearsal"] = "true" if self._inputs.rehearsal else "false"
+        outputs["rehearsal"] = "true" if self._common.rehearsal else "false"
         outputs["failure"] = self._error.code if self._error else ""
         # Inside GitHub's container only the relative path is true for later steps, too.
         workspace = self._inputs.platform.workspace
@@ -282,11 +291,9 @@ class Run:
         """The plan where its steps are a result: a release compares it with what is there, and says
         more.
         """
-        return (
-            self._plan
-            if self._inputs.dry_run and self._inputs.target not in ("play", "play-rollout")
-            else None
-        )
+        if self._common.dry_run and self._common.target not in ("play", "play-rollout"):
+            return self._plan
+        return None
 
     def _page(
         self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]
@@ -302,11 +309,11 @@ class Run:
                 Section("Plan", ("Step",), tuple((line,) for line in steps.lines())),
                 *sections,
             )
-        where = ", in the emulator" if self._inputs.rehearsal else ""
+        where = ", in the emulator" if self._common.rehearsal else ""
         report = summary.Report(
             headline=self._error.what if self._error else headline,
-            target=self._inputs.target,
-            endpoint=self._inputs.api_endpoint,
+            target=self._common.target,
+            endpoint=self._common.api_endpoint,
             outcome=self._ending(),
             files=tuple(results),
             outputs=outputs,
@@ -315,7 +322,7 @@ class Run:
                 *(self._plan.prepared.warnings if self._plan else ()),
             ),
             error=self._error,
-            links=self._outcome.links if self._outcome and not self._inputs.rehearsal else (),
+            links=self._outcome.links if self._outcome and not self._common.rehearsal else (),
             sections=tuple(
                 replace(section, title=f"{section.title}{where}") for section in sections
             ),
@@ -323,9 +330,9 @@ class Run:
         return summary.render(report, self._reporter.redactor)
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
-        if self._inputs.rehearsal:
+        if self._common.rehearsal:
             return "rehearsal"
-        if self._inputs.dry_run:
+        if self._common.dry_run:
             return "dry-run"
         return "failed" if self._error else "ok"
 

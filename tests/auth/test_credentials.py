@@ -43,6 +43,7 @@ from tests.support.token_server import (
 from tests.support.transfer_harness import FakeTime
 from uploader import inputs
 from uploader.auth import credential_source, token_source
+from uploader.auth.credential_source import CredentialSource
 from uploader.auth.google import Login
 from uploader.cancellation import Cancellation
 from uploader.errors import (
@@ -56,6 +57,7 @@ from uploader.errors import (
 )
 from uploader.files.workspace import Workspace
 from uploader.http.client import HttpClient
+from uploader.inputs.records import LoginInputs, RunInputs, TransferInputs
 from uploader.retry import RetryPolicy
 from uploader.state.sealed_store import SEAL_CONTEXT, make_seal_key
 
@@ -103,6 +105,11 @@ def read_inputs(
     return read
 
 
+def source_of(read: inputs.Inputs) -> CredentialSource:
+    """The credentials that the inputs name."""
+    return credential_source.parse(read.record(LoginInputs))
+
+
 def login(
     read: inputs.Inputs,
     clock: FakeTime | None = None,
@@ -118,14 +125,17 @@ def login(
     clock.fraction = 0.25
     client, cancellation = HttpClient(), cancellation or Cancellation()
     cancellation.on_cancel(client.abort)
-    policy = RetryPolicy(clock.clock(), cancellation, read.max_retries, read.retry_deadline)
-    source = credential_source.parse(read)
-    return Login(read, source, [PLAY], client, policy, lambda wait: report(str(wait)), on_secret)
+    settings = read.record(TransferInputs)
+    policy = RetryPolicy(clock.clock(), cancellation, settings.max_retries, settings.retry_deadline)
+    source = source_of(read)
+    asked = read.record(LoginInputs)
+    return Login(asked, source, [PLAY], client, policy, lambda wait: report(str(wait)), on_secret)
 
 
 def seal_key(read: inputs.Inputs) -> bytes | None:
     """What a run with these inputs seals its journal with."""
-    return make_seal_key(read.state_key, credential_source.parse(read).lasting, login(read).account)
+    state_key = read.record(RunInputs).state_key
+    return make_seal_key(state_key, source_of(read).lasting, login(read).account)
 
 
 def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
@@ -135,7 +145,7 @@ def key_of(server: TokenServer, **changes: Any) -> dict[str, Any]:
 def wrong(given: object, **wanted: str) -> str:
     """The complaint about malformed credentials."""
     with pytest.raises(InputError) as caught:
-        credential_source.parse(read_inputs(given, **wanted))
+        source_of(read_inputs(given, **wanted))
     return str(caught.value)
 
 
@@ -146,8 +156,8 @@ def wrong(given: object, **wanted: str) -> str:
 def test_a_key_may_be_json_or_base64_of_json(encode: Callable[[bytes], bytes]) -> None:
     """Standard, URL-safe and wrapped base64 all mean the JSON inside."""
     text = json.dumps(service_account(), indent=2)
-    plain = credential_source.parse(read_inputs(text))
-    encoded = credential_source.parse(read_inputs(encode(text.encode()).decode()))
+    plain = source_of(read_inputs(text))
+    encoded = source_of(read_inputs(encode(text.encode()).decode()))
     assert plain.account == encoded.account == ACCOUNT
     assert plain.info == encoded.info
 
@@ -163,9 +173,9 @@ def test_a_key_may_be_a_path(tmp_path: Path) -> None:
         base64.b64encode(text.encode()),
     ):
         (tmp_path / "key.json").write_bytes(content)
-        absolute = credential_source.parse(read_inputs(str(tmp_path / "key.json")))
+        absolute = source_of(read_inputs(str(tmp_path / "key.json")))
         environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
-        relative = credential_source.parse(read_inputs("key.json", environ))
+        relative = source_of(read_inputs("key.json", environ))
         assert absolute.info == relative.info == service_account()
 
 
@@ -178,10 +188,10 @@ def test_the_environment_names_a_file_when_nothing_is_given(tmp_path: Path) -> N
     with pytest.raises(
         InputError, match=rf"GOOGLE_APPLICATION_CREDENTIALS: there is no file `{path}`\."
     ):
-        credential_source.parse(read_inputs("", environ))
+        source_of(read_inputs("", environ))
     path.write_text(json.dumps(service_account()))
-    assert credential_source.parse(read_inputs("", environ)).account == ACCOUNT
-    assert credential_source.parse(read_inputs(USER, environ)).kind == "authorized_user"
+    assert source_of(read_inputs("", environ)).account == ACCOUNT
+    assert source_of(read_inputs(USER, environ)).kind == "authorized_user"
 
 
 def test_the_login_of_gcloud_is_found(home: Path) -> None:
@@ -189,10 +199,10 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
     folder = home / ".config" / "gcloud"
     folder.mkdir(parents=True)
     (folder / "application_default_credentials.json").write_text(json.dumps(USER))
-    assert credential_source.parse(read_inputs()).kind == "authorized_user"
+    assert source_of(read_inputs()).kind == "authorized_user"
     (folder / "application_default_credentials.json").write_text("{")
     with pytest.raises(InputError, match="application default credentials: JSON that is cut off"):
-        credential_source.parse(read_inputs())
+        source_of(read_inputs())
 
 
 def test_another_folder_of_gcloud_is_the_only_one(home: Path) -> None:
@@ -205,11 +215,12 @@ def test_another_folder_of_gcloud_is_the_only_one(home: Path) -> None:
     other.mkdir()
     (folder / name).write_text(json.dumps(USER))
     read = read_inputs("", {"CLOUDSDK_CONFIG": str(other)})
-    assert credential_source.parse(read).kind == "default"
-    assert Workspace.of_login(read).credentials == [folder / name]
+    asked = read.record(LoginInputs)
+    assert source_of(read).kind == "default"
+    assert Workspace.of_login(asked).credentials == [folder / name]
     (other / name).write_text(json.dumps(service_account()))
-    assert credential_source.parse(read).account == ACCOUNT
-    assert set(Workspace.of_login(read).credentials) == {folder / name, other / name}
+    assert source_of(read).account == ACCOUNT
+    assert set(Workspace.of_login(asked).credentials) == {folder / name, other / name}
 
 
 @pytest.mark.parametrize("given", [None, KEYLESS], ids=["no login", "keyless"])
@@ -236,7 +247,7 @@ def test_a_relative_folder_of_gcloud_is_below_the_workspace(
         "GITHUB_WORKSPACE": str(workspace),
         "CLOUDSDK_CONFIG": "gcloud",
     }
-    found = credential_source.parse(read_inputs("", environ))
+    found = source_of(read_inputs("", environ))
     assert found.kind == ("authorized_user" if place == "the workspace" else "default")
 
 
@@ -255,13 +266,13 @@ def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]
     no doubt.
     """
     mangled = service_account(private_key=damage(pem()))
-    assert credential_source.parse(read_inputs(mangled)).info == service_account()
+    assert source_of(read_inputs(mangled)).info == service_account()
 
 
 def test_json_whose_line_breaks_were_expanded_is_accepted() -> None:
     r"""`echo -e` turns the key's \\n into real line breaks, which strict JSON forbids."""
     text = json.dumps(service_account()).replace("\\n", "\n")
-    assert credential_source.parse(read_inputs(text)).info == service_account()
+    assert source_of(read_inputs(text)).info == service_account()
 
 
 def other_key(
@@ -418,7 +429,7 @@ def test_an_aws_source_is_asked_at_its_metadata_server_alone(name: str, url: obj
     exceptions.
     """
     aws = external(subject_token_type=token_source.AWS, credential_source=AWS)
-    assert credential_source.parse(read_inputs(aws)).kind == "external_account"
+    assert source_of(read_inputs(aws)).kind == "external_account"
     assert f"`{name}` of `credential_source` must be" in wrong(
         {**aws, "credential_source": {**AWS, name: url}}
     )
@@ -451,7 +462,7 @@ def test_every_url_of_a_configuration_is_held_to_the_rule(given: dict[str, Any],
     ):
         assert f"`{name}` must be https" in wrong({**given, name: url})
     for allowed in ("https://accounts.example/x", "http://127.0.0.1:1/x", None):
-        assert credential_source.parse(read_inputs({**given, name: allowed})).kind == given["type"]
+        assert source_of(read_inputs({**given, name: allowed})).kind == given["type"]
 
 
 def test_a_nested_configuration_is_checked_too() -> None:
@@ -490,7 +501,7 @@ def test_inputs_that_contradict_one_another_are_refused(
 def said_of(text: str) -> str:
     """All that anybody could see of these credentials, whether they are accepted or not."""
     try:
-        return repr(credential_source.parse(read_inputs(text)))
+        return repr(source_of(read_inputs(text)))
     except InputError as error:
         return str(error) + repr(error) + repr(error.problems) + repr(error.__context__)
 
@@ -839,7 +850,8 @@ def test_a_machine_of_google_logs_in_by_its_metadata_server(server: TokenServer)
     program = (
         "import os, time\nfrom uploader import cancellation, clock, inputs, retry\nfrom "
         "uploader.auth import google, credential_source\nfrom uploader.http.client import "
-        "HttpClient\nread, _ = inputs.read({**os.environ, 'UPLOADER_TARGET': 'play'}, [])\npolicy "
+        "HttpClient\nfrom uploader.inputs.records import LoginInputs\ngiven, _ = inputs.read("
+        "{**os.environ, 'UPLOADER_TARGET': 'play'}, [])\nread = given.record(LoginInputs)\npolicy "
         "= retry.RetryPolicy(clock.Clock(time.sleep), cancellation.Cancellation(), 5, 60.0)\nlogin "
         "= google.Login(read, credential_source.parse(read), ['scope'], HttpClient(), policy)\n"
         "print(login.token(), login.account)\n"
@@ -902,7 +914,7 @@ def test_every_secret_is_named_before_it_can_be_seen(server: TokenServer) -> Non
 def test_nothing_shows_a_secret(server: TokenServer) -> None:
     """Neither the representations nor an error whose server repeats what it was sent."""
     read = read_inputs({**USER, "token_uri": f"{server.url}/token"})
-    source, made = credential_source.parse(read), login(read)
+    source, made = source_of(read), login(read)
     echo = {
         "error": "invalid_grant",
         "error_description": "bad 1//refresh-secret-token and client-secret-1",

@@ -36,6 +36,7 @@ from uploader.auth.token_source import AWS
 from uploader.cancellation import Cancellation
 from uploader.errors import CredentialsError, InputError
 from uploader.http.client import HttpClient
+from uploader.inputs.records import LoginInputs
 from uploader.retry import RetryPolicy
 
 BY_IAM = f"/v1/projects/-/serviceAccounts/{ACCOUNT}:generateAccessToken"
@@ -59,7 +60,8 @@ def login(server: TokenServer, info: object, **environ: str) -> Login:
     read, problems = inputs.read({**variables, **environ}, [])
     assert not problems
     policy = RetryPolicy(FakeTime().clock(), Cancellation(), 0, 60.0)
-    return Login(read, credential_source.parse(read), ["scope"], HttpClient(), policy)
+    asked = read.record(LoginInputs)
+    return Login(asked, credential_source.parse(asked), ["scope"], HttpClient(), policy)
 
 
 def token() -> str:
@@ -205,7 +207,8 @@ def test_google_auth_looks_for_no_certificate_by_itself(server: TokenServer, var
         "CLOUDSDK_CONFIG": "",
     }
     read, _ = inputs.read({"UPLOADER_TARGET": "play", variable: "/run/config.json", **given}, [])
-    certificate = credential_source.parse(read).info["credential_source"]["certificate"]
+    parsed = credential_source.parse(read.record(LoginInputs)).info
+    certificate = parsed["credential_source"]["certificate"]
     wanted = "/run/config.json" if variable else "~/.config/gcloud/certificate_config.json"
     assert certificate == {"certificate_config_location": wanted}
 

@@ -36,7 +36,7 @@ from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response
-from uploader.inputs import Inputs
+from uploader.inputs.records import LoginInputs
 from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error
 from uploader.protocol.media import Media
@@ -230,7 +230,7 @@ URI = "https://www.googleapis.com/upload/x?upload_id="
 
 
 def credential(data: bytes) -> object:
-    return source.parse(Inputs(credentials=json.dumps({**KEY, "private_key": data.decode()})))
+    return source.parse(LoginInputs(credentials=json.dumps({**KEY, "private_key": data.decode()})))
 
 
 def impersonation(data: bytes) -> object:

@@ -44,6 +44,7 @@ from uploader.http.messages import Block, Headers, Request, Response
 from uploader.inputs import Inputs, Platform, reader
 from uploader.inputs.parsers import Limit
 from uploader.inputs.platform import JobRun
+from uploader.inputs.records import LoginInputs
 from uploader.plan import make_plan
 from uploader.services import media_types
 from uploader.services.base import Call, Endpoint, Upload
@@ -59,23 +60,25 @@ from uploader.upload import resumable
 
 T = TypeVar("T")
 
-_RELEASE = Inputs(target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator")
-_MAIL = Inputs(target="gmail", api_endpoint="emulator")
+_RELEASE = Inputs().changed(
+    target="play", files=("app.aab",), tracks=("internal",), api_endpoint="emulator"
+)
+_MAIL = Inputs().changed(target="gmail", api_endpoint="emulator")
 # What the first byte of an input chooses: where the file lies, and what asks for it and for nothing
 # that is wrong.
 ASKED: Mapping[bytes, tuple[str, Inputs]] = {
-    b"m": ("mapping.txt", replace(_RELEASE, mapping_file=(("", "mapping.txt"),))),
-    b"s": ("symbols.zip", replace(_RELEASE, debug_symbols=(("", "symbols.zip"),))),
-    b"n": ("notes/whatsnew-en-US", replace(_RELEASE, whats_new_directory="notes")),
-    b"i": ("icons/en-US/images/icon.png", replace(_RELEASE, images_directory="icons")),
-    b"t": ("texts/en-US/full_description.txt", replace(_RELEASE, images_directory="texts")),
-    b"o": ("main.obb", replace(_RELEASE, expansion_file_main="main.obb")),
-    b"e": ("mail.eml", replace(_MAIL, message_file="mail.eml")),
+    b"m": ("mapping.txt", _RELEASE.changed(mapping_file=(("", "mapping.txt"),))),
+    b"s": ("symbols.zip", _RELEASE.changed(debug_symbols=(("", "symbols.zip"),))),
+    b"n": ("notes/whatsnew-en-US", _RELEASE.changed(whats_new_directory="notes")),
+    b"i": ("icons/en-US/images/icon.png", _RELEASE.changed(images_directory="icons")),
+    b"t": ("texts/en-US/full_description.txt", _RELEASE.changed(images_directory="texts")),
+    b"o": ("main.obb", _RELEASE.changed(expansion_file_main="main.obb")),
+    b"e": ("mail.eml", _MAIL.changed(message_file="mail.eml")),
     b"a": (
         "notes.bin",
-        replace(_MAIL, files=("notes.bin",), mail_to="a@example.com", mail_body="text"),
+        _MAIL.changed(files=("notes.bin",), mail_to="a@example.com", mail_body="text"),
     ),
-    b"b": ("body.txt", replace(_MAIL, mail_to="a@example.com", mail_body="file:body.txt")),
+    b"b": ("body.txt", _MAIL.changed(mail_to="a@example.com", mail_body="file:body.txt")),
 }
 
 
@@ -143,7 +146,7 @@ def credentials_given(data: bytes) -> None:
         forms += [text, base64.b64encode(text.encode()).decode()]
     for given in forms:
         with suppress(InputError):
-            source = credential_source.parse(Inputs(credentials=given))
+            source = credential_source.parse(LoginInputs(credentials=given))
             for field in ("private_key", "refresh_token", "client_secret"):
                 value = source.info.get(field)
                 assert not value or any(
@@ -173,7 +176,7 @@ def damaged_keys(data: bytes) -> None:
         "token_uri": "https://oauth2.googleapis.com/token",
     }
     with suppress(InputError):
-        source = credential_source.parse(Inputs(credentials=json.dumps(info)))
+        source = credential_source.parse(LoginInputs(credentials=json.dumps(info)))
         signature = google_auth.credentials(source, ["scope"], "", None, ANYWHERE).sign_bytes(
             b"signed"
         )
@@ -217,9 +220,9 @@ def token_answers(data: bytes) -> None:
     response = Response(status, Headers(), data if data[:1] == b"{" else data[1:])
     secrets: list[str] = []
     for info in _LOGINS:
-        source = credential_source.parse(Inputs(credentials=json.dumps(info)))
+        source = credential_source.parse(LoginInputs(credentials=json.dumps(info)))
         request = TokenRequest(
-            OneAnswer(response), secrets.append, google_auth.destinations(source, Inputs())
+            OneAnswer(response), secrets.append, google_auth.destinations(source, LoginInputs())
         )
         with suppress(UploaderError, Unavailable):
             token, lifetime = google_auth.fetch(
@@ -234,7 +237,7 @@ def token_answers(data: bytes) -> None:
         assert supplier.get_subject_token(None, request)
 
 
-_KEYLESS = Inputs(
+_KEYLESS = LoginInputs(
     platform=Platform(
         oidc_request_url="https://x.actions.githubusercontent.com/token",
         oidc_request_token="bearer",
@@ -270,7 +273,7 @@ def env_files(data: bytes) -> None:
     found = reader.read_env_file(str(path), Problems())
     read, problems = reader.read({}, [f"--env-file={path}"])
     assert all(problem.name and problem.what for problem in problems)
-    assert read.release_name in ("", *(value for _, value in found.values()))
+    assert read.values.get("release_name", "") in ("", *(value for _, value in found.values()))
 
 
 class Silent:

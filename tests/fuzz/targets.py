@@ -31,6 +31,7 @@ from uploader.files.artifacts import Artifact
 from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
 from uploader.inputs.parsers import InvalidValue
+from uploader.inputs.records import MailInputs, TransferInputs
 from uploader.protocol import content_range, goog_upload, google_error, stated_digests
 from uploader.protocol.media import Media
 from uploader.protocol.session import (
@@ -244,7 +245,7 @@ def environment(data: bytes) -> None:
         environ, [name for name, _, _ in pairs[:2] if not name.startswith("--env")]
     )
     assert all(problem.name and problem.what for problem in problems)
-    assert asked.max_retries >= 0
+    assert asked.record(TransferInputs).max_retries >= 0
 
 
 def fields(data: bytes) -> None:
@@ -255,9 +256,9 @@ def fields(data: bytes) -> None:
     with suppress(InputError):
         assert isinstance(any_method.read_params(text), dict)
     assert isinstance(batch.read_metadata(text, Problems()), dict)
-    for field in inputs.fields():
+    for spec in inputs.SPECS:
         with suppress(InvalidValue):
-            field.parse(text)
+            spec.parser(text)
     with suppress(ValueError):
         for address in mail_message.addresses(text):
             assert "\n" not in str(address)
@@ -270,7 +271,7 @@ def fields(data: bytes) -> None:
         json.dumps({"raw": base64.b64encode(data).decode()}),
     ):
         with suppress(InputError):
-            gmail.read_resource(inputs.Inputs(metadata=metadata), mail=False)
+            gmail.read_resource(MailInputs(metadata=metadata), mail=False)
     for template in ("a/{x}/b", "a/{+x}"):
         if not catalogue.objection(template, "x", text):
             path = catalogue.expand(template, {"x": text})

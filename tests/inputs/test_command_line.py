@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.factory import values
 from uploader import inputs
 from uploader.inputs import command_line
 
-OPTIONS = [field for field in inputs.fields() if field.is_option]
+OPTIONS = [spec for spec in inputs.SPECS if spec.option_allowed]
 
 
 def read(*argv: str, **environ: str) -> tuple[inputs.Inputs, list[str]]:
@@ -69,7 +71,7 @@ def test_a_word_that_may_be_a_secret_is_not_repeated(argv: list[str]) -> None:
     """It may be a part of a key; what stands behind it is read all the same."""
     found, (problem,) = read(*argv, "--tracks", "beta")
     assert "hunter2" not in problem
-    assert found.tracks == ("beta",)
+    assert values(found).tracks == ("beta",)
 
 
 @pytest.mark.parametrize(
@@ -95,34 +97,37 @@ def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", [field for field in OPTIONS if field.default], ids=lambda field: field.name
+    "spec", [spec for spec in OPTIONS if spec.default], ids=lambda spec: spec.name
 )
-def test_every_input_can_be_given_as_an_option(field: inputs.Field) -> None:
+def test_every_input_can_be_given_as_an_option(spec: inputs.InputSpec[Any]) -> None:
     """Its default, written as an option, is what it is when nothing is given."""
-    for argv in ([f"--{field.name}={field.default}"], [f"--{field.name}", field.default]):
+    for argv in ([f"--{spec.name}={spec.default}"], [f"--{spec.name}", spec.default]):
         found, problems = read(*argv)
         assert (problems, found.warnings) == ([], ())
-        assert getattr(found, field.attribute) == getattr(inputs.Inputs(), field.attribute)
+        assert getattr(values(found), spec.attribute) == spec.default_value
 
 
 def test_lists_take_several_words_and_add_up() -> None:
     """What the shell made of a glob, a comma, an option twice, and the stream that is called like
     an option.
     """
-    assert read("--files", "a.aab", "b.aab", "--files=c,d", "--tracks", "beta")[0].files == (
+    found, _ = read("--files", "a.aab", "b.aab", "--files=c,d", "--tracks", "beta")
+    assert values(found).files == (
         "a.aab",
         "b.aab",
         "c",
         "d",
     )
-    assert read("--files", "-", "--tracks", "beta")[0].files == ("-",)
+    found, _ = read("--files", "-", "--tracks", "beta")
+    assert values(found).files == ("-",)
 
 
 @pytest.mark.parametrize(("argv", "value"), [([], True), (["--commit"], True), (["False"], False)])
 def test_a_switch_needs_no_value(argv: list[str], value: bool) -> None:
     """And takes one where it is given."""
     found, problems = read("--dry-run", *argv)
-    assert (found.dry_run, found.commit, problems) == (value, True, [])
+    assert problems == []
+    assert (values(found).dry_run, values(found).commit) == (value, True)
 
 
 def test_options_come_first_and_what_loses_is_told(tmp_path: Path) -> None:
@@ -131,12 +136,13 @@ def test_options_come_first_and_what_loses_is_told(tmp_path: Path) -> None:
     file.write_text("UPLOADER_TRACKS=alpha\nUPLOADER_RELEASE_NAME=1.0\n")
     given = ["--env-file", str(file), "--tracks", "beta"]
     found, problems = read(*given, UPLOADER_TRACKS="internal", UPLOADER_STATUS="draft")
-    assert (found.tracks, found.status, found.release_name, problems) == (
-        ("beta",),
-        "draft",
-        "1.0",
-        [],
-    )
+    assert problems == []
+    assert found.values == {
+        "target": "play",
+        "tracks": ("beta",),
+        "status": "draft",
+        "release_name": "1.0",
+    }
     assert found.warnings == (
         "UPLOADER_TRACKS is ignored: --tracks takes precedence.",
         "UPLOADER_TRACKS in a.env is ignored: --tracks takes precedence.",
@@ -200,10 +206,10 @@ def test_help_names_every_input_and_every_default() -> None:
     """
     lines = command_line.text("help").splitlines()
     entries = " ".join(line.strip() for line in lines)
-    for field in inputs.fields():
-        name = field.option if field.is_option else field.variables[-1]
+    for spec in inputs.SPECS:
+        name = spec.option if spec.option_allowed else spec.variables[-1]
         assert [line for line in lines if line.split()[:1] == [name]], name
-        assert not field.default or f"Default: {field.default}." in entries
+        assert not spec.default or f"Default: {spec.default}." in entries
     for words in (
         "--promote-from",
         "--target play-rollout",

@@ -16,7 +16,7 @@ from uploader.errors import InputError
 from uploader.files.artifacts import find
 from uploader.files.workspace import Workspace
 from uploader.inputs import read
-from uploader.inputs.table import ReleaseInputs
+from uploader.inputs.records import ReleaseInputs
 from uploader.services.any_method import read_params
 from uploader.services.play.prepare import prepare
 
@@ -71,7 +71,7 @@ def test_a_manifest_s_version_code_is_bounded(tmp_path: Path, code: int, fits: b
     """By what Google Play takes."""
     specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
     workspace = Workspace(tmp_path)
-    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(
+    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").record(
         ReleaseInputs
     )
     files = find(["app.aab"], workspace)
@@ -89,7 +89,7 @@ def test_a_version_code_with_a_major_part_names_it(tmp_path: Path, code: int) ->
     """
     specimens.make_bundle(tmp_path / "app.aab", "com.example.app", code, "1.0")
     workspace = Workspace(tmp_path)
-    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").part(
+    inputs = make_inputs(tmp_path, target="play", files="app.aab", tracks="internal").record(
         ReleaseInputs
     )
     with pytest.raises(InputError) as caught:

@@ -6,11 +6,13 @@ import time
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.factory import values
 from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
@@ -59,7 +61,7 @@ def value_of(name: str, text: str) -> object:
         {"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ()
     )
     assert problems == ()
-    return getattr(found, attribute(name))
+    return getattr(values(found), attribute(name))
 
 
 # Where a value comes from
@@ -69,24 +71,35 @@ def test_a_run_without_inputs_has_every_default_and_misses_only_the_target() -> 
     """Of all inputs only `target` is required; the others have their defaults."""
     found, problems = inputs.read({"GITLAB_CI": "true"}, ())
     assert [problem.name for problem in problems] == ["target"]
-    assert (found.upload_protocol, found.chunk_size, found.concurrency, found.max_retries) == (
+    defaults = values(found)
+    assert (
+        defaults.upload_protocol,
+        defaults.chunk_size,
+        defaults.concurrency,
+        defaults.max_retries,
+    ) == (
         "auto",
         None,
         None,
         5,
     )
-    assert (found.retry_deadline, found.stall_timeout, found.finalize_timeout) == (
+    assert (defaults.retry_deadline, defaults.stall_timeout, defaults.finalize_timeout) == (
         1800.0,
         60.0,
         600.0,
     )
-    assert (found.commit, found.job_summary, found.dry_run, found.user_id) == (
+    assert (defaults.commit, defaults.job_summary, defaults.dry_run, defaults.user_id) == (
         True,
         True,
         False,
         "me",
     )
-    assert (found.tracks, found.shard, found.state_dir, found.status) == ((), None, None, "")
+    assert (defaults.tracks, defaults.shard, defaults.state_dir, defaults.status) == (
+        (),
+        None,
+        None,
+        "",
+    )
 
 
 def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None:
@@ -103,7 +116,7 @@ def test_the_first_variable_in_the_documented_order_wins(tmp_path: Path) -> None
     seen: list[str] = []
     while True:
         found, _ = read("--env-file", str(env_file), **variables)
-        seen += found.package_name
+        seen += values(found).package_name
         if not variables:
             break
         del variables[next(iter(variables))]
@@ -117,7 +130,8 @@ def test_an_empty_or_blank_value_counts_as_not_given() -> None:
     found, problems = read(
         INPUT_TESTERS="", UPLOADER_TESTERS="qa@example.com", INPUT_CONCURRENCY=" \n"
     )
-    assert (found.testers, found.concurrency, problems) == (("qa@example.com",), None, ())
+    assert problems == ()
+    assert (values(found).testers, values(found).concurrency) == (("qa@example.com",), None)
 
 
 def test_a_variable_that_an_option_overrides_is_told_once() -> None:
@@ -146,19 +160,19 @@ def test_the_env_file_may_be_named_by_a_variable_and_nothing_in_it_is_expanded(
         "UPLOADER_STATE_KEY='a-secret-${HOME}-of-ours'\nUPLOADER_ID_TOKEN=token\nHOME=elsewhere\n"
     )
     found, problems = read(UPLOADER_ENV_FILE=str(env_file), HOME="/home/me")
-    assert (found.state_key, found.platform.id_token, problems) == (
+    assert (values(found).state_key, found.platform.id_token, problems) == (
         "a-secret-${HOME}-of-ours",
         "token",
         (),
     )
-    assert found.state_dir == Path("/home/me/.local/state/uploader")
+    assert values(found).state_dir == Path("/home/me/.local/state/uploader")
 
 
 def test_an_env_file_is_never_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A `.env` in the checkout is the user's own and is not read."""
     (tmp_path / ".env").write_text("UPLOADER_TRACKS=production\n")
     monkeypatch.chdir(tmp_path)
-    assert read()[0].tracks == ()
+    assert values(read()[0]).tracks == ()
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"A=1\n" * 300_000])
@@ -337,7 +351,7 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
         {"UPLOADER_TARGET": "play"} | {f"UPLOADER_{attribute(name).upper()}": text}, ()
     )
     assert problem.name == name
-    assert getattr(found, attribute(name)) == getattr(Inputs(), attribute(name))
+    assert getattr(values(found), attribute(name)) == getattr(values(Inputs()), attribute(name))
 
 
 @pytest.mark.parametrize(
@@ -394,7 +408,7 @@ def test_inputs_have_no_repr_that_could_be_logged() -> None:
     assert set(found.secrets) == {"hunter2-hunter2-x", "eyJh"}
 
 
-NAMES = [variable for field in inputs.fields() for variable in field.variables]
+NAMES = [variable for spec in inputs.SPECS for variable in spec.variables]
 VARIABLES = st.dictionaries(
     st.one_of(
         st.sampled_from(NAMES),
@@ -482,7 +496,7 @@ def test_an_input_of_another_tool_is_answered_with_our_name(
 
 def test_every_answer_names_an_input_that_exists() -> None:
     """The table of answers can't point to a name that was never ours."""
-    ours = {field.name for field in inputs.fields()}
+    ours = {spec.name for spec in inputs.SPECS}
     for _, response in answers().values():
         named = response.split("`")[1::2]
         assert response.startswith("Not needed: ") or named[0].split(":")[0] in ours
@@ -490,10 +504,10 @@ def test_every_answer_names_an_input_that_exists() -> None:
 
 def test_every_input_of_ours_is_accepted_under_each_of_its_names() -> None:
     """No row of the table of answers stands in the way of a name that is ours."""
-    for field in inputs.fields():
-        for variable in field.variables:
+    for spec in inputs.SPECS:
+        for variable in spec.variables:
             _, problems = inputs.read({variable: "1"}, ())
-            assert {problem.name for problem in problems} <= {field.name, "target"}
+            assert {problem.name for problem in problems} <= {spec.name, "target"}
 
 
 @pytest.mark.parametrize(
@@ -607,7 +621,7 @@ def test_github_is_recognised_with_its_files(tmp_path: Path) -> None:
     )
     assert platform.google_application_credentials == "/github/workspace/gha-creds-1.json"
     assert platform.dotenv_file is None
-    assert found.state_dir == Path("/github/runner_temp/uploader")
+    assert values(found).state_dir == Path("/github/runner_temp/uploader")
 
 
 def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(
@@ -622,7 +636,7 @@ def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(
         CI_NODE_TOTAL="5",
         UPLOADER_ID_TOKEN="jwt",
     )
-    assert (found.platform.kind, found.platform.tag, found.shard, problems) == (
+    assert (found.platform.kind, found.platform.tag, values(found).shard, problems) == (
         "gitlab",
         "v2",
         (2, 5),
@@ -631,10 +645,9 @@ def test_gitlab_is_recognised_with_its_report_and_its_part_of_a_parallel_job(
     assert found.platform.dotenv_file == tmp_path / "uploader.env"
     assert found.platform.id_token == "jwt"
     # as in every job that is not parallel
-    assert read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0].shard is None
-    assert read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")[
-        0
-    ].shard == (1, 3)
+    assert values(read(GITLAB_CI="true", CI_NODE_TOTAL="1")[0]).shard is None
+    found, _ = read(GITLAB_CI="true", CI_NODE_INDEX="2", CI_NODE_TOTAL="5", UPLOADER_SHARD="1/3")
+    assert values(found).shard == (1, 3)
 
 
 def test_the_workspace_of_the_host_is_not_believed_inside_a_container() -> None:
@@ -664,7 +677,7 @@ def test_the_state_folder_is_the_given_one_or_the_runners_or_the_users(
     variables: dict[str, str], state_dir: Path | None
 ) -> None:
     """In this order; without any of them nothing can be kept."""
-    assert read(**variables)[0].state_dir == state_dir
+    assert values(read(**variables)[0]).state_dir == state_dir
 
 
 GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "9", "GITHUB_JOB": "release"}
@@ -708,7 +721,7 @@ def test_a_short_state_key_is_refused_and_not_shown() -> None:
     assert (problem.name, "at least 16 characters" in problem.accepted) == ("state-key", True)
     assert "fifteen" not in str(problem)
     found, problems = read(**{"INPUT_STATE-KEY": "sixteen-letters-"})
-    assert (found.state_key, problems) == ("sixteen-letters-", ())
+    assert (values(found).state_key, problems) == ("sixteen-letters-", ())
     assert Redactor(found.secrets).one_line("a sixteen-letters- b") == "a *** b"
 
 
@@ -742,8 +755,8 @@ BEGINNINGS = (
 )
 
 
-@pytest.mark.parametrize("field", inputs.fields(), ids=lambda field: field.name)
-def test_no_input_takes_long_whatever_it_holds(field: inputs.Field) -> None:
+@pytest.mark.parametrize("spec", inputs.SPECS, ids=lambda spec: spec.name)
+def test_no_input_takes_long_whatever_it_holds(spec: inputs.InputSpec[Any]) -> None:
     """The worst text of each kind at the largest size of a variable, and of a line: each within a
     second.
     """
@@ -751,7 +764,7 @@ def test_no_input_takes_long_whatever_it_holds(field: inputs.Field) -> None:
         text = "a" + (unit * size)[: size - 2] + "!"
         started = time.process_time()
         with suppress(InvalidValue):
-            field.parse(text)
+            spec.parser(text)
         assert time.process_time() - started < 1, unit
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,9 +248,8 @@ def test_only_replacing_requests_are_idempotent(
     tmp_path: Path, target: str, params: dict[str, str], idempotent: bool
 ) -> None:
     """Updates, and inserts of a named object, leave one effect when they are sent twice."""
-    inputs = replace(
-        make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params)), target=target
-    )
+    inputs = make_inputs(tmp_path, target="drive.files.create", params=json.dumps(params))
+    inputs = inputs.changed(target=target)
     upload = only_upload(prepare(inputs, make_file(tmp_path, "file.bin")))
     assert upload.endpoint.idempotent is idempotent
 

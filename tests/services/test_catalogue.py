@@ -128,7 +128,7 @@ def test_request_equals_that_of_googles_client(target: str, tmp_path: Path) -> N
         params=json.dumps(params),
         metadata=json.dumps(metadata or {}),
     )
-    prepared = prepare(replace(inputs, target=target), make_file(tmp_path, name, content))
+    prepared = prepare(inputs.changed(target=target), make_file(tmp_path, name, content))
     upload = only_upload(prepared)
     request = theirs(method, params, metadata, (name, content))
     uri = urlsplit(request.uri)

@@ -21,7 +21,7 @@ from tests.support.recording_context import RecordingContext
 from uploader.errors import ApiError, InputError, ProtocolError, TemporaryError
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
-from uploader.inputs.table import MailInputs
+from uploader.inputs.records import MailInputs
 from uploader.services import gmail, mail_message
 from uploader.services.base import Call, Prepared, Upload
 
@@ -53,7 +53,7 @@ def stamped(
     stamp: mail_message.MessageIdentity, workspace: Path, *files: Artifact, **given: str
 ) -> Prepared:
     inputs = make_inputs(workspace, **given)
-    record, folder = inputs.part(MailInputs), Workspace.of(inputs)
+    record, folder = inputs.record(MailInputs), Workspace.of(inputs)
     return gmail.prepare(record, files, folder, now=lambda: stamp.date, token=lambda: stamp.token)
 
 

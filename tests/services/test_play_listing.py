@@ -13,7 +13,7 @@ from tests.support.play_driver import Engine, release_job
 from uploader.errors import InputError, TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
-from uploader.inputs.table import ImagesPrune
+from uploader.inputs.specs import ImagesPrune
 from uploader.services.base import Call, Outcome, Upload
 from uploader.services.play.release_job import ReleaseJob
 

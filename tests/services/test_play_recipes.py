@@ -19,6 +19,7 @@ from tests.support.fake_play import Console, Play, release
 from tests.support.play_driver import Engine
 from uploader.files.artifacts import find
 from uploader.files.workspace import Workspace
+from uploader.inputs.records import ReleaseInputs
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "RECIPES.md"
 ACTION = "OWNER/google-release-uploader@v1"
@@ -100,8 +101,8 @@ def perform(step: dict[str, Any], folder: Path, play: Play) -> Engine:
     """Runs one step on the model of Play."""
     given = {name.replace("-", "_"): _valued(str(value)) for name, value in step["with"].items()}
     inputs = make_inputs(folder, **given)
-    files = find(inputs.files, Workspace.of(inputs))
-    names = inputs.package_name
+    files = find(inputs.common.files, Workspace.of(inputs))
+    names = inputs.record(ReleaseInputs).package_name
     engine = Engine(
         Console({name: copy.deepcopy(play) for name in names[1:]} | {names[0]: play})
         if names[1:]

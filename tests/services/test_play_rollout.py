@@ -21,7 +21,7 @@ from uploader.errors import (
     ReleaseTrouble,
     UploaderError,
 )
-from uploader.inputs import Inputs
+from uploader.inputs.records import CommonInputs, RolloutInputs
 from uploader.services.base import Call
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.rollout import flow, prepare
@@ -402,8 +402,8 @@ def test_two_rollouts_on_one_track_are_left_to_people() -> None:
 
 def test_what_only_a_release_takes_is_a_mistake() -> None:
     """`rollout-steps` decide: a status, a share or a wait beside them would be read by nobody."""
-    given = Inputs(
-        target="play-rollout",
+    given = RolloutInputs(
+        common=CommonInputs(target="play-rollout"),
         package_name=("a.b",),
         tracks=("production",),
         rollout_steps=(0.5, 1.0),

@@ -26,7 +26,7 @@ from uploader.errors import UploaderError
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs import JobRun
-from uploader.inputs.table import TransferInputs
+from uploader.inputs.records import TransferInputs
 from uploader.plan import make_plan
 from uploader.retry import RetryPolicy
 from uploader.state.journal import Journal

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from tests.support.recording_context import RecordingContext
@@ -13,7 +14,7 @@ from uploader import plan
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
-from uploader.inputs import Inputs, read
+from uploader.inputs import SPECS, Inputs, read
 from uploader.results import FileResult
 from uploader.services.base import Call, Download, Outcome, Prepared, Upload
 
@@ -31,6 +32,12 @@ def make_inputs(workspace: Path, **given: str) -> Inputs:
     )
     assert not problems, problems
     return inputs
+
+
+def values(inputs: Inputs) -> SimpleNamespace:
+    """The value of every input, whoever reads it, by its name in the records."""
+    defaults = {spec.attribute: spec.default_value for spec in SPECS}
+    return SimpleNamespace(**{**defaults, **inputs.values})
 
 
 def prepare(inputs: Inputs, *files: Artifact) -> Prepared:

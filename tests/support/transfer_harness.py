@@ -22,7 +22,8 @@ from uploader.errors import UploaderError
 from uploader.files.artifacts import Artifact, from_path
 from uploader.http.client import HttpClient
 from uploader.inputs import JobRun
-from uploader.inputs.table import TransferInputs, UploadProtocol
+from uploader.inputs.records import TransferInputs
+from uploader.inputs.specs import UploadProtocol
 from uploader.reporting import UploadListener, UploadProgress
 from uploader.results import FileResult
 from uploader.retry import RetryPolicy

@@ -32,7 +32,7 @@ from uploader.files.workspace import (
 )
 from uploader.hosts import is_google_metadata, is_secure
 from uploader.inputs.platform import Platform
-from uploader.inputs.table import LoginInputs
+from uploader.inputs.records import LoginInputs
 
 SERVICE_ACCOUNT, USER = "service_account", "authorized_user"
 EXTERNAL, EXTERNAL_USER = "external_account", "external_account_authorized_user"

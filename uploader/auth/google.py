@@ -59,7 +59,7 @@ from uploader.files.workspace import Access, Workspace
 from uploader.hosts import is_google, on_loopback
 from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Response, TransportError
-from uploader.inputs.table import LoginInputs
+from uploader.inputs.records import LoginInputs
 from uploader.protocol import google_error
 from uploader.protocol.responses import UNREADABLE, Verdict, as_answer, verdict
 from uploader.redaction import Redactor

@@ -14,7 +14,7 @@ from uploader.errors import CredentialsError, ProtocolError
 from uploader.hosts import is_github_oidc, on_loopback
 from uploader.http.messages import Response
 from uploader.inputs.platform import ID_TOKEN, Kind
-from uploader.inputs.table import LoginInputs
+from uploader.inputs.records import LoginInputs
 
 # followed by the provider's name: one that it accepts unless told otherwise
 AUDIENCE = "https://iam.googleapis.com/"

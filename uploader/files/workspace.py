@@ -32,7 +32,7 @@ from uploader.errors import InputError, Problem
 from uploader.files.credential_files import LFS_POINTER, is_lfs_pointer, kind_of_file
 from uploader.inputs import Inputs
 from uploader.inputs.platform import Platform
-from uploader.inputs.table import LoginInputs
+from uploader.inputs.records import LoginInputs, WorkspaceInputs
 
 _LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in the workspace
 GCLOUD = "~/.config/gcloud/application_default_credentials.json"
@@ -82,12 +82,13 @@ class Workspace:
     @classmethod
     def of(cls, inputs: Inputs) -> Workspace:
         """The workspace that the inputs describe, with every credential file that they name."""
+        allowed = inputs.record(WorkspaceInputs)
         return cls(
             inputs.platform.workspace,
-            inputs.allow_outside_workspace,
-            inputs.allow_symlinks,
-            inputs.allow_credential_files,
-            [*inputs.credential_files, *_login_files(inputs)],
+            allowed.allow_outside_workspace,
+            allowed.allow_symlinks,
+            allowed.allow_credential_files,
+            [*inputs.credential_files, *_login_files(inputs.record(LoginInputs))],
             inputs.platform.temp,
         )
 
@@ -254,7 +255,7 @@ class Access:
             return f"can't be read: {reason(error)}"
 
 
-def _login_files(inputs: LoginInputs | Inputs) -> list[Path]:
+def _login_files(inputs: LoginInputs) -> list[Path]:
     """The files that the login may come from, as far as they are there, and the user's gcloud login
     in any case.
     """

@@ -11,12 +11,14 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
+from typing import Any
 
 from uploader import __version__
 from uploader.errors import Problem, Problems
 from uploader.inputs.other_tools import mistake
 from uploader.inputs.parsers import InvalidValue, nearest
-from uploader.inputs.table import TARGETS, Field, Show, fields
+from uploader.inputs.records import Show
+from uploader.inputs.specs import SPECS, TARGETS, InputSpec
 
 OPTIONS = (
     "an input by its name, such as `--tracks internal`; `--env-file PATH`, `--help`, `--version`."
@@ -81,117 +83,137 @@ Every input and output: {DOCS}/REFERENCE.md
 
 
 def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping[str, str]]:
-    """Reads the arguments: a text to show, with which nothing else counts; an env file's path;
-    inputs as `--tracks`.
+    """Reads the arguments: a text to show, the path of an env file, and the inputs by option.
+
+    Where there is a text to show, nothing else counts.
     """
     if argv and (PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return "", "", {}
-    # Each option may lack its value or come twice, so that all mistakes are told together.
+    try:
+        arguments, strays = _parser().parse_known_args(argv)
+    except argparse.ArgumentError:  # whose message would repeat what was given
+        problems.add("arguments", "an option that takes no value has one.", OPTIONS)
+        return "", "", {}
+    if arguments.show:
+        return arguments.show, "", {}
+    given: dict[str, str] = {}
+    misplaced_files: list[str] = []
+    for spec in SPECS:
+        uses = getattr(arguments, spec.attribute)
+        words = _words(uses)
+        misplaced = [word for word in words if _is_misplaced(spec, word)]
+        misplaced_files += misplaced
+        # An option with nothing behind it but misplaced files is complained about once.
+        if uses and not (misplaced and misplaced == words):
+            own_words = [word for word in words if word not in misplaced]
+            _add(spec, own_words, len(uses) > 1, given, problems)
+    env_file = _env_file(arguments.env_file, problems)
+    _tell_strays([word for word in strays if word != "--"], misplaced_files, problems)
+    return "", env_file, given
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Makes the parser; it takes each option without its value, and several times.
+
+    So all mistakes are told together.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--help", "-h", dest="show", action="store_const", const="help", default="")
     parser.add_argument("--version", dest="show", action="store_const", const="version")
     parser.add_argument("--env-file", nargs="?", const="", action="append", default=[])
-    for field in fields():
-        nargs, const = ("*", None) if field.many else ("?", "true" if field.switch else "")
-        parser.add_argument(field.option, nargs=nargs, const=const, action="append", default=[])
-    try:
-        found, strays = parser.parse_known_args(argv)
-    except argparse.ArgumentError:  # whose message would repeat what was given
-        problems.add("arguments", "an option that takes no value has one.", OPTIONS)
-        return "", "", {}
-    if found.show:
-        return found.show, "", {}
-    given, files = dict[str, str](), list[str]()
-    for field in fields():
-        if values := getattr(found, field.attribute):
-            words = [
-                word for each in values for word in ([each] if isinstance(each, str) else each)
-            ]
-            misplaced = [word for word in words if _misplaced(field, word)]
-            files += misplaced
-            if not misplaced or misplaced != words:
-                _add(
-                    field,
-                    [word for word in words if word not in misplaced],
-                    len(values) > 1,
-                    given,
-                    problems,
-                )
-    if len(found.env_file) > 1 or "" in found.env_file:
-        what = "was given twice." if len(found.env_file) > 1 else "needs the path of a file."
-        problems.add("--env-file", what, OPTIONS)
-    _tell_strays((word for word in strays if word != "--"), files, problems)
-    return "", "".join(found.env_file[-1:]), given
+    for spec in SPECS:
+        if spec.is_list:
+            parser.add_argument(spec.option, nargs="*", action="append", default=[])
+        else:
+            const = "true" if spec.is_switch else ""
+            parser.add_argument(spec.option, nargs="?", const=const, action="append", default=[])
+    return parser
 
 
-def _misplaced(field: Field, word: str) -> bool:
+def _words(uses: Iterable[str | list[str]]) -> list[str]:
+    """The words behind an option, of each time that it was used."""
+    words: list[str] = []
+    for use in uses:
+        if isinstance(use, str):
+            words.append(use)
+        else:
+            words += use
+    return words
+
+
+def _env_file(paths: Sequence[str], problems: Problems) -> str:
+    """The path of the env file, or nothing; it may be given once."""
+    if len(paths) > 1:
+        problems.add("--env-file", "was given twice.", OPTIONS)
+    elif "" in paths:
+        problems.add("--env-file", "needs the path of a file.", OPTIONS)
+    return paths[-1] if paths else ""
+
+
+def _is_misplaced(spec: InputSpec[Any], word: str) -> bool:
     """Whether a file stands behind an option that takes none, as what comes last on a command line
     often does.
     """
-    if field.switch:
-        return not _is_value(field, word) and _is_file(word)
-    return field.many and field.name not in PATHS and ARTIFACT.fullmatch(word) is not None
+    if spec.is_switch:
+        return not _is_value(spec, word) and _is_file(word)
+    return spec.is_list and spec.name not in PATHS and ARTIFACT.fullmatch(word) is not None
 
 
-def _is_value(field: Field, word: str) -> bool:
-    """Whether the field takes the word."""
+def _is_value(spec: InputSpec[Any], word: str) -> bool:
+    """Whether the input takes the word."""
     try:
-        field.parse(word)
+        spec.parser(word)
     except InvalidValue:
         return False
     return True
 
 
 def _add(
-    field: Field, words: list[str], again: bool, given: dict[str, str], problems: Problems
+    spec: InputSpec[Any], words: list[str], again: bool, given: dict[str, str], problems: Problems
 ) -> None:
-    """One input with its value; lists add up, anything else is given once, a secret never."""
-    if not field.is_option:
+    """Adds one input with its value; lists add up, anything else is given once, a secret never."""
+    accepted = OPTIONS
+    if not spec.option_allowed:
         what = (
             "is not an option: other users of the machine could read it in the list of processes."
         )
-        accepted = f"`{field.variables[-1]}` in the environment or in the file of `--env-file`."
-    elif field.left_out and not "".join(words).strip():
-        given[field.option] = ""  # the reader says what is wrong with it
+        accepted = f"`{spec.variables[-1]}` in the environment or in the file of `--env-file`."
+    elif spec.refuse_empty and not "".join(words).strip():
+        given[spec.option] = ""  # the reader says what is wrong with it
         return
     elif not words or "" in words:
-        what, accepted = "needs a value.", OPTIONS
-    elif again and not field.many:
-        what, accepted = "was given twice.", "one value"
-    elif field.switch and not _is_value(field, words[0]):  # the word may be a part of a key
-        what, accepted = (
-            "is followed by a word that it does not take.",
-            "`true`, `false`, or no value at all.",
-        )
+        what = "needs a value."
+    elif again and not spec.is_list:
+        what = "was given twice."
+        accepted = "one value"
+    elif spec.is_switch and not _is_value(spec, words[0]):  # the word may be a part of a key
+        what = "is followed by a word that it does not take."
+        accepted = "`true`, `false`, or no value at all."
     else:
-        given[field.option] = "\n".join(words)
+        given[spec.option] = "\n".join(words)
         return
-    problems.add(field.option, what, accepted, (field.name,))
+    problems.add(spec.option, what, accepted, (spec.name,))
 
 
 def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> None:
-    """What is neither an option nor the value of one, repeated only where it can't be a part of a
-    key.
+    """Adds a problem for what is neither an option nor the value of one.
+
+    It is repeated only where it can't be a part of a key. `files` are those that stand behind
+    options which take none.
     """
     behind_unknown = False  # what follows an option that nobody knows is taken for its values
     for word in words:
-        name = word.partition("=")[0]
         if word.startswith("-") and word != "-":
             behind_unknown = True
-            shown = (
-                repr(name)
-                if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name)
-                else "what begins with a dash"
-            )
-            problem = mistake(name, name.lstrip("-"), "option")
-            what = f"{shown} is not an option.{nearest(name, ('--env-file',))}"
-            problems.extend([problem or Problem("arguments", what, OPTIONS)])
-        elif _is_file(word) and not behind_unknown:
+            problems.extend([_unknown_option(word.partition("=")[0])])
+        elif behind_unknown:
+            continue
+        elif _is_file(word):
             files.append(word)
-        elif word in TARGETS and not behind_unknown:
+        elif word in TARGETS:
             problems.add("arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",))
-        elif not behind_unknown:
+        else:
             what = (
                 "a word is neither an option nor the value of one. A value with blanks in it needs "
                 "quotes."
@@ -201,24 +223,43 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
         problems.add("arguments", f"did you mean `--files {' '.join(files)}`?", OPTIONS, ("files",))
 
 
+def _unknown_option(name: str) -> Problem:
+    """What is said of an option that is not ours."""
+    problem = mistake(name, name.lstrip("-"), "option")
+    if problem:
+        return problem
+    shown = "what begins with a dash"
+    if re.fullmatch(r"--?[A-Za-z][\w-]{0,40}", name):
+        shown = repr(name)
+    what = f"{shown} is not an option.{nearest(name, ('--env-file',))}"
+    return Problem("arguments", what, OPTIONS)
+
+
 def _is_file(word: str) -> bool:
     return ARTIFACT.fullmatch(word) is not None or os.path.exists(word)  # noqa: PTH110  # takes any text
 
 
 def text(show: Show) -> str:
     """The text that was asked for, with its final newline."""
+    if show == "version":
+        return f"uploader {__version__}\n"
     if show != "help":
-        return f"uploader {__version__}\n" if show == "version" else SHORT
+        return SHORT
     lines = [HELP]
-    for heading, group in groupby(fields(), key=lambda field: field.group.heading):
-        lines.append(f"{heading.replace('`', '')}:")
-        for field in group:
-            default = field.written_default or field.otherwise.replace("`", "")
-            meaning = f"{field.short} Default: {default}." if default else field.short
-            first, *rest = textwrap.wrap(
-                meaning, 86, break_long_words=False, break_on_hyphens=False
-            )
-            name = field.option if field.is_option else field.variables[-1]
-            lines += [f"  {name:30} {first}", *(f"{'':33}{line}" for line in rest)]
+    for group, specs in groupby(SPECS, key=lambda spec: spec.group):
+        lines.append(f"{group.value.replace('`', '')}:")
+        for spec in specs:
+            lines += _help_entry(spec)
         lines.append("")
     return "\n".join([*lines, EXIT_CODES])
+
+
+def _help_entry(spec: InputSpec[Any]) -> list[str]:
+    """The lines of one input in the help."""
+    summary = spec.summary
+    default = spec.written_default or spec.otherwise.replace("`", "")
+    if default:
+        summary += f" Default: {default}."
+    first, *rest = textwrap.wrap(summary, 86, break_long_words=False, break_on_hyphens=False)
+    indented = [f"{'':33}{line}" for line in rest]
+    return [f"  {spec.public_name:30} {first}", *indented]

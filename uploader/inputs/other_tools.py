@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from uploader.errors import Problem
-from uploader.inputs.table import Field, fields
+from uploader.inputs.specs import SPECS, InputSpec
 
 # how a name was given: in a workflow under `with`, on the command line, …
 Way = Literal["with", "option", "variable"]
@@ -66,12 +66,10 @@ def answers() -> Mapping[str, tuple[str, str]]:
     here.
     """
     known: dict[str, tuple[str, str]] = {}
-    for field in fields():
-        first, *others = field.name.split("-")
-        known[squashed(field.name)] = (
-            first + "".join(map(str.capitalize, others)),
-            f"Use `{field.name}`.",
-        )
+    for spec in SPECS:
+        first, *others = spec.name.split("-")
+        camel_case = first + "".join(map(str.capitalize, others))
+        known[squashed(spec.name)] = (camel_case, f"Use `{spec.name}`.")
     for row in (row for _, rows in tools().values() for row in rows):
         for name in row.names:
             if re.fullmatch(r"(--)?\w[\w-]*", name):
@@ -86,14 +84,15 @@ def squashed(name: str) -> str:
     return re.sub("[-_ ]", "", name).lower()
 
 
-def nearly(plain: str) -> Field | None:
+def nearly(plain: str) -> InputSpec[Any] | None:
     """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
-    known = {field.name: field for field in fields()}
-    same = [name for name in known if squashed(name) == squashed(plain)]
-    found = same or get_close_matches(
-        plain[:80].lower().replace("_", "-"), known, n=1, cutoff=SIMILARITY
-    )
-    return known[found[0]] if found else None
+    by_name = {spec.name: spec for spec in SPECS}
+    for spec in SPECS:
+        if squashed(spec.name) == squashed(plain):
+            return spec
+    written = plain[:80].lower().replace("_", "-")
+    similar = get_close_matches(written, by_name, n=1, cutoff=SIMILARITY)
+    return by_name[similar[0]] if similar else None
 
 
 def mistake(given: str, plain: str, way: Way) -> Problem | None:
@@ -105,31 +104,35 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     """
     noun = "option" if way == "option" else "input"
     written, answer = answers().get(squashed(plain), ("", ""))
-    field = nearly(plain)
-    same = field is not None and squashed(field.name) == squashed(plain)
-    if answer and not (same and way != "with"):
-        covers = tuple(field.name for field in fields() if re.search(rf"`{field.name}[`:]", answer))
+    spec = nearly(plain)
+    is_same = spec is not None and squashed(spec.name) == squashed(plain)
+    if answer and not (is_same and way != "with"):
         name = written if way == "with" else printable(given)
-        return Problem(name, f"is another tool's {noun}. {answer}", covers=covers)
-    if field is None:
+        return Problem(name, f"is another tool's {noun}. {answer}", covers=_inputs_in(answer))
+    if spec is None:
         return None
-    how = (
-        ": variables are written in capitals, with underscores"
-        if same and way == "variable"
-        else ""
-    )
-    ours = (
-        field.name
-        if way == "with"
-        else field.option
-        if way == "option" and field.is_option
-        else field.variables[-1]
-    )
-    off = field.switch and re.match("no[-_]?", plain, re.IGNORECASE)  # as in `--no-commit`
-    ours += (": false" if way == "with" else "=false") if off else ""
-    return Problem(
-        printable(given), f"is not an {noun}{how}. Did you mean `{ours}`?", covers=(field.name,)
-    )
+    how = ""
+    if is_same and way == "variable":
+        how = ": variables are written in capitals, with underscores"
+    what = f"is not an {noun}{how}. Did you mean `{_meant(spec, plain, way)}`?"
+    return Problem(printable(given), what, covers=(spec.name,))
+
+
+def _inputs_in(answer: str) -> tuple[str, ...]:
+    """The inputs that an answer names."""
+    return tuple(spec.name for spec in SPECS if re.search(rf"`{spec.name}[`:]", answer))
+
+
+def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
+    """What was meant by a misspelt name, as it is written in its place."""
+    if way == "with":
+        name, equals = spec.name, ": "
+    elif way == "option":
+        name, equals = spec.public_name, "="
+    else:
+        name, equals = spec.variables[-1], "="
+    is_negated = re.match("no[-_]?", plain, re.IGNORECASE)  # as in `--no-commit`
+    return f"{name}{equals}false" if spec.is_switch and is_negated else name
 
 
 def printable(name: str) -> str:

@@ -7,19 +7,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, parsers
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
 from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Kind, Platform, detect
-from uploader.inputs.table import METHOD, TARGETS, Field, Inputs, fields
+from uploader.inputs.records import Inputs
+from uploader.inputs.specs import (
+    CREDENTIALS,
+    METHOD,
+    SPECS,
+    STATE_KEY,
+    TARGETS,
+    WORKLOAD_IDENTITY_PROVIDER,
+    InputSpec,
+)
+
+if TYPE_CHECKING:
+    from dotenv.parser import Binding
 
 ENV_FILE = "UPLOADER_ENV_FILE"
+ENV_FILE_FORM = "UTF-8 text of NAME=value lines, at most 1 MiB."
 MAX_SIZE = 1 << 20  # characters of an env file
 # python-dotenv needs the square of its length to look for a comment behind it
 LONG_BLANK = re.compile(r"\s{257}")
@@ -66,27 +79,77 @@ WHY_EMPTY: Mapping[Kind, str] = {
     "console": "The variable that it is made of (`$NAME`) is probably not set here.",
 }
 
-# By the name of an input, the places in which it stands and its text there; the first counts.
-Given = Mapping[str, Sequence[tuple[str, str]]]
+
+class Place(NamedTuple):
+    """Where an input is written, and the text there."""
+
+    name: str
+    text: str
+
+
+# By the name of an input, where it has a value; the first one counts.
+Given = Mapping[str, Sequence[Place]]
+# By the name of an input, the first place where it says nothing, if that is a mistake.
+Emptied = Mapping[str, Place]
 
 
 class Name(NamedTuple):
-    """The name of a variable, with its line where it stands in the env file, and whether its text
-    is empty.
-    """
+    """The name of a variable, and where it stands in the env file; `empty` if it has no text."""
 
     text: str
-    line: str = ""
-    empty: bool = False
+    line: str
+    empty: bool
 
 
-class Emptied(NamedTuple):
-    """An input that says nothing: the place in which it stands, and its text there (`null` says
-    nothing, too).
+@dataclass(frozen=True)
+class Sources:
+    """Whatever was given to this run, with trimmed texts, which may be empty.
+
+    `options` are those of the command line, `environment` the variables. `env_file` is the path of
+    the env file, and `lines` has its variables, each with the number of its line.
     """
 
-    place: str
-    text: str
+    options: Mapping[str, str]
+    environment: Mapping[str, str]
+    env_file: str
+    lines: Mapping[str, tuple[int, str]]
+
+    @property
+    def file_name(self) -> str:
+        """The name of the env file in messages."""
+        return Path(self.env_file).name
+
+    def own_variables(self) -> dict[str, str]:
+        """The variables of the environment that are ours by their beginning and have a text."""
+        return {
+            name: text
+            for name, text in self.environment.items()
+            if text and name.startswith(("INPUT_", "UPLOADER_"))
+        }
+
+    def file_variables(self) -> dict[str, str]:
+        """The variables of the env file that have a text."""
+        return {name: text for name, (_, text) in self.lines.items() if text}
+
+    def texts_by_place(self) -> dict[str, str]:
+        """Every text by the name of its place in messages."""
+        texts = {f"{name} in {self.file_name}": text for name, (_, text) in self.lines.items()}
+        return {**texts, **self.environment, **self.options}
+
+    def texts_of_user(self) -> list[str]:
+        """Every text in which a key may stand."""
+        return [
+            *self.file_variables().values(),
+            *self.own_variables().values(),
+            *self.options.values(),
+        ]
+
+    def names(self) -> list[Name]:
+        """The names of all variables."""
+        names = [Name(name, "", not text) for name, text in self.environment.items()]
+        for name, (number, text) in self.lines.items():
+            names.append(Name(name, f"{self.file_name} line {number}", not text))
+        return names
 
 
 def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple[Problem, ...]]:
@@ -97,72 +160,84 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     done.
     """
     problems = Problems()
-    show, path, options = command_line.options(argv, problems)
+    show, env_file, options = command_line.options(argv, problems)
     if show:
         return Inputs(show=show), ()
-    path = path or environ.get(ENV_FILE, "").strip()
-    file = Path(path).name
-    lines = read_env_file(path, problems) if path else {}
-    everything = {name: text.strip() for name, text in environ.items()}
-    variables = {name: text for name, text in everything.items() if text}
-    own = {
-        name: text for name, text in variables.items() if name.startswith(("INPUT_", "UPLOADER_"))
-    }
-    filled = {name: line for name, line in lines.items() if line[1]}
-    in_file = {name: text for name, (_, text) in filled.items()}
-    texts = {**{f"{name} in {file}": text for name, text in in_file.items()}, **own, **options}
-    written = {
-        **{f"{name} in {file}": text for name, (_, text) in lines.items()},
-        **everything,
-        **options,
-    }
-    given, emptied = _places(written, file, problems)
-    platform = detect(environ, in_file | own)
-    values = _values(given, platform, problems)
-    _refuse_emptied(emptied, given, values.get("target", ""), platform.kind, problems)
-    names = [Name(name, empty=not text) for name, text in everything.items()]
-    names += [
-        Name(name, f"{file} line {number}", empty=not text)
-        for name, (number, text) in lines.items()
-    ]
-    _check_names(names, not given["target"], platform, problems)
+    sources = _collect(environ, env_file, options, problems)
+    own = sources.own_variables()
+    platform = detect(environ, {**sources.file_variables(), **own})
+
+    given, emptied = _find_places(sources, problems)
+    values = _parse_values(given, platform, problems)
+    target = values.get("target", "")
+    _refuse_emptied(emptied, given, target, platform.kind, problems)
+    _check_names(sources.names(), not given["target"], platform, problems)
     if not own and not argv and platform.kind == "console" and not problems:
         return Inputs(show="usage"), ()
-    if "target" not in values and "target" not in problems.names:
-        problems.add(
-            "target", "is required but was not given.", ", ".join(TARGETS) + ", or a method's id."
-        )
-    _warn_of_unused(values, platform, problems)
-    _add_platform_defaults(values, platform)
-    if is_reference(key := platform.google_application_credentials):
+
+    if not target and "target" not in problems.names:
+        accepted = ", ".join(TARGETS) + ", or a method's id."
+        problems.add("target", "is required but was not given.", accepted)
+    if target:
+        _warn_of_unused(target, values, platform, problems)
+    lasting_state = _add_platform_defaults(values, platform)
+    key_file = platform.google_application_credentials
+    if is_reference(key_file):
         problems.add(
             "GOOGLE_APPLICATION_CREDENTIALS",
-            f"{quoted(key)} {NOT_EXPANDED}",
+            f"{quoted(key_file)} {NOT_EXPANDED}",
             EXPANDED[platform.kind],
         )
-    found = Inputs(
-        **values,
+    # In GitHub's workflows the inputs have the names that the messages have.
+    names = {} if platform.kind == "github" else _names(given, emptied, argv)
+    inputs = Inputs(
+        values=values,
         platform=platform,
-        tag=platform.tag,
-        impersonated="impersonate_user" in values,
-        # GitHub has our names
-        names=_names(given, emptied, argv) if platform.kind != "github" else {},
-        texts=(*texts.values(), key),
-        credential_files=(Path(path),) if path else (),
+        lasting_state=lasting_state,
+        names=names,
+        texts=(*sources.texts_of_user(), key_file),
+        credential_files=(Path(sources.env_file),) if sources.env_file else (),
         warnings=tuple(problems.warnings),
     )
-    return found, tuple(problems)
+    return inputs, tuple(problems)
+
+
+def _collect(
+    environ: Mapping[str, str], env_file: str, options: Mapping[str, str], problems: Problems
+) -> Sources:
+    """Reads the env file, if there is one, and trims the variables."""
+    environment = {name: text.strip() for name, text in environ.items()}
+    path = env_file or environment.get(ENV_FILE, "")
+    lines = read_env_file(path, problems) if path else {}
+    return Sources(options, environment, path, lines)
 
 
 def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
-    """What the file that the user named has, by variable: the number of the line, and the value,
-    perhaps an empty one.
+    """Reads the file that the user named: by variable the number of its line, and its value.
 
-    Where a variable stands in several lines, the last one counts, as in a shell.
+    The value may be empty. Where a variable stands in several lines, the last one counts, as in a
+    shell.
     """
-    found, wrong, lines = dict[str, tuple[int, str]](), list[str](), None
+    variables: dict[str, tuple[int, str]] = {}
+    wrong_lines: list[str] = []
+    for line in _parse_env_file(path, problems):
+        written = line.original.string
+        # The parser counts the blank lines before a line as a part of it.
+        blank_lines = written[: len(written) - len(written.lstrip())].count("\n")
+        number = line.original.line + blank_lines
+        if line.error:
+            wrong_lines.append(f"line {number}")
+        elif line.key:
+            variables[line.key] = (number, (line.value or "").strip())
+    if wrong_lines:
+        what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong_lines[:10])}."
+        problems.add("--env-file", what, ENV_FILE_FORM)
+    return variables
+
+
+def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
+    """Reads the lines of an env file; one that can't be read has none, and adds a problem."""
     reason = "it is not UTF-8 text of at most 1 MiB, with at most 256 blanks in a row."
-    accepted = "UTF-8 text of NAME=value lines, at most 1 MiB."
     try:
         # python-dotenv: only a run with an env file needs it
         from dotenv.parser import parse_stream
@@ -170,253 +245,293 @@ def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]
         with Path(path).open(encoding="utf-8") as stream:
             content = stream.read(MAX_SIZE + 1)
         if len(content) <= MAX_SIZE and not LONG_BLANK.search(content):
-            lines = list(parse_stream(StringIO(content)))
+            return list(parse_stream(StringIO(content)))
     except ImportError:
         reason = "the Python module dotenv, which reads it, is missing: run `pip install .`."
     except OSError as error:
         reason = f"{error.strerror}."
     except ValueError:  # not UTF-8, or a NUL in the path
         pass
-    if lines is None:  # any input may be in the file, so that none is missing as well
-        every = tuple(field.name for field in fields())
-        problems.add("--env-file", f"{quoted(path)} can't be read: {reason}", accepted, every)
-    for line in lines or ():
-        written, text = line.original.string, (line.value or "").strip()
-        # It begins with the blank lines before it.
-        number = line.original.line + written[: len(written) - len(written.lstrip())].count("\n")
-        if line.error:
-            wrong.append(f"line {number}")
-        elif line.key:
-            found[line.key] = number, text
-    if wrong:
-        what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong[:10])}."
-        problems.add("--env-file", what, accepted)
-    return found
+    # Any input may be in the file, so that none is reported as missing as well.
+    every_input = tuple(spec.name for spec in SPECS)
+    what = f"{quoted(path)} can't be read: {reason}"
+    problems.add("--env-file", what, ENV_FILE_FORM, every_input)
+    return ()
 
 
-def _places(
-    texts: Mapping[str, str], file: str, problems: Problems
-) -> tuple[dict[str, list[tuple[str, str]]], dict[str, Emptied]]:
-    """Where each input is given, by its name, and each whose first text is a mistake because it
-    says nothing.
-
-    `texts` are all texts by their places, empty ones too; `file` is the name of the env file.
-    """
-    given: dict[str, list[tuple[str, str]]] = {}
-    emptied: dict[str, Emptied] = {}
-    for field in fields():
-        found: list[tuple[str, str]] = []
-        defaults: list[tuple[str, str]] = []  # of action.yml, as far as can be seen
-        # the places in which a person wrote the word for leaving the input out
-        left_out: list[str] = []
-        # Without a hyphen two of the variables are the same.
-        for place in dict.fromkeys(
-            (field.option, *field.variables, f"{field.variables[-1]} in {file}")
-        ):
-            text = texts.get(place)
-            if text is None:
-                continue
-            from_action = place.startswith("INPUT_")
-            if _is_empty(field, text):
-                if field.left_out and not found:
-                    emptied.setdefault(field.name, Emptied(place, text))
-            elif _says_left_out(field, text):
+def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
+    """Finds where each input has a value, and where it says nothing although that is a mistake."""
+    texts = sources.texts_by_place()
+    given: dict[str, list[Place]] = {}
+    emptied: dict[str, Place] = {}
+    for spec in SPECS:
+        in_file = f"{spec.variables[-1]} in {sources.file_name}"
+        # Without a hyphen in the name two of the variables are the same.
+        names = dict.fromkeys((spec.option, *spec.variables, in_file))
+        places = [Place(name, texts[name]) for name in names if name in texts]
+        values: list[Place] = []
+        # Where the text is the default of action.yml, as far as can be seen.
+        defaults: list[Place] = []
+        # Where a person wrote the word for leaving the input out.
+        omissions: list[Place] = []
+        for place in places:
+            from_action = place.name.startswith("INPUT_")
+            if _is_empty(spec, place.text):
+                if spec.refuse_empty and not values:
+                    emptied.setdefault(spec.name, place)
+            elif _says_left_out(spec, place.text):
                 if not from_action:
-                    left_out.append(place)
-            elif field.left_out and from_action and text == field.default:
-                defaults.append((place, text))
+                    omissions.append(place)
+            elif spec.refuse_empty and from_action and place.text == spec.default:
+                defaults.append(place)
             else:
-                found.append((place, text))
-        if found and (left_out or defaults):
-            _warn_of_word(field, found[0][0], left_out, problems)
-        given[field.name] = found or defaults
+                values.append(place)
+        if values and (omissions or defaults):
+            _warn_of_word(spec, values[0], omissions, problems)
+        given[spec.name] = values or defaults
     return given, emptied
 
 
-def _warn_of_word(field: Field, used: str, left_out: Sequence[str], problems: Problems) -> None:
-    """Says which of two places counts where the other one has the word, or the default, that stands
-    for neither.
-    """
-    if left_out:
-        what = f"{left_out[0]} says `{field.written_default}`, which counts as not given"
+def _warn_of_word(
+    spec: InputSpec[Any], used: Place, omissions: Sequence[Place], problems: Problems
+) -> None:
+    """Warns that a value counts although another place has the word, or the default, for none."""
+    if omissions:
+        what = f"{omissions[0].name} says `{spec.written_default}`, which counts as not given"
     else:
-        what = (
-            f"`{field.name}` has its default, `{field.written_default}`, which counts as not given"
-        )
-    problems.warn(f"{what}: {used} is used.")
+        what = f"`{spec.name}` has its default, `{spec.written_default}`, which counts as not given"
+    problems.warn(f"{what}: {used.name} is used.")
 
 
-def _is_empty(field: Field, text: str) -> bool:
-    """Whether a text says nothing; where that is a mistake, so do separators, quotes, brackets, and
-    words like null.
+def _is_empty(spec: InputSpec[Any], text: str) -> bool:
+    """Whether a text says nothing.
+
+    Where that is a mistake, separators, quotes, brackets and words like null say nothing either.
     """
-    if field.left_out and len(text) < parsers.MAX_LINE:
+    if spec.refuse_empty and len(text) < parsers.MAX_LINE:
         return NOTHING.fullmatch(text) is not None or text.strip() in parsers.NO_VALUE
     return not text.strip()
 
 
-def _says_left_out(field: Field, text: str) -> bool:
-    """Whether a text is the word for leaving the input out; a default that is a value is given like
-    any other.
+def _says_left_out(spec: InputSpec[Any], text: str) -> bool:
+    """Whether a text is the word for leaving the input out.
+
+    A word that is the written default is a value like any other.
     """
-    return field.left_out is not None and not field.default and text.strip() == field.left_out.word
+    if spec.refuse_empty is None or spec.default:
+        return False
+    return text.strip() == spec.refuse_empty.word
 
 
 def _refuse_emptied(
-    emptied: Mapping[str, Emptied], given: Given, target: str, kind: Kind, problems: Problems
+    emptied: Emptied, given: Given, target: str, kind: Kind, problems: Problems
 ) -> None:
-    """Adds a mistake for each input that says nothing, where the target reads it; an unknown target
-    reads all.
+    """Adds a mistake for each input that says nothing, where the target reads it.
+
+    A target that is missing or wrong is taken for one that reads all of them.
     """
     reader = target if target in TARGETS else METHOD
-    for field in fields():
-        left_out = field.left_out
-        if left_out is None or field.name not in emptied:
+    for spec in SPECS:
+        rule = spec.refuse_empty
+        if rule is None or spec.name not in emptied:
             continue
-        readers = left_out.targets or field.group.targets
-        if target and readers and reader not in readers:
+        if target and reader not in (rule.targets or spec.targets):
             continue
-        place, text = emptied[field.name]
-        says_nothing = (
-            f"is `{text.strip()}`, which says nothing"
-            if text.strip() in parsers.NO_VALUE
-            else "is empty"
-        )
-        if given[field.name]:
-            other, _ = given[field.name][0]
-            what = f"{says_nothing} in {place}, which goes before {other}. {WHY_EMPTY[kind]}"
+        place = emptied[spec.name]
+        text = place.text.strip()
+        says_nothing = "is empty"
+        if text in parsers.NO_VALUE:
+            says_nothing = f"is `{text}`, which says nothing"
+        if given[spec.name]:
+            other = given[spec.name][0]
+            consequence = f" in {place.name}, which goes before {other.name}"
         else:
-            what = f"{says_nothing}, so {left_out.effect}. {WHY_EMPTY[kind]}"
-        accepted = f"{left_out.accepted}."
-        if kind == "github" and target not in left_out.required_by:
-            accepted += f" For an expression without a value: `${{{{ … || '{left_out.word}' }}}}`."
-        problems.add(field.name, what, accepted)
+            consequence = f", so {rule.effect}"
+        accepted = f"{rule.accepted}."
+        if kind == "github" and target not in rule.required_by:
+            accepted += f" For an expression without a value: `${{{{ … || '{rule.word}' }}}}`."
+        problems.add(spec.name, f"{says_nothing}{consequence}. {WHY_EMPTY[kind]}", accepted)
 
 
-def _names(given: Given, emptied: Mapping[str, Emptied], argv: Sequence[str]) -> Mapping[str, str]:
+def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, str]:
     """How each input is called where this run was started: as it was given, or would be."""
-    words = [
-        word for before, word in zip(("", *argv), argv, strict=False) if before != "--env-file"
-    ]
-    typed = any(not word.startswith("--env-file") for word in words)
-    names = {
-        field.name: field.option if typed and field.is_option else field.variables[-1]
-        for field in fields()
-    }
-    names |= {name: places[0][0].split()[0] for name, places in given.items() if places}
-    return names | {name: empty.place.split()[0] for name, empty in emptied.items()}
+    has_options = _has_options(argv)
+    names = {}
+    for spec in SPECS:
+        places = given[spec.name]
+        if spec.name in emptied:
+            names[spec.name] = _variable_of(emptied[spec.name])
+        elif places:
+            names[spec.name] = _variable_of(places[0])
+        else:
+            names[spec.name] = spec.public_name if has_options else spec.variables[-1]
+    return names
 
 
-def _values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:
+def _variable_of(place: Place) -> str:
+    """The variable or option of a place, without the env file."""
+    return place.name.split()[0]
+
+
+def _has_options(argv: Sequence[str]) -> bool:
+    """Whether the command line has anything beside the env file."""
+    for before, word in zip(("", *argv), argv, strict=False):
+        if before != "--env-file" and not word.startswith("--env-file"):
+            return True
+    return False
+
+
+def _parse_values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:
     """The parsed values by attribute, with a warning wherever something else was given as well."""
     values: dict[str, Any] = {}
-    secrets = [text for field in fields() if field.secret for _, text in given[field.name]]
-    for field in fields():
-        if not given[field.name]:
+    secrets = [place.text for spec in SPECS if spec.secret for place in given[spec.name]]
+    for spec in SPECS:
+        if not given[spec.name]:
             continue
-        (place, text), *others = given[field.name]
-        for other, ignored in others:
-            if ignored != text:
-                problems.warn(f"{other} is ignored: {place} takes precedence.")
+        used, *others = given[spec.name]
+        for other in others:
+            if other.text != used.text:
+                problems.warn(f"{other.name} is ignored: {used.name} takes precedence.")
         try:
-            if not field.secret:
-                parsers.require_public(text)
-            values[field.attribute] = field.parse(parsers.text(text))
+            if not spec.secret:
+                parsers.require_public(used.text)
+            values[spec.attribute] = spec.parser(parsers.text(used.text))
         except InvalidValue as invalid:
-            unexpanded = invalid.reason == NOT_EXPANDED
-            accepted = (
-                EXPANDED[platform.kind]
-                if unexpanded
-                else invalid.accepted and invalid.accepted + "."
-            )
-            # No credential looks like a reference, but a `state-key` may; a secret may be pasted
-            # into any input.
-            public = not field.secret and not any(secret in text for secret in secrets)
-            shown = (
-                quoted(text)
-                if public or (unexpanded and field.name != "state-key")
-                else "The value"
-            )
-            # which repeats it
-            reason = invalid.reason if public else invalid.reason.partition(" Did you mean")[0]
-            covers = OF_LOGIN if field.name in ("credentials", "workload-identity-provider") else ()
-            problems.add(field.name, f"{shown} {reason}", accepted, covers)
-            if field.name == "state-key":  # a wrong one is a secret all the same, to be masked
-                values[field.attribute] = text
+            # A secret may be pasted into any input.
+            is_public = not spec.secret and not any(secret in used.text for secret in secrets)
+            problem = _problem_of(spec, used.text, invalid, platform.kind, is_public=is_public)
+            problems.extend([problem])
+            # A wrong key for the state is a secret all the same, to be masked.
+            if spec is STATE_KEY:
+                values[spec.attribute] = used.text
     return values
+
+
+def _problem_of(
+    spec: InputSpec[Any], text: str, invalid: InvalidValue, kind: Kind, *, is_public: bool
+) -> Problem:
+    """What is said of a value that its parser refuses; only a public one is shown."""
+    is_unexpanded = invalid.reason == NOT_EXPANDED
+    if is_unexpanded:
+        accepted = EXPANDED[kind]
+    elif invalid.accepted:
+        accepted = f"{invalid.accepted}."
+    else:
+        accepted = ""
+    shown, reason = "The value", invalid.reason
+    # No credential looks like a reference to a variable, but a `state-key` may.
+    if is_public or (is_unexpanded and spec is not STATE_KEY):
+        shown = quoted(text)
+    if not is_public:
+        # What may have been meant repeats a part of the value.
+        reason = reason.partition(" Did you mean")[0]
+    covers = OF_LOGIN if spec in (CREDENTIALS, WORKLOAD_IDENTITY_PROVIDER) else ()
+    return Problem(spec.name, f"{shown} {reason}", accepted, covers=covers)
 
 
 def _check_names(
     names: Iterable[Name], alone: bool, platform: Platform, problems: Problems
 ) -> None:
-    """Names that are not ours: another tool's input or a misspelt one is a mistake, another
-    `UPLOADER_…` a warning.
+    """Checks the names that are not ours: each may be an input of another tool, or misspelt.
 
     A name one letter off must not pass in silence, with or without a value: `dry-rum: true` would
-    publish. Beyond that nobody can tell whose a variable is; under GitHub an unknown input is a
-    warning too. Values are not looked at: any may be a key. `alone`: nothing else says what to do.
+    publish. Values are not looked at: any may be a key. `alone` says that there is no target, so
+    that variables of another tool were meant for this program.
     """
-    known = {ENV_FILE, DOTENV, ID_TOKEN, *(name for field in fields() for name in field.variables)}
-    # the outputs of an earlier job are in the environment of this one
-    if platform.kind == "gitlab":
-        known.update(f"UPLOADER_{name}" for name in OUTPUTS)
-    for name, where, empty in names:
-        prefix, _, plain = name.replace("-", "_", 1).partition("_")
-        prefixed = prefix.upper() == "UPLOADER"
-        if name in known:
+    ours = _own_names(platform.kind)
+    for name in names:
+        if name.text in ours:
             continue
-        if other := OTHER_TOOLS.fullmatch(name):  # of another step perhaps
-            if empty:
-                continue
-            _, answer = answers().get(squashed(other[1] or name), ("", ""))
-            if answer and alone:
-                problems.add(where or name, f"is another tool's variable. {answer}")
-            elif answer:
-                problems.warn(f"{name} is another tool's variable and is ignored. {answer}")
-        elif where and (meant := nearly(plain if prefixed else name)):
-            problems.add(where, f"did you mean `{meant.variables[-1]}`?", covers=(meant.name,))
-        elif (prefix == "INPUT" and not where) or prefixed:
-            if problem := mistake(name, plain, "with" if prefix == "INPUT" else "variable"):
-                problems.extend([replace(problem, name=where or problem.name)])
-            elif not empty and (
-                prefix == "UPLOADER" or (prefix == "INPUT" and platform.kind == "github")
-            ):
-                problems.warn(f"{printable(name)} is not an input of this program and is ignored.")
+        other_tool = OTHER_TOOLS.fullmatch(name.text)
+        if other_tool:
+            if not name.empty:
+                _tell_other_tool(name, other_tool[1] or name.text, alone, problems)
+        else:
+            _check_unknown(name, platform.kind, problems)
 
 
-def _warn_of_unused(values: Mapping[str, Any], platform: Platform, problems: Problems) -> None:
-    """One warning that names what was given, differs from its default, and is not read by the
-    target.
-    """
-    target = values.get("target")
-    if not target:
+def _own_names(kind: Kind) -> set[str]:
+    """The variables that are ours: those of inputs, and of outputs where they are passed on."""
+    names = {ENV_FILE, DOTENV, ID_TOKEN}
+    for spec in SPECS:
+        names.update(spec.variables)
+    # The outputs of an earlier job are in the environment of this one.
+    if kind == "gitlab":
+        names.update(f"UPLOADER_{name}" for name in OUTPUTS)
+    return names
+
+
+def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) -> None:
+    """Tells what a variable of another tool is here; it may be there for another step."""
+    _, answer = answers().get(squashed(plain), ("", ""))
+    if not answer:
         return
-    reader, defaults = target if target in TARGETS else METHOD, Inputs()
-    # of an earlier job, not given to this one
+    if alone:
+        problems.add(name.line or name.text, f"is another tool's variable. {answer}")
+    else:
+        problems.warn(f"{name.text} is another tool's variable and is ignored. {answer}")
+
+
+def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
+    """Adds a problem where a name is nearly ours, and a warning where it was surely meant for us.
+
+    Beyond that nobody can tell whose a variable is.
+    """
+    prefix, _, plain = name.text.replace("-", "_", 1).partition("_")
+    is_prefixed = prefix.upper() == "UPLOADER"
+    if name.line:
+        meant = nearly(plain if is_prefixed else name.text)
+        if meant:
+            what = f"did you mean `{meant.variables[-1]}`?"
+            problems.add(name.line, what, covers=(meant.name,))
+            return
+    of_action = prefix == "INPUT" and not name.line
+    if not (of_action or is_prefixed):
+        return
+    problem = mistake(name.text, plain, "with" if of_action else "variable")
+    if problem:
+        problems.extend([replace(problem, name=name.line or problem.name)])
+        return
+    # Under GitHub every `INPUT_` variable is an input of this step.
+    surely_ours = prefix == "UPLOADER" or (of_action and kind == "github")
+    if surely_ours and not name.empty:
+        problems.warn(f"{printable(name.text)} is not an input of this program and is ignored.")
+
+
+def _warn_of_unused(
+    target: str, values: Mapping[str, Any], platform: Platform, problems: Problems
+) -> None:
+    """Adds one warning that names what was given and is not read by the target.
+
+    An input that was given its default is not named.
+    """
+    reader = target if target in TARGETS else METHOD
+    # Outputs of an earlier job of GitLab are variables of this one: nobody gave them.
     outputs = OUTPUTS if platform.kind == "gitlab" else ()
-    names = [
-        f"`{field.name}`"
-        for field in fields()
-        if reader not in (field.group.targets or (reader,))
-        and field.attribute.upper() not in outputs
-        and values.get(field.attribute, default := getattr(defaults, field.attribute)) != default
-    ]
-    if names:
-        problems.warn(f"Not read by `target: {target}`, and ignored: {', '.join(names)}.")
+    unused = []
+    for spec in SPECS:
+        if reader in spec.targets or spec.attribute.upper() in outputs:
+            continue
+        if values.get(spec.attribute, spec.default_value) != spec.default_value:
+            unused.append(f"`{spec.name}`")
+    if unused:
+        problems.warn(f"Not read by `target: {target}`, and ignored: {', '.join(unused)}.")
 
 
-def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> None:
-    """The defaults that depend on where the program runs: GitLab's part of a parallel job, and the
-    state's folder.
+def _add_platform_defaults(values: dict[str, Any], platform: Platform) -> bool:
+    """Adds the defaults that depend on where the program runs; returns whether the state lasts.
+
+    They are GitLab's part of a parallel job, and the folder of the state.
     """
     if "shard" not in values and platform.node:
         with suppress(InvalidValue):  # a job that is not parallel has no index
             values["shard"] = parsers.shard(platform.node)
-    home = platform.temp or platform.state_home
-    # A CI job's folder for temporary files goes with the machine; a person's own folders are there
-    # tomorrow.
-    values["lasting_state"] = "state_dir" in values or (platform.keeps_home and not platform.temp)
     if "state_dir" in values:
         values["state_dir"] = platform.workspace / values["state_dir"]
-    elif home:
+        return True
+    home = platform.temp or platform.state_home
+    if home:
         values["state_dir"] = home / "uploader"
+    # A CI job's folder for temporary files goes with the machine; a person's own folders are there
+    # tomorrow.
+    return platform.keeps_home and not platform.temp

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts
-from uploader.inputs.table import CommonInputs
+from uploader.inputs.records import CommonInputs
 from uploader.services import batch, catalogue, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method, Values

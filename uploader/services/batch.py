@@ -23,7 +23,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.artifacts import Artifact
-from uploader.inputs.table import CommonInputs
+from uploader.inputs.records import CommonInputs
 from uploader.results import FileResult
 from uploader.services import media_types
 from uploader.services.base import (

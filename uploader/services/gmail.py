@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from uploader.errors import ApiError, InputError, Problem, Problems, UploaderError
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace
-from uploader.inputs.table import MailInputs
+from uploader.inputs.records import MailInputs
 from uploader.services import batch, catalogue, mail_message
 from uploader.services.base import Context, Endpoint, Outcome, Prepared, Upload
 from uploader.services.mail_message import Mail, MessageIdentity
@@ -74,12 +74,12 @@ def prepare(
                 batch.send_metadata, endpoint, resource, _HELD if held else endpoint.id, held
             )
             return _made(inputs, endpoint, send, line)
-    if files and inputs.shard and inputs.shard[1] > 1:
+    if files and inputs.common.shard and inputs.common.shard[1] > 1:
         what = (
             "this is job {}/{}, and each of them would make a mail with its own part of the "
             "attachments."
         )
-        problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
+        problems.add("shard", what.format(*inputs.common.shard), "`1/1` for all files in one job")
     to_send, limit = method.endswith(".send"), endpoint.max_size or 0
     mail = problems.collect(
         lambda: mail_message.read(inputs, files, workspace, to_send=to_send, limit=limit)
@@ -88,12 +88,12 @@ def prepare(
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
     upload = Upload(endpoint, _artifact(mail, identity), _MEDIA, resource or None)
-    batch.check(upload, inputs.upload_protocol, problems)
+    batch.check(upload, inputs.common.upload_protocol, problems)
     problems.raise_if_any()
     attached = f", with {plural(mail.attachments, 'attachment')}" if mail.attachments else ""
     to = f" to {plural(mail.recipients, 'recipient')}" if mail.recipients else ""
     line = f"{plan} {mail.name} ({format_size(upload.artifact.size or 0)}{attached}){to}"
-    in_session = endpoint.idempotent or inputs.upload_protocol in {"auto", "resumable"}
+    in_session = endpoint.idempotent or inputs.common.upload_protocol in {"auto", "resumable"}
     return _made(
         inputs, endpoint, partial(_send, mail, identity, upload, in_session), line, mail.warnings
     )
@@ -112,7 +112,7 @@ def _made(
 ) -> Prepared:
     would = batch.dry_run(f"Would {line[0].lower()}{line[1:]}.")
     flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
-    return Prepared((line,), endpoint.scopes, would if inputs.dry_run else flow, warnings)
+    return Prepared((line,), endpoint.scopes, would if inputs.common.dry_run else flow, warnings)
 
 
 def _artifact(mail: Mail, identity: MessageIdentity) -> Artifact:

@@ -9,7 +9,7 @@ from functools import partial
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android import preflight
 from uploader.files.artifacts import Artifact, Artifacts, inspect
-from uploader.inputs.table import CommonInputs
+from uploader.inputs.records import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, catalogue
 from uploader.services.base import Prepared, Upload

@@ -30,7 +30,7 @@ from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifacts, from_path
 from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace, printable
-from uploader.inputs.table import MailInputs
+from uploader.inputs.records import MailInputs
 from uploader.services import media_types
 from uploader.text import plural
 
@@ -163,7 +163,9 @@ def read(
         problems.add("mail-to", "is missing: the mail has no recipient.")
     if inputs.gmail_action in {"insert", "import"} and not inputs.mail_from:
         problems.add("mail-from", "is missing: a mail that is inserted needs a sender.")
-    if not (inputs.mail_subject or inputs.files or any(getattr(inputs, name) for name in _BODIES)):
+    if not (
+        inputs.mail_subject or inputs.common.files or any(getattr(inputs, name) for name in _BODIES)
+    ):
         problems.add(
             "mail-body",
             "is missing, and so are the subject, HTML and files: the mail would be empty.",

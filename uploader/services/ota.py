@@ -24,7 +24,7 @@ from uploader.errors import (
 )
 from uploader.files.android.archive import is_zip
 from uploader.files.artifacts import Artifacts
-from uploader.inputs.table import CommonInputs
+from uploader.inputs.records import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
 from uploader.services.base import (

@@ -12,7 +12,7 @@ from functools import partial
 
 from uploader.errors import ApiError, Problems
 from uploader.files.artifacts import Artifacts
-from uploader.inputs.table import CommonInputs
+from uploader.inputs.records import CommonInputs
 from uploader.services import batch, media_types
 from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.catalogue import expand

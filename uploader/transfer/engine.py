@@ -17,7 +17,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.destination import Destination
-from uploader.inputs.table import TransferInputs
+from uploader.inputs.records import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
 from uploader.retry import CAUSE, HINT, Retrier, RetryPolicy

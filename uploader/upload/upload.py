@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uploader.errors import IntegrityError, UploaderError
-from uploader.inputs.table import TransferInputs
+from uploader.inputs.records import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult
 from uploader.services.base import Endpoint, Upload

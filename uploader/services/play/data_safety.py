@@ -14,7 +14,7 @@ from functools import partial
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts
-from uploader.inputs.table import CommonInputs
+from uploader.inputs.records import CommonInputs
 from uploader.services import batch
 from uploader.services.base import Call, Context, Outcome, Prepared
 from uploader.services.catalogue import expand

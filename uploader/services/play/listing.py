@@ -34,7 +34,7 @@ from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
 from uploader.hosts import image_host
 from uploader.inputs.parsers import LAST_RELEASE, PACKAGE
-from uploader.inputs.table import StatusInputs
+from uploader.inputs.records import ListingPullInputs
 from uploader.results import FileResult
 from uploader.services import batch
 from uploader.services.base import (
@@ -340,18 +340,12 @@ def _sha256(image: Mapping[str, Any]) -> str:
     return str(image.get("sha256", "")).lower()
 
 
-def prepare(
-    inputs: StatusInputs, files: Artifacts, workspace: Workspace, folder: str, notes: str
-) -> Prepared:
-    """Checks the inputs, of which `images-directory` is the `folder`. Raises InputError with every
-    problem.
-    """
+def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -> Prepared:
+    """Checks the inputs. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(inputs.package_name, problems)
-    folder, notes = (
-        folder.replace(PACKAGE, package or PACKAGE),
-        notes.replace(PACKAGE, package or PACKAGE),
-    )
+    folder = inputs.images_directory.replace(PACKAGE, package or PACKAGE)
+    notes = inputs.whats_new_directory.replace(PACKAGE, package or PACKAGE)
     if files:
         problems.add("files", "a pull sends no files.", "no files")
     batch.require(problems, package_name=package, images_directory=folder)
@@ -363,7 +357,7 @@ def prepare(
             problems.collect(Destination(workspace, name, f"{path}/en-US/title.txt").check)
     problems.raise_if_any()
     track, edit = "".join(inputs.tracks[:1]), inputs.existing_edit_id
-    pull = Pull(package, workspace, folder, notes, track, edit, inputs.dry_run)
+    pull = Pull(package, workspace, folder, notes, track, edit, inputs.common.dry_run)
     lines = (
         f"read the store listing of {package} in {f'edit {edit}' if edit else _EDIT}",
         f"write it to {printable(folder)}",

@@ -19,7 +19,7 @@ from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
-from uploader.inputs.table import ReleaseInputs
+from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import client, plan, reach, review, testers, universal_apk
 from uploader.services.play.edit_lifecycle import perhaps_committed
@@ -213,8 +213,8 @@ def _job(
         reuse=inputs.on_version_conflict == "reuse",
         existing_edit=inputs.existing_edit_id,
         commit=inputs.commit,
-        dry_run=inputs.dry_run,
-        rehearsal=inputs.rehearsal,
+        dry_run=inputs.common.dry_run,
+        rehearsal=inputs.common.rehearsal,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
@@ -343,16 +343,11 @@ def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
             "none are given, and no other input asks for anything.",
             "artifacts (.aab, .apk)",
         )
-    if (
-        files
-        and inputs.shard
-        and inputs.shard[1] > 1
-        and inputs.commit
-        and not inputs.existing_edit_id
-    ):
+    shard = inputs.common.shard
+    if files and shard and shard[1] > 1 and inputs.commit and not inputs.existing_edit_id:
         # Jobs that split the files of one release would each commit a part of it, against one
         # another.
-        part, jobs = "{}/{}".format(*inputs.shard), f"each of the {inputs.shard[1]} jobs"
+        part, jobs = "{}/{}".format(*shard), f"each of the {shard[1]} jobs"
         what = f"this is job {part}, and {jobs} would commit only its own part of the release."
         accepted = (
             "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: "
@@ -445,7 +440,7 @@ def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
 
 
 def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
-    if inputs.dry_run and inputs.existing_edit_id:
+    if inputs.common.dry_run and inputs.existing_edit_id:
         yield (
             "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may "
             "then close yours."

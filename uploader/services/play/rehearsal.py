@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from uploader.inputs.parsers import LAST_RELEASE
-from uploader.inputs.table import ReleaseInputs
+from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play.tracks import STANDARD, describe, meant
 
@@ -27,7 +27,7 @@ def live_app(
 
     `inputs` may be those of any target; `min_users` is `gate-min-users`.
     """
-    if inputs.target != "play":  # which alone reads them
+    if inputs.common.target != "play":  # which alone reads them
         inputs = replace(
             inputs, promote_from="", promote_version_codes=(), version_codes_to_retain=()
         )
@@ -44,7 +44,7 @@ def live_app(
         package: {"tracks": one[0], "artifacts": retained} for package, one in found.items() if one
     }
     config: dict[str, Any] = {"apps": apps}
-    if inputs.target == "play-rollout":
+    if inputs.common.target == "play-rollout":
         users = 1000 + 100 * min_users
         healthy = {"users": users, "userPerceivedCrashRate": 0.0001, "userPerceivedAnrRate": 0.0001}
         config["vitals"] = {
@@ -67,8 +67,10 @@ def _releases(
     done = {"versionCodes": [str(latest)], "status": "completed"}
     found: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
     told = f"{describe(done)} on {', '.join(STANDARD)}"
-    changes = inputs.target == "play" and not versions and (inputs.promote_from or not retained)
-    if inputs.target == "play-rollout" or changes:
+    changes = (
+        inputs.common.target == "play" and not versions and (inputs.promote_from or not retained)
+    )
+    if inputs.common.target == "play-rollout" or changes:
         codes = inputs.promote_version_codes or (str(latest + 1),)
         share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
         rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}

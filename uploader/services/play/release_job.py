@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
-from uploader.inputs.table import ImagesPrune
+from uploader.inputs.specs import ImagesPrune
 from uploader.services.play.client import SupplementaryKind
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal

@@ -17,7 +17,7 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.inputs.table import ReleaseInputs, StatusInputs
+from uploader.inputs.records import ReleaseInputs, StatusInputs
 from uploader.services.base import Call, Context, Outcome, Section
 from uploader.services.catalogue import expand
 from uploader.services.play.client import CONSOLE, ROOT, entries
@@ -62,7 +62,9 @@ class ReviewGoal:
     rehearsal: bool = False
 
 
-def goal_of(inputs: StatusInputs, tracks: Sequence[str], problems: Problems) -> ReviewGoal:
+def goal_of(
+    inputs: ReleaseInputs | StatusInputs, tracks: Sequence[str], problems: Problems
+) -> ReviewGoal:
     """What the inputs say is waited for; `tracks` are those that get a release."""
     if isinstance(inputs, ReleaseInputs) and not (inputs.commit and tracks):
         what = "no release is committed, so there is nothing to wait for."
@@ -78,7 +80,7 @@ def goal_of(inputs: StatusInputs, tracks: Sequence[str], problems: Problems) -> 
         )
     if inputs.status == "draft":
         problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
-    return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.rehearsal)
+    return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.common.rehearsal)
 
 
 def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:

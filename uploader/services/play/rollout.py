@@ -27,7 +27,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.artifacts import Artifacts
-from uploader.inputs.table import RolloutInputs
+from uploader.inputs.records import RolloutInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared
 from uploader.services.play import client, gate, review, status, track_merge, tracks
@@ -164,8 +164,8 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
     release = ReleaseJob(
         package=package,
         tracks=inputs.tracks,
-        dry_run=inputs.dry_run,
-        rehearsal=inputs.rehearsal,
+        dry_run=inputs.common.dry_run,
+        rehearsal=inputs.common.rehearsal,
         rollout=True,
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
@@ -186,7 +186,7 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         above, end = " or ".join(map(str, limits)), "and halt it" if halts else "but go on"
         steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
     dry_run = f"decide the next of {shares}, and change nothing"
-    steps.append(dry_run if inputs.dry_run else f"take it to the next of {shares}")
+    steps.append(dry_run if inputs.common.dry_run else f"take it to the next of {shares}")
     unsettled = partial(perhaps_committed, (release,))
     return Prepared(
         tuple(steps), scopes, partial(flow, job), apps={package: ()}, unsettled=unsettled

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from uploader.errors import Interrupted, Problems, TemporaryError, UploaderError
 from uploader.inputs.parsers import PACKAGE
-from uploader.inputs.table import StatusInputs
+from uploader.inputs.records import ReleaseInputs, StatusInputs
 from uploader.results import FileResult
 from uploader.services.base import (
     Backoff,
@@ -48,7 +48,7 @@ _JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
 _ALL_OR_NONE = ("committed", "sent-for-review")
 
 
-def check_several(inputs: StatusInputs, problems: Problems) -> None:
+def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> None:
     """Adds what can't be said for several apps at once."""
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", *ABOUT_ONE)

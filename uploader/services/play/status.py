@@ -18,7 +18,7 @@ from uploader.errors import ApiError, Problems, ReleaseRefused
 from uploader.files.artifacts import Artifacts
 from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import PACKAGE
-from uploader.inputs.table import StatusInputs
+from uploader.inputs.records import StatusInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared, Section
 from uploader.services.play import client, review, tracks, universal_apk
@@ -60,13 +60,13 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
     batch.require(problems, package_name=inputs.package_name)
     if several := len(inputs.package_name) > 1:
         check_several(inputs, problems)
-    may_open = not (inputs.dry_run or inputs.wait_for or inputs.existing_edit_id)
+    may_open = not (inputs.common.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
     jobs, lines = [], []
     for package in inputs.package_name or (PACKAGE,):
         given = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
         apk = universal_apk.goal_of(given, (), workspace, problems) if given.universal_apk else None
-        apk = None if inputs.dry_run else apk
+        apk = None if inputs.common.dry_run else apk
         jobs.append(
             StatusJob(
                 package,
@@ -75,7 +75,7 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
                 may_open,
                 goal,
                 apk,
-                inputs.rehearsal,
+                inputs.common.rehearsal,
             )
         )
         lines.append(f"look at the releases of {package}")

@@ -25,7 +25,7 @@ from uploader.files.android.map_ids import ids_of_artifact, ids_of_mapping, mapp
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace, path_hint, printable
 from uploader.inputs.parsers import PLACEHOLDERS, FilesByVersion
-from uploader.inputs.table import ReleaseInputs
+from uploader.inputs.records import ReleaseInputs
 from uploader.services.play.release_job import SupplementaryFile, version_code
 
 DebugFile: TypeAlias = Literal["mapping", "symbols"]
@@ -69,7 +69,7 @@ class _Matching:
         }
         self._files, self._readable = files, readable
         # other jobs have other files of the release
-        self._split = inputs.shard is not None and inputs.shard[1] > 1
+        self._split = inputs.common.shard is not None and inputs.common.shard[1] > 1
         # every artifact of the release is known
         self._complete = len(readable) == len(files) and not self._split
         self._workspace, self._problems = workspace, problems

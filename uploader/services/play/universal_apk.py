@@ -33,7 +33,7 @@ from uploader.files.android.preflight import fingerprint
 from uploader.files.artifacts import Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
-from uploader.inputs.table import ReleaseInputs, StatusInputs
+from uploader.inputs.records import ReleaseInputs, StatusInputs
 from uploader.protocol.stated_digests import normal
 from uploader.services.base import (
     Call,
@@ -68,7 +68,10 @@ class UniversalApkGoal:
 
 
 def goal_of(
-    inputs: StatusInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems
+    inputs: ReleaseInputs | StatusInputs,
+    artifacts: Artifacts,
+    workspace: Workspace,
+    problems: Problems,
 ) -> UniversalApkGoal:
     """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the
     problems.
@@ -83,7 +86,7 @@ def goal_of(
             "from a bundle."
         )
         problems.add(NAME, what, "together with bundles (.aab)")
-    if isinstance(inputs, ReleaseInputs) and not (inputs.files and inputs.commit):
+    if isinstance(inputs, ReleaseInputs) and not (inputs.common.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
         problems.add(NAME, what, "with `files` and `commit: true`, or with `target: play-status`")
     taken = {os.path.realpath(artifact.location) for artifact in artifacts}
