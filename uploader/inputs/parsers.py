@@ -111,11 +111,9 @@ class Limit:
     relative: bool = False
 
     def __str__(self) -> str:
-        return (
-            f"{self.metric} {self.value:g}x"
-            if self.relative
-            else f"{self.metric} {self.value * 100:g} %"
-        )
+        if self.relative:
+            return f"{self.metric} {self.value:g}x"
+        return f"{self.metric} {self.value * 100:g} %"
 
 
 def is_reference(value: str) -> bool:
@@ -211,14 +209,12 @@ def folder(value: str) -> Path | None:
 
 def items(value: str) -> tuple[str, ...]:
     """Items separated by newlines or commas, each once, in order."""
-    found = dict.fromkeys(
-        item for each in re.split(r"[\n,]", text(value)) if (item := line(each.strip()))
-    )
-    listed = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL)
-    if listed or any(re.fullmatch(r"- .+|([\"']).*\1", item) for item in found):
+    separated = [line(item.strip()) for item in re.split(r"[\n,]", text(value))]
+    in_brackets = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL)
+    if in_brackets or any(re.fullmatch(r"- .+|([\"']).*\1", item) for item in separated):
         accepted = "items separated by line breaks or commas, without dashes, brackets and quotes"
         raise InvalidValue("is written as YAML or JSON, or in quotes.", accepted)
-    return tuple(found)
+    return tuple(dict.fromkeys(filter(None, separated)))
 
 
 def boolean(value: str) -> bool:
@@ -257,13 +253,14 @@ def choice(literal: object) -> Callable[[str], Any]:
 
 def nearest(value: str, words: tuple[str, ...]) -> str:
     """A question that names the likeliest word, or nothing; it begins with a space."""
-    known = MEANT.get(value.lower(), "")
-    if known not in words:
-        found = get_close_matches(
-            value[:100].lower(), [known.lower() for known in words], n=1, cutoff=0.6
-        )
-        known = next((known for known in words if found and known.lower() == found[0]), "")
-    return f" Did you mean `{known}`?" if known else ""
+    meant = MEANT.get(value.lower(), "")
+    if meant in words:
+        return f" Did you mean `{meant}`?"
+    by_lower_case: dict[str, str] = {}
+    for word in words:
+        by_lower_case.setdefault(word.lower(), word)
+    similar = get_close_matches(value[:100].lower(), by_lower_case, n=1, cutoff=0.6)
+    return f" Did you mean `{by_lower_case[similar[0]]}`?" if similar else ""
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:
@@ -418,21 +415,21 @@ def endpoint(value: str) -> str:
     if value == EMULATOR:
         return value
     accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
-    form = r"(?:(https?)://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?"
-    found = re.fullmatch(form, value) if len(value) <= MAX_LINE else None
-    if not found or not 0 < int((found[3] or ":443")[1:]) < 65536:
+    form = r"(?:(https?)://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?"
+    parts = re.fullmatch(form, value) if len(value) <= MAX_LINE else None
+    if not parts or not 0 < int(parts[3] or 443) < 65536:
         raise InvalidValue(
             "is not the root URL of an API: it must not have a path, user or query.", accepted
         )
-    scheme, host, port = found.groups(default="")
-    local = is_loopback(host.strip("[]"))
+    scheme, host, _ = parts.groups(default="")
+    is_local = is_loopback(host.strip("[]"))
     if not scheme:
-        meant = (
-            nearest(value, (EMULATOR,))
-            or f" Did you mean `{'http' if local else 'https'}://{host}{port}`?"
-        )
+        meant = nearest(value, (EMULATOR,))
+        if not meant:
+            right_scheme = "http" if is_local else "https"
+            meant = f" Did you mean `{right_scheme}://{value.rstrip('/')}`?"
         raise InvalidValue("has no scheme." + meant, accepted)
-    if scheme == "http" and not local:
+    if scheme == "http" and not is_local:
         raise InvalidValue("would send the access token over the network unencrypted.", accepted)
     return value.rstrip("/")
 
@@ -475,11 +472,13 @@ def version_files(value: str) -> FilesByVersion:
     """Pairs of version code and path from lines `42=path`; a path alone is one pair, with an empty
     version code.
     """
-    lines = [
-        line.strip() for line in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value)) if line.strip()
-    ]
-    found = [re.fullmatch(r"([0-9]+)\s*=\s*(.+)", line, re.ASCII) for line in lines]
-    pairs = tuple((version_code(each[1]), _with_placeholders(each[2])) for each in found if each)
+    lines = [line.strip() for line in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value))]
+    lines = [line for line in lines if line]
+    pairs = []
+    for line in lines:
+        parts = re.fullmatch(r"([0-9]+)\s*=\s*(.+)", line, re.ASCII)
+        if parts:
+            pairs.append((version_code(parts[1]), _with_placeholders(parts[2])))
     if not pairs and len(lines) == 1:
         return (("", _with_placeholders(lines[0])),)
     if len(pairs) < len(lines):
@@ -488,7 +487,7 @@ def version_files(value: str) -> FilesByVersion:
         )
     if len(dict(pairs)) < len(pairs):
         raise InvalidValue("names two files for one version code.", _FILES)
-    return pairs
+    return tuple(pairs)
 
 
 def version_path(value: str) -> str:
@@ -556,8 +555,13 @@ def rollout_steps(value: str) -> tuple[float, ...]:
         "0.05`"
     )
     written = items(value)
-    shares = [share for item in written if (share := _share(item)) is not None and 0 < share <= 1]
-    if not shares or len(shares) < len(written) or (shares[0] == 1 and "%" not in written[0]):
+    shares: list[float] = []
+    for item in written:
+        share = _share(item)
+        if share is None or not 0 < share <= 1:
+            raise InvalidValue("is not a list of shares.", accepted)
+        shares.append(share)
+    if not shares or (shares[0] == 1 and "%" not in written[0]):
         raise InvalidValue("is not a list of shares.", accepted)
     if any(later <= earlier for earlier, later in pairwise(shares)):
         raise InvalidValue("does not ascend.", accepted)
@@ -568,34 +572,29 @@ def limits(value: str) -> tuple[Limit, ...]:
     """`crash-rate 1.09%` is a share of the users, `crash-rate 1.5x` a multiple of the completed
     release's rate.
     """
-    made: list[Limit] = []
     if re.search(r"(?:^|,)\s*(?:,|$)", value):
         what = (
             "has a comma with no limit before or after it: an expression there may have had no "
             "value."
         )
         raise InvalidValue(what, "a limit on both sides of each comma")
-    for item in items(value) or ("",):
-        found = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
-        rate = (
-            (float(found[2]) if found[3] == "x" else float(Decimal(found[2]) / 100))
-            if found
-            else 0.0
-        )
-        # A rate of 100 % can't be passed, and what is the same passes less than once itself.
-        if not found or not (rate >= 1 if found[3] == "x" else 0 < rate < 1):
-            raise InvalidValue(
-                "is not a list of limits.",
-                "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`",
-            )
-        made.append(
-            Limit(
-                "anr-rate" if found[1] == "anr-rate" else "crash-rate",
-                rate,
-                relative=found[3] == "x",
-            )
-        )
-    return tuple(made)
+    return tuple(_limit(item) for item in items(value) or ("",))
+
+
+def _limit(item: str) -> Limit:
+    parts = re.fullmatch(rf"(crash-rate|anr-rate)\s+({_NUMBER})\s*(%|x)", item)
+    if parts:
+        metric: Metric = "anr-rate" if parts[1] == "anr-rate" else "crash-rate"
+        number = Decimal(parts[2])
+        # A release that does as well as the completed one must not be halted.
+        if parts[3] == "x" and number >= 1:
+            return Limit(metric, float(number), relative=True)
+        # A rate of 100 % can't be passed.
+        if parts[3] == "%" and 0 < number < 100:
+            return Limit(metric, float(number / 100))
+    raise InvalidValue(
+        "is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`"
+    )
 
 
 def _share(value: str) -> float | None:
