@@ -102,7 +102,7 @@ REVIEW_KEPT = Planted(
     "nobody is told to send it for review",
 )
 BUILT_AGAIN = Planted(
-    "release",
+    "stage",
     "if ours != theirs and by_earlier_run:",
     "if False:",
     "own edit",

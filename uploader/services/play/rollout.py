@@ -42,7 +42,8 @@ from uploader.services.play.edit_lifecycle import (
 )
 from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import Changes, lines, plan_output, section
-from uploader.services.play.release import committed, in_an_edit, told_review
+from uploader.services.play.publish import committed, told_review
+from uploader.services.play.release import in_an_edit
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised

@@ -1,0 +1,289 @@
+"""The second phase of a release: the commit of what is staged, or what is done instead of it, and
+what the run says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from uploader.services.base import Outcome
+from uploader.services.play import (
+    companions,
+    edit_lifecycle,
+    plan,
+    reach,
+    status,
+    track_merge,
+    tracks,
+)
+from uploader.services.play.client import CONSOLE, Release
+from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, Stage
+from uploader.services.play.plan import Changes
+from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.stage import other_tracks
+from uploader.services.play.track_merge import TrackChange
+
+STORE = "https://play.google.com/store/apps/details?id="
+TO_SEND = "committed; send it for review in the Play Console"
+
+
+def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    """Commit what is staged, or do what the job wants instead, and publish the outputs of it."""
+    job = edit.job
+    outcome = _finish(edit, changes)
+    if job.commits and changes.tracks:
+        on_tracks = {one.track: tuple((live, "") for live in one.after) for one in changes.tracks}
+        # The other values are of all that is there.
+        edit.context.publish({"status": status.outputs(on_tracks)["status"]})
+    return outcome
+
+
+def _finish(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    """Commit, or discard the edit of a dry run, leave it open, or do without it."""
+    job = edit.job
+    if job.dry_run:
+        return _end_dry_run(edit, changes)
+    if not job.commit:
+        return _leave_open(edit, changes)
+    if edit.state.stage is Stage.CLEAN and not changes.happened:
+        return _do_without(edit, changes)
+    return _commit(edit, changes)
+
+
+def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    job = edit.job
+    edit_lifecycle.discard(edit)
+    passed = "Google Play's validation; nothing was published"
+    if job.rehearsal:
+        passed = "the validation"
+    headline = f"{_subject(changes)} passed {passed}.{_remarks(job, changes.tracks)}"
+    return _outcome(job, headline, "Planned changes", changes)
+
+
+def _leave_open(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    job = edit.job
+    edit.forget()
+    remarks = _remarks(job, changes.tracks)
+    headline = f"{_subject(changes)} is in edit {edit.id}, which is left open.{remarks}"
+    return _outcome(job, headline, "Changes in the edit", changes)
+
+
+def _do_without(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    """End a run in which nothing has to be committed."""
+    edit.context.info(
+        f"{_why_unneeded(edit)}, so edit {edit.id} is not needed and `edit-id` stays empty."
+    )
+    edit.tell_committed(True)
+    edit_lifecycle.discard(edit)
+    headline = _headline_without_commit(edit, _subject(changes))
+    remarks = _remarks(edit.job, changes.tracks)
+    return _outcome(edit.job, f"{headline}{remarks}", "Changes", changes)
+
+
+def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
+    """Commit the edit, unless it has happened already, and tell so."""
+    job = edit.job
+    if not edit.state.own:
+        changes = _show_whole_edit(edit, changes)
+    left = found_committed(edit) if changes.happened else committed(edit)
+    reach.remember_levels(job, edit.context)
+    companions.remember(edit)
+    all_gone_on = bool(changes.tracks) and all(update.gone_on for update in changes.tracks)
+    if changes.happened and all_gone_on:
+        fate = left or "committed, by a commit whose answer was lost"
+        headline = f"{_subject(changes)} is {fate}."
+    else:
+        headline = _headline(edit, _subject(changes), changes.tracks, left)
+    headline += _remarks(job, changes.tracks)
+    review = [_review(edit, left)] if left or changes.reviewed else []
+    return _outcome(job, headline, "Changes", changes, review)
+
+
+def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
+    """Log what the commit of a shared edit publishes, with the work of other jobs."""
+    edit.seen = tracks.all_tracks(edit.api) or edit.seen
+    changes = replace(changes, others=other_tracks(edit))
+    published = [f"{change.track} {tracks.describe_all(change.after)}" for change in changes.tracks]
+    published += [f"{other.track} {other} (not from this run)" for other in changes.others]
+    what = ", ".join(published) or "no release"
+    edit.context.info(f"The commit of edit {edit.id} publishes: {what}.")
+    return changes
+
+
+def _review(edit: ReleaseEdit, left: str) -> str:
+    """Return who looks at what was committed, or what is left to do for that."""
+    if edit.job.rehearsal:
+        return "committed in the emulator, where nobody reviews it"
+    if left:
+        return "must still be sent for review in the Play Console, under Publishing overview"
+    if edit.by_hand is None:
+        return "committed by an earlier run; whether it was sent for review, the Play Console tells"
+    if edit.job.options.status == "draft":
+        return "saved as a draft; roll it out in the Play Console"
+    return "sent for review"
+
+
+def _subject(changes: Changes) -> str:
+    """Return what the run is about: the app, and the release where there is one."""
+    codes = changes.version_codes
+    if not codes:
+        return changes.job.package
+    release = tracks.named({"versionCodes": [*codes]}, _name(changes))
+    return f"{changes.job.package} {release}"
+
+
+def committed(edit: ReleaseEdit) -> str:
+    """Commits the edit and tells so. The result says that a person has to send the changes for
+    review, if so.
+    """
+    by_hand = edit_lifecycle.commit(edit)
+    edit.forget()
+    edit.tell_committed(True)
+    edit.context.info(
+        f"Committed edit {edit.id}{' in the emulator' if edit.job.rehearsal else ''}."
+    )
+    return told_review(edit, by_hand)
+
+
+def found_committed(edit: ReleaseEdit) -> str:
+    """Tells of a commit whose response was lost, and deletes the edit that showed that it happened.
+    As `committed`.
+    """
+    edit.tell_committed(True)
+    edit.context.info(
+        "A commit of this job whose answer was lost has happened: what it changed is live."
+    )
+    left = told_review(edit, edit.by_hand)
+    edit_lifecycle.discard(edit)
+    return left
+
+
+def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
+    """Tells who sends the changes of a commit for review, None where nobody knows: what is left to
+    do, if anything.
+    """
+    job, context = edit.job, edit.context
+    if job.rehearsal:
+        return (
+            "committed; Google Play would leave it to you to send it to the review"
+            if by_hand
+            else ""
+        )
+    if by_hand is None:
+        context.publish({"sent-for-review": ""})
+        return ""
+    # A draft waits for a person as well, who rolls it out.
+    context.publish(
+        {"sent-for-review": "false" if by_hand or job.options.status == "draft" else "true"}
+    )
+    if by_hand:
+        context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
+    return TO_SEND if by_hand else ""
+
+
+def _name(changes: Changes) -> str:
+    """The name of the release that the run is about; empty where its tracks have several
+    releases.
+    """
+    names = dict.fromkeys(str(change.release.get("name") or "") for change in changes.tracks)
+    return changes.job.version_name or ("".join(names) if len(names) == 1 else "")
+
+
+def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
+    """The sentences behind the last line: what was kept from the users until now, and what has gone
+    on since.
+    """
+    taken_up = [sentence for update in updates for sentence in update.taken_up]
+    gone_on = [track_merge.remark(job, update) for update in updates if update.gone_on]
+    return "".join(f" {sentence}." for sentence in dict.fromkeys((*taken_up, *gone_on)))
+
+
+def _why_unneeded(edit: ReleaseEdit) -> str:
+    """Why an edit in which nothing had to be changed is clean."""
+    if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+        return "What it was to publish is live"
+    if edit.overtaken:
+        return "Another job, or someone in the Play Console, has published the same meanwhile"
+    return "Nothing had to be changed"
+
+
+def _headline_without_commit(edit: ReleaseEdit, what: str) -> str:
+    """What is on Google Play though no commit of this run was accepted, in one sentence."""
+    if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+        return (
+            f"{what} is on Google Play: another job, or someone in the Play Console, has published "
+            "it meanwhile, or the commit of this run has, though it was answered that its edit is "
+            "gone."
+        )
+    if edit.overtaken:
+        return (
+            f"{what} is on Google Play: another job, or someone in the Play Console, has published "
+            "it meanwhile."
+        )
+    return f"{what} is on Google Play already."
+
+
+def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:
+    """What happened, in one sentence: what is `left` to do, else tracks that met the same are named
+    together.
+
+    A track whose release has gone on is not among them.
+    """
+    written = [one for one in updates if not one.gone_on]
+    if updates and not written:
+        return f"{what} is on Google Play already; what goes with it is {left or 'committed'}."
+    if left:
+        places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in written)
+        return f"{what}{f' on {places}' if places else ''} is {left}."
+    if not updates:
+        own = "The store listing" if edit.job.listing else "The list of testers"
+        return f"{own if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
+    if len({tracks.codes(one.release) for one in written}) > 1:
+        return f"{edit.job.package}: {'; '.join(_fate_on_track(edit.job, one) for one in written)}."
+    fates: dict[str, list[str]] = {}
+    for one in written:
+        fates.setdefault(_fate(edit.job, one.release), []).append(one.track)
+    told = " and ".join(f"{fate} {', '.join(names)}" for fate, names in fates.items())
+    return f"{what} {told}."
+
+
+def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:
+    """What became of the release of one track, where each track has another one."""
+    release = tracks.named(update.release)
+    if track_merge.settled(update.before, update.after):
+        return f"{release} on {update.track} is unchanged"
+    return f"{release} {_fate(job, update.release)} {update.track}"
+
+
+def _fate(job: ReleaseJob, release: Release) -> str:
+    """What became of a release, up to the name of its track."""
+    status, new, share = (
+        str(release.get("status")),
+        job.codes or job.retained,
+        tracks.share(release),
+    )
+    if job.promote_from:
+        how = {"inProgress": f", at {share},", "draft": ", as a draft,"}.get(status, "")
+        return f"is promoted from {job.promote_from}{how} to"
+    if not (new or job.options.new_status):
+        return "is updated on"
+    fates = {
+        "inProgress": f"is now at {share} on",
+        "halted": "is halted on",
+        "draft": "is a draft on",
+    }
+    return fates.get(status, "is released on" if new else "is rolled out to all users on")
+
+
+def _outcome(
+    job: ReleaseJob,
+    headline: str,
+    title: str,
+    changes: Changes,
+    review: Sequence[str] | None = None,
+) -> Outcome:
+    public = any(track.rpartition(":")[2] == "production" for track in job.tracks)
+    links = (("Store page", STORE + job.package),) if public else ()
+    sections = (plan.section(title, changes, review),)
+    return Outcome(headline, links, sections, remarks=_remarks(job, changes.tracks))

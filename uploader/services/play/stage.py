@@ -1,0 +1,383 @@
+"""The first phase of a release: everything but the commit is put into the edit.
+
+What comes to the app is compared with what Google Play has, shown, and then sent: artifacts, the
+files that go with them, the store listing, the tracks, the testers. What would end the run later
+and can be known before the first upload is raised before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused
+from uploader.files.artifacts import Artifact
+from uploader.results import FileResult
+from uploader.services.base import Context
+from uploader.services.play import companions, plan, reach, testers, track_merge, tracks
+from uploader.services.play import listing as store_listing
+from uploader.services.play.edit_lifecycle import (
+    CommitKnowledge,
+    ListedArtifacts,
+    ReleaseEdit,
+    Stage,
+    listed_artifacts,
+)
+from uploader.services.play.known_errors import REVIEW_BY_HAND, VERSION_TAKEN, find
+from uploader.services.play.listing import ListingDifference
+from uploader.services.play.plan import Changes, OtherTrack
+from uploader.services.play.release_job import SupplementaryFile, version_code
+from uploader.services.play.review import live_versions
+from uploader.services.play.testers import TestersChange
+from uploader.services.play.track_merge import TrackChange
+from uploader.text import capitalised
+
+_NO_LISTING = ListingDifference({}, frozenset(), (), ())
+
+
+class BuiltAgain(Exception):
+    """The edit has other bytes of an artifact that only an earlier run of the job brought there."""
+
+
+def stage(edit: ReleaseEdit) -> Changes:
+    """Put everything of a release into the edit, and validate it where that has to be known before
+    the commit.
+
+    Raises ReleaseRefused for what can't be released, and BuiltAgain where the edit of an earlier
+    run has other bytes of an artifact.
+    """
+    job = edit.job
+    comparison = _compare(edit)
+    changes = _changes(edit, comparison)
+    _show(edit.context, changes)
+    changes = _put(edit, comparison, changes)
+    nothing_to_commit = job.commit and edit.state.stage is Stage.CLEAN
+    if job.dry_run or (job.one_of_several and job.commit and not nothing_to_commit):
+        _validate(edit)
+    return changes
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a job wants, held against what the edit has.
+
+    `reused` are the results of the artifacts that are there already, by version code. `live` are
+    the tracks as an earlier commit of the job has made them, empty where none is known to have
+    happened; `tracks` are those, or what becomes of each track. `lists_tracks` says whether Google
+    Play lists the tracks of the app. `published` are the files that went with a version before.
+    """
+
+    reused: Mapping[int, FileResult]
+    tracks: tuple[TrackChange, ...]
+    live: tuple[TrackChange, ...]
+    lists_tracks: bool
+    listing: ListingDifference
+    testers: tuple[TestersChange, ...]
+    published: tuple[SupplementaryFile, ...]
+    on_google_play: frozenset[int]
+
+
+def _compare(edit: ReleaseEdit) -> Comparison:
+    """Read what the edit has, and find out whether a commit that is in doubt has happened."""
+    job = edit.job
+    if job.tracks or not edit.state.own:
+        edit.seen = tracks.all_tracks(edit.api)
+    lists_tracks = bool(edit.seen)
+    artifacts: ListedArtifacts = {}
+    if job.artifacts or job.retained:
+        artifacts = listed_artifacts(edit)
+    reused = _find_reused(edit, artifacts)
+    all_there = reused.keys() == {version_code(artifact) for artifact in job.artifacts}
+    # This edit may have taken the place of one whose commit may have happened.
+    in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
+    live: tuple[TrackChange, ...] = ()
+    if in_doubt and all_there:
+        live = track_merge.found_as_written(edit)
+    changes = live or _plan_tracks(edit, artifacts)
+    listing = _NO_LISTING
+    if job.listing:
+        listing = store_listing.compare(edit, job.listing)
+    groups: tuple[TestersChange, ...] = ()
+    if job.testers:
+        groups = testers.compare(edit)
+    if in_doubt:
+        tracks_are_live = bool(live) or all(change.settled for change in changes)
+        rest_is_live = not listing.changes_anything and not any(map(str, groups))
+        edit.found_live(all_there and tracks_are_live and rest_is_live)
+    # What an earlier run put into the same edit is not on Google Play yet.
+    on_google_play = frozenset(
+        code for code in reused if f"artifact:{code}" not in edit.uncommitted
+    )
+    published: tuple[SupplementaryFile, ...] = ()
+    if edit.state.own:
+        published = companions.published(job, edit.context, on_google_play)
+    return Comparison(
+        reused, changes, live, lists_tracks, listing, groups, published, on_google_play
+    )
+
+
+def _find_reused(edit: ReleaseEdit, artifacts: ListedArtifacts) -> dict[int, FileResult]:
+    """Return the results of those artifacts of the job that Google Play has, by version code."""
+    reused = {}
+    for artifact in edit.job.artifacts:
+        code = version_code(artifact)
+        if code in artifacts:
+            by_earlier_run = _by_earlier_run(edit, artifact)
+            reused[code] = _same(edit, artifact, artifacts[code], by_earlier_run=by_earlier_run)
+    return reused
+
+
+def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
+    """Return all that the commit would publish."""
+    job = edit.job
+    shared_edit = "" if edit.state.own else edit.id
+    files = plan.files_of(job, comparison.on_google_play, comparison.published, shared_edit)
+    images = [place.change for place in comparison.listing.places if place.change]
+    shadowed = reach.shadowed(comparison.tracks, edit.seen)
+    left_behind = reach.left_behind(job, comparison.tracks, edit.context)
+    return Changes(
+        job,
+        tracks=comparison.tracks,
+        files=tuple(files),
+        texts=comparison.listing.text_changes,
+        images=tuple(images),
+        testers=comparison.testers,
+        reach=(*shadowed, *left_behind),
+        others=other_tracks(edit),
+        not_shown=_not_shown(edit, listed=comparison.lists_tracks),
+        happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.overtaken,
+    )
+
+
+def _publish_version_codes(context: Context, changes: Changes) -> None:
+    """Publish the version codes, each of which is also the id of its artifact."""
+    codes = changes.version_codes
+    if codes:
+        outputs = {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
+        context.publish(outputs, codes)
+
+
+def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes:
+    """Put what was shown into the edit, and return it with the tracks as they are then."""
+    for artifact in edit.job.artifacts:
+        code = version_code(artifact)
+        _put_artifact(edit, artifact, comparison.reused.get(code))
+        _put_supplementary(edit, code, comparison.published)
+    _publish_version_codes(edit.context, changes)
+    if edit.job.listing:
+        store_listing.synchronise(edit, comparison.listing)
+    on_tracks = comparison.live or _put_tracks(edit)
+    if changes.testers:
+        testers.replace(edit, changes.testers)
+    if on_tracks:
+        share = tracks.user_fraction(on_tracks[-1].release)
+        if share:
+            edit.context.publish({"user-fraction": share})
+    return replace(changes, tracks=on_tracks)
+
+
+def _plan_tracks(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
+    """Return what becomes of each track; `known` are the version codes that Google Play has."""
+    updates = track_merge.plan_updates(edit, known)
+    for update in updates:
+        reach.check_upgrade(update)
+    return updates
+
+
+def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
+    # other jobs may have written to its tracks meanwhile
+    if edit.job.tracks and not edit.state.own:
+        edit.seen = tracks.all_tracks(edit.api)
+    updates: tuple[TrackChange, ...] = ()
+    for track in edit.job.tracks:
+        updates = (*updates, track_merge.update_track(edit, track))
+    return updates
+
+
+def _show(context: Context, changes: Changes) -> None:
+    for line in changes.reach:
+        context.warning(f"{capitalised(line)}.")
+    context.show(
+        f"Changes: {changes.job.package}",
+        plan.lines(changes),
+        (plan.section("Planned changes", changes),),
+    )
+    if changes.job.dry_run:
+        context.publish({"plan": plan.plan_output(changes)})
+
+
+def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
+    if not edit.state.own:
+        others = "texts, images, files and user fractions that other jobs changed"
+        unlisted = (
+            ""
+            if listed
+            else "; so are tracks with names of their own, which Google Play does not list now"
+        )
+        return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
+    if not any(purpose.startswith("listing:") for purpose in edit.uncommitted):
+        return ""
+    return (
+        f"what an earlier run of this job changed in the store listing of edit {edit.id} already, "
+        "and did not commit"
+    )
+
+
+def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> None:
+    code = version_code(artifact)
+    if there is None:
+        there = _upload_artifact(edit, artifact)
+    if there:
+        what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
+        edit.context.info(f"{what} with the same bytes; not sent again.")
+        edit.context.reused(there)
+
+
+def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None:
+    """Uploads an artifact. The result is the record of one that is found to be there instead.
+
+    Where the answer is lost and the edit does not list it, it is sent again: a version code is
+    there once.
+    """
+    code = version_code(artifact)
+    kind = artifact.manifest.kind if artifact.manifest else "bundle"
+    by_earlier_run = _by_earlier_run(edit, artifact)
+    waits = edit.context.backoff()
+    while True:
+        edit.changing(f"artifact:{code}")
+        try:
+            result = edit.api.upload_artifact(artifact, kind)
+        except (ApiError, OutcomeUnknown) as error:
+            if isinstance(error, ApiError) and find(error) is not VERSION_TAKEN:
+                raise
+            # It may be there by now: an upload of ours whose response was lost, or another job's in
+            # a shared edit.
+            entry = listed_artifacts(edit).get(code)
+            if entry is not None:
+                return _same(edit, artifact, entry, by_earlier_run=by_earlier_run)
+            if isinstance(error, ApiError):
+                raise
+            waits.wait(
+                f"the answer to the upload of {artifact.name} was lost, and edit {edit.id} lacks it"
+            )
+        else:
+            reported = result.resource.get("versionCode")
+            # the documents call it an integer, and JSON may carry it as text
+            if str(reported) != str(code):
+                raise IntegrityError(
+                    f"{artifact.name} declares version code {code}, but Google Play reported "
+                    f"{reported!r}.",
+                    cause="What arrived is not what was sent.",
+                    hint="Run again; if it happens again, the manifest of the file is damaged.",
+                    code="version-code-differs",
+                )
+            edit.changed(f"artifact:{code}", result.sha256)
+            return None
+
+
+def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
+    """Whether an earlier run of the job may have brought an artifact with this version code into
+    its own edit.
+    """
+    return edit.state.own and f"artifact:{version_code(artifact)}" in edit.uncommitted
+
+
+def _same(
+    edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any], *, by_earlier_run: bool
+) -> FileResult:
+    """The record of an artifact that Play has. Raises ReleaseRefused where it may not stand for the
+    file.
+
+    Raises BuiltAgain where it may not, and is in no other edit than this one, where an earlier run
+    brought it.
+    """
+    code, ours, theirs = version_code(artifact), edit.context.sha256(artifact), _sha256(entry)
+    if ours != theirs and by_earlier_run:
+        what = f"edit {edit.id} of an earlier run has other bytes as version code {code}"
+        raise BuiltAgain(f"{artifact.name} was built again: {what}.")
+    if ours != theirs:
+        raise ReleaseRefused(
+            f"Google Play already has version code {code} with different contents than "
+            f"{artifact.name}: SHA-256 {theirs or 'unknown'} there, {ours} here.",
+            cause="The app was built again without a new version code.",
+            hint="Raise the version code, or upload the exact file that Google Play has.",
+            code="version-code-conflict",
+        )
+    # What the job itself put into its edit is no conflict, though its response was lost: the bytes
+    # are those above.
+    if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
+        raise ReleaseRefused(
+            f"Version code {code} ({artifact.name}) is {_where(edit, code)} already.",
+            cause="It was uploaded before, and `on-version-conflict` is `fail`.",
+            hint="Raise the version code, or set `on-version-conflict: reuse`.",
+            code="version-code-used",
+        )
+    record = FileResult(artifact.name, artifact.size or 0, ours, str(code), entry, reused=True)
+    return replace(record, certificate_sha256=artifact.certificate_sha256, version=artifact.version)
+
+
+def _where(edit: ReleaseEdit, code: int) -> str:
+    """Where an artifact is that the edit lists: what was put into the edit, perhaps by others, is
+    not live yet.
+    """
+    only_in_edit = not edit.state.own or f"artifact:{code}" in edit.uncommitted
+    return f"in edit {edit.id}" if only_in_edit else "on Google Play"
+
+
+def _sha256(entry: Mapping[str, Any]) -> str:
+    """The digest in Play's response: a bundle has it itself, an APK in `binary`."""
+    binary = entry.get("binary")
+    return str((binary if isinstance(binary, Mapping) else entry).get("sha256", "")).lower()
+
+
+def _put_supplementary(
+    edit: ReleaseEdit, code: int, published: Collection[SupplementaryFile]
+) -> None:
+    """Play does not list these files, so what was sent into this edit is remembered: a digest, or
+    another version.
+
+    Those that are `published` with the version are not sent again.
+    """
+    for one in (one for one in edit.job.supplementary if one.version_code == code):
+        purpose, file = f"{one.kind}:{code}", one.file
+        before = edit.changes.get(purpose)
+        if one in published:
+            if isinstance(file, Artifact):
+                edit.context.reused(
+                    FileResult(file.name, file.size or 0, edit.context.sha256(file), reused=True)
+                )
+        elif isinstance(file, Artifact) and before and before == edit.context.sha256(file):
+            edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
+        elif isinstance(file, Artifact):
+            edit.changing(purpose)
+            result = edit.api.upload_supplementary(file, code, one.kind)
+            edit.changed(purpose, result.sha256)
+        elif isinstance(file, int) and before != f"references:{file}":
+            edit.changing(purpose)
+            edit.api.refer_expansion(code, one.kind, file)
+            edit.changed(purpose, f"references:{file}")
+
+
+def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
+    """Return the tracks of a shared edit beside those of the run."""
+    if edit.state.own:
+        return ()
+    others = []
+    for track in dict.fromkeys((*tracks.STANDARD, *edit.seen)):
+        releases = tracks.current_releases(edit, track)
+        if releases and track not in edit.job.tracks:
+            live = live_versions(edit.context, edit.job.package, track)
+            others.append(OtherTrack(track, releases, live))
+    return tuple(others)
+
+
+def _validate(edit: ReleaseEdit) -> None:
+    try:
+        edit.api.validate()
+    except ApiError as refused:
+        # Only a commit can carry the parameter that Google asks for here. With `false` no commit
+        # ever does.
+        if find(refused) is not REVIEW_BY_HAND or edit.job.not_sent_for_review == "false":
+            raise
+        edit.context.info(f"Google Play says: {refused.message}")
