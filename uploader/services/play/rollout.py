@@ -82,6 +82,23 @@ class Decision:
     in_doubt: bool = False
 
 
+@dataclass(frozen=True)
+class EarlierWork:
+    """What a job has made of the rollout before its present look.
+
+    `step` is the release where it has reached more users since the first look, and `ours` says that
+    it can be the step that this job sent, whose answer was lost. `halt` is the release where it is
+    halted as this job was to halt it, and `halting` why. `in_doubt` says that the answer to a
+    commit of this job was lost.
+    """
+
+    step: Release | None = None
+    ours: bool = False
+    halt: Release | None = None
+    halting: str = ""
+    in_doubt: bool = False
+
+
 def recalled_look(text: str) -> FirstLook | None:
     """The first look of a killed run that `text` holds; what can't be read is none."""
     try:
@@ -297,50 +314,62 @@ class Rollout:
         return error
 
     def work(self, edit: ReleaseEdit) -> Outcome:
-        """Looks, decides, and makes the decision true."""
+        """Look, decide, and make the decision true."""
         self._edit, job, track = edit, self._job, self._track
-        found = current_releases(edit, track)
-        live = edit.base(track, found)
+        now = current_releases(edit, track)
+        live = edit.base(track, now)
         require_one(track, live)
-        note = edit.changes.get(f"track:{track}", "")
-        first, halting = self._first or recalled_look(note), self._halting or recalled_halt(note)
-        made = step_since(first, live) if first else None
-        in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
-        ours = in_doubt and made is not None and self._is_ours(edit, made)
-        halt = halt_made(edit, track, live) if in_doubt else None
-        if in_doubt:
-            edit.apply(Event.SEEN_LIVE if ours or halt else Event.NOT_SEEN)
+        earlier = self._look_for_earlier_work(edit, live)
         state, judgement = self._look(live)
-        decision, self._halting = decide(self._rollout, live, state, judgement), ""
-        if halt:
-            why = (
-                f"{halting or _version(halt)}; the answer to this job's commit was lost, and it is "
-                "committed"
-            )
-            decision = Decision("halted", why, trouble="halted", made=halt)
-        elif made and decision.kind != "halted":  # the step is made; a halt is never put off
-            kind: Kind = "completed" if made.get("status") == "completed" else "stepped"
-            if ours:
-                why = f"the step that was under way is live: {tracks.in_words(made)}"
-                decision = Decision(kind, why, made=made)
-            else:
-                why = (
-                    "another run, or someone in the Play Console, changed it: "
-                    f"{tracks.in_words(made)}"
-                )
-                decision = Decision("held", why, in_doubt=in_doubt and not edit.overtaken)
+        decision = decide(self._rollout, live, state, judgement)
+        self._halting = ""
+        decision = self._after_earlier_work(edit, earlier, decision)
         after = live
         if decision.release is not None:
             after = track_merge.merged(track, live, decision.release, replace_rollout=False)
-        changes = Changes(job, (track_merge.TrackChange(track, live, after, now=found),))
+        changes = Changes(job, (track_merge.TrackChange(track, live, after, now=now),))
         if decision.release is None or job.dry_run:
             self._tell(edit, decision, changes)
             discard(edit)
         else:
             self._halting = decision.why if decision.kind == "halted" else ""
-            if left := self._put(edit, changes):
+            left = self._put(edit, changes)
+            if left:
                 decision = replace(decision, why=f"{decision.why}; {left}")
         return self._outcome(state, judgement, decision, changes)
+
+    def _look_for_earlier_work(self, edit: ReleaseEdit, live: Releases) -> EarlierWork:
+        """Find out what this job has made before: in this run, or in one that was killed."""
+        note = edit.changes.get(f"track:{self._track}", "")
+        first = self._first or recalled_look(note)
+        halting = self._halting or recalled_halt(note)
+        step = step_since(first, live) if first else None
+        in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
+        if not in_doubt:
+            return EarlierWork(step, halting=halting)
+        ours = step is not None and self._is_ours(edit, step)
+        halt = halt_made(edit, self._track, live)
+        edit.apply(Event.SEEN_LIVE if ours or halt else Event.NOT_SEEN)
+        return EarlierWork(step, ours, halt, halting, in_doubt=True)
+
+    def _after_earlier_work(
+        self, edit: ReleaseEdit, earlier: EarlierWork, decision: Decision
+    ) -> Decision:
+        """Return the decision, or what was made of it before."""
+        if earlier.halt:
+            reason = earlier.halting or _version(earlier.halt)
+            why = f"{reason}; the answer to this job's commit was lost, and it is committed"
+            return Decision("halted", why, trouble="halted", made=earlier.halt)
+        step = earlier.step
+        if step is None or decision.kind == "halted":  # a halt is never put off
+            return decision
+        if earlier.ours:
+            kind: Kind = "completed" if step.get("status") == "completed" else "stepped"
+            why = f"the step that was under way is live: {tracks.in_words(step)}"
+            return Decision(kind, why, made=step)
+        who = "another run, or someone in the Play Console, changed it"
+        in_doubt = earlier.in_doubt and not edit.overtaken
+        return Decision("held", f"{who}: {tracks.in_words(step)}", in_doubt=in_doubt)
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
         """Whether a step that is live can be the one that this job sent, and whose answer was lost.

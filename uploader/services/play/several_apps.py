@@ -45,7 +45,6 @@ ABOUT_ONE = (
 )
 _LINKS = 20  # of a summary
 _JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
-_ALL_OR_NONE = ("committed", "sent-for-review")
 
 
 def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> None:
@@ -308,80 +307,114 @@ class SeveralApps:
 
     def _outputs(self) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the outputs of the run, and the ids of its artifacts."""
-        left = {app.package: app.codes for app in self.apps}
-        codes = [left[package].pop(0) for package in self._order if left[package]]
-        codes += chain.from_iterable(left.values())
+        codes = self._codes_in_order()
         outputs = {
             "version-code": max(codes, key=int, default=""),
             "version-codes": ",".join(codes),
         }
-        for name in dict.fromkeys(
-            chain(["committed"] * self._commits, *(app.outputs for app in self.apps))
-        ):
-            values = [app.outputs.get(name, "") for app in self.apps]
-            if name in _JSON:
-                known = (
-                    f"{json.dumps(app.package)}: {app.outputs[name]}"
-                    for app in self.apps
-                    if name in app.outputs
-                )
-                outputs[name] = f"{{{', '.join(known)}}}"
-            elif name in _LISTS:
-                outputs[name] = ",".join(filter(None, values))
-            elif name in _ALL_OR_NONE:
-                if name == "sent-for-review":  # it is about what was committed
-                    values = [app.outputs[name] for app in self.apps if name in app.outputs]
-                outputs[name] = next(value for value in ("false", "", "true") if value in values)
-            elif name not in (*outputs, "edit-id"):
-                outputs[name] = values[0] if len(set(values)) == 1 else ""
+        names = ["committed"] if self._commits else []
+        for app in self.apps:
+            names += app.outputs
+        for name in dict.fromkeys(names):
+            if name not in (*outputs, "edit-id"):
+                outputs[name] = self._output_of_all(name)
         outputs["apps"] = json.dumps({app.package: self._as_json(app) for app in self.apps})
         return outputs, tuple(codes)
 
+    def _codes_in_order(self) -> list[str]:
+        """Return the version codes of all apps, in the order of the files."""
+        left = {app.package: app.codes for app in self.apps}
+        codes = [left[package].pop(0) for package in self._order if left[package]]
+        return [*codes, *chain.from_iterable(left.values())]
+
+    def _output_of_all(self, name: str) -> str:
+        """Return one value for an output of several apps; empty where they differ."""
+        values = [app.outputs.get(name, "") for app in self.apps]
+        given = {app.package: app.outputs[name] for app in self.apps if name in app.outputs}
+        if name in _JSON:
+            members = [f"{json.dumps(package)}: {value}" for package, value in given.items()]
+            return f"{{{', '.join(members)}}}"
+        if name in _LISTS:
+            return ",".join(filter(None, values))
+        if name == "sent-for-review":
+            return _all_or_none(given.values())  # it is about what was committed
+        if name == "committed":
+            return _all_or_none(values)
+        return values[0] if len(set(values)) == 1 else ""
+
     def end(self, headline: str) -> Outcome:
-        """The outcome of the run with its table of apps, failures first. Raises the failure that
-        ends it.
+        """Return the outcome of the run with its table of apps, failures first.
+
+        Raises the failure that ends the run.
         """
         self.publish()
         apps = sorted(self.apps, key=lambda app: not app.error)
-        rows = ((app.package, "+".join(app.codes), _state(app)) for app in apps)
+        rows = [(app.package, "+".join(app.codes), _state(app)) for app in apps]
         table = Section("Apps", ("App", "Versions", "State"), tuple(rows))
-        ended = [(app.package, app.outcome) for app in self.apps if app.outcome]
-        known = {
-            **self._planned,
-            **{package: tuple(_of(package, one.sections)) for package, one in ended},
-        }
-        sections = (table, *chain.from_iterable(known.values()))
-        if self.failed or self._commits:
-            self._context.show("Apps", table.lines(), sections)
-        if failed := self.failed:
-            raise self._explained(failed)
-        troubles = [_named(package, one.trouble) for package, one in ended if one.trouble]
-        links = tuple(
-            (f"{name} of {package}", link) for package, one in ended for name, link in one.links
-        )
-        for package, outcome in ended:
+        tables = dict(self._planned)
+        links = []
+        troubles = []
+        for app in self.apps:
+            outcome = app.outcome
+            if outcome is None:
+                continue
+            tables[app.package] = tuple(_of(app.package, outcome.sections))
+            links += [(f"{name} of {app.package}", link) for name, link in outcome.links]
+            if outcome.trouble:
+                troubles.append(_named(app.package, outcome.trouble))
             if outcome.remarks:
-                headline += f" {package}:{outcome.remarks}"
-        return Outcome(headline, links[:_LINKS], sections, min(troubles, key=_rank, default=None))
+                headline += f" {app.package}:{outcome.remarks}"
+        sections = (table, *chain.from_iterable(tables.values()))
+        failed = self.failed
+        if failed or self._commits:
+            self._context.show("Apps", table.lines(), sections)
+        if failed:
+            raise self._explained(failed)
+        trouble = min(troubles, key=_rank, default=None)
+        return Outcome(headline, tuple(links[:_LINKS]), sections, trouble)
 
     def _as_json(self, app: App) -> dict[str, Any]:
-        known = {"true": self._commits, "false": False}.get(app.outputs.get("committed", ""))
-        # a defect has none
-        failure = getattr(app.error, "code", UploaderError.code) if app.error else ""
-        edit = app.outputs.get("edit-id", "")
-        return {"committed": known, "version-codes": app.codes, "edit-id": edit, "failure": failure}
+        failure = ""
+        if app.error:
+            failure = getattr(app.error, "code", UploaderError.code)  # a defect has none
+        return {
+            "committed": self._is_committed(app),
+            "version-codes": app.codes,
+            "edit-id": app.outputs.get("edit-id", ""),
+            "failure": failure,
+        }
+
+    def _is_committed(self, app: App) -> bool | None:
+        """Return whether an app is committed by a run that commits; None where nobody knows."""
+        committed = app.outputs.get("committed", "")
+        if committed == "true":
+            return self._commits
+        if committed == "false":
+            return False
+        return None
 
     def _explained(self, failed: App) -> Exception:
-        """The failure that ends the run, with what became of every app."""
-        error, fates = failed.failure, dict[str, list[str]]()
+        """Return the failure that ends the run, with what became of every app."""
+        error = failed.failure
         assert error, "it failed"
-        if isinstance(error, UploaderError):
-            _named(failed.package, error)
-            for app in self.apps if self._commits else ():
+        if not isinstance(error, UploaderError):
+            return error
+        _named(failed.package, error)
+        if self._commits:
+            fates: dict[str, list[str]] = {}
+            for app in self.apps:
                 fates.setdefault(_fate(app), []).append(app.package)
-            told = (f"{fate}: {', '.join(packages)}." for fate, packages in fates.items())
-            error.hint = " ".join(filter(None, (error.hint, *told)))
+            sentences = [f"{fate}: {', '.join(packages)}." for fate, packages in fates.items()]
+            error.hint = " ".join(filter(None, (error.hint, *sentences)))
         return error
+
+
+def _all_or_none(values: Iterable[str]) -> str:
+    """Return `true` only if it is the value of all, `false` if it is the value of any."""
+    for value in ("false", "", "true"):
+        if value in values:
+            return value
+    raise AssertionError(values)
 
 
 def _rank(failure: Exception | None) -> int:
@@ -402,14 +435,14 @@ def _named(package: str, error: UploaderError) -> UploaderError:
 
 
 def _fate(app: App) -> str:
-    """What became of an app in a run that failed, for the error."""
-    not_yet = (
-        f"Not committed by this run, and {'its' if app.outputs.get('edit-id') else 'no'} edit is "
-        "kept"
-    )
-    return {"true": "Committed", "": "Perhaps committed"}.get(
-        app.outputs.get("committed", "false"), not_yet
-    )
+    """Return what became of an app in a run that failed, for the error."""
+    committed = app.outputs.get("committed", "false")
+    if committed == "true":
+        return "Committed"
+    if committed == "":
+        return "Perhaps committed"
+    edit = "its" if app.outputs.get("edit-id") else "no"
+    return f"Not committed by this run, and {edit} edit is kept"
 
 
 def _state(app: App) -> str:
