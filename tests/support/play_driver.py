@@ -139,7 +139,11 @@ class Engine(RecordingContext):
         return _Looks(self)
 
     def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Does several things, of which one goes on at a time."""
+        """Does several things, of which one goes on at a time: several apps as the walk chooses,
+        what one app reads in order.
+        """
+        if isinstance(self.play, Play) or self.turns.inside:
+            return [task() for task in tasks]
         return self.turns.run(tasks)
 
     def _carry_out(self, step: S, do: Callable[[S], T]) -> T:

@@ -39,6 +39,11 @@ class Turns:
         self._turns: list[threading.Semaphore] = []
         self._ended = threading.Semaphore(0)
 
+    @property
+    def inside(self) -> bool:
+        """Whether this is called by one of the tasks."""
+        return getattr(self._mine, "number", None) is not None
+
     def pass_on(self) -> None:
         """Let the task go on whose turn it is; outside of a task nothing happens."""
         number: int | None = getattr(self._mine, "number", None)

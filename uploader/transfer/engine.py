@@ -60,6 +60,7 @@ class Engine:
         self._journal = journal
         self._reporter = reporter
         self._group, self._untitled = ExitStack(), True  # of the log, which the first upload opens
+        self._calls = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
         self._log_lock = threading.RLock()  # so that the lines of a plan stay together
@@ -84,7 +85,9 @@ class Engine:
 
     def call(self, call: Call) -> dict[str, Json]:
         """Make one JSON request and return the object in its response."""
-        return send_call(call, self._client, self._reporter)
+        # What cleans up after a signal waits for nobody.
+        with nullcontext() if call.closing else self._calls:
+            return send_call(call, self._client, self._reporter)
 
     def upload(self, upload: Upload) -> FileResult:
         """Upload one file. Raises what went wrong, which stands in the results as well."""

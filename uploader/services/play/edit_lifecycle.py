@@ -44,6 +44,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, TypeVar
 
 from uploader.errors import (
@@ -609,7 +610,10 @@ def listed_artifacts(edit: ReleaseEdit) -> ListedArtifacts:
     """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an
     APK.
     """
-    found = [*edit.api.listed("bundles"), *edit.api.listed("apks")]
+    bundles, apks = edit.context.together(
+        [partial(edit.api.listed, "bundles"), partial(edit.api.listed, "apks")]
+    )
+    found = [*bundles, *apks]
     return {
         entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)
     }

@@ -11,7 +11,7 @@ Google Play does not have are left as they are, and told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, zip_longest
@@ -123,14 +123,9 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
                 [*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]
             )
         )
-    live: dict[Name, Images] = {}
-    for name in names:
-        if name[0] in new_languages:  # which has no images yet, and Play may not answer for it
-            live[name] = []
-            continue
-        # What is not in the directory is only counted.
-        only_counted = edit.job.prune_images == "true" and name not in listing.images
-        live[name] = edit.api.images(*name, ask_twice=not only_counted)
+    read = partial(_read_images, edit, listing, new_languages)
+    images = edit.context.together([partial(read, name) for name in names])
+    live = dict(zip(names, images, strict=True))
     beyond = {
         name: len(found) for name, found in live.items() if found and name not in listing.images
     }
@@ -139,6 +134,17 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
         names = [name for name in names if name not in beyond]
     places = tuple(_place(edit, name, listing.images.get(name, ()), live[name]) for name in names)
     return ListingDifference(texts, new_languages, changes, places)
+
+
+def _read_images(
+    edit: ReleaseEdit, listing: StoreFiles, new_languages: Collection[str], name: Name
+) -> Images:
+    """Return the images of one place, as Google Play lists them."""
+    if name[0] in new_languages:
+        return []  # there are none yet, and Google Play may not answer for the language
+    # What is not in the directory is only counted.
+    only_counted = edit.job.prune_images == "true" and name not in listing.images
+    return edit.api.images(*name, ask_twice=not only_counted)
 
 
 def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
@@ -229,9 +235,12 @@ def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> list[Place]:
     """The places where there is something else than there should be, each with what is to be done
     about it.
     """
+    changed = list(places)
+    lists = edit.context.together(
+        [partial(edit.api.images, place.language, place.type) for place in changed]
+    )
     unsettled = []
-    for place in places:
-        listed = edit.api.images(place.language, place.type)
+    for place, listed in zip(changed, lists, strict=True):
         found = Counter(map(_sha256, listed))
         if found == place.expected:
             continue
@@ -414,6 +423,7 @@ class Pull:
         """Reads the listing, then the notes of the newest release, which are under its highest
         version code.
         """
+        languages = []
         for entry in edit.listed("listings"):
             language = str(entry.get("language", ""))
             if not _is_language(language, context):
@@ -426,8 +436,11 @@ class Pull:
                 self._add_text(
                     language, "images-directory", f"{self.listing}/{language}/{name}", text
                 )
-            for kind in IMAGE_RULES:
-                self._add_images(language, kind, edit.images(language, kind))
+            languages.append(language)
+        names = [(language, kind) for language in languages for kind in IMAGE_RULES]
+        lists = context.together([partial(edit.images, *name) for name in names])
+        for (language, kind), images in zip(names, lists, strict=True):
+            self._add_images(language, kind, images)
         try:
             releases = edit.track(self.track or "production")
         except ApiError as refused:

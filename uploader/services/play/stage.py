@@ -81,12 +81,8 @@ class Comparison:
 def _compare(edit: ReleaseEdit) -> Comparison:
     """Read what the edit has, and find out whether a commit that is in doubt has happened."""
     job = edit.job
-    if job.tracks or not edit.state.own:
-        edit.seen = tracks.all_tracks(edit.api)
+    artifacts = _read_lists(edit)
     lists_tracks = bool(edit.seen)
-    artifacts: ListedArtifacts = {}
-    if job.artifacts or job.retained:
-        artifacts = listed_artifacts(edit)
     reused = _find_reused(edit, artifacts)
     all_there = reused.keys() == {version_code(artifact) for artifact in job.artifacts}
     # This edit may have taken the place of one whose commit may have happened.
@@ -115,6 +111,29 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     return Comparison(
         reused, changes, live, lists_tracks, listing, groups, published, on_google_play
     )
+
+
+def _read_lists(edit: ReleaseEdit) -> ListedArtifacts:
+    """Read the tracks and the artifacts of the edit at the same time, as far as they are needed.
+
+    The tracks are what is seen of the edit then.
+    """
+    job = edit.job
+    artifacts: dict[int, Mapping[str, Any]] = {}
+
+    def read_tracks() -> None:
+        edit.seen = tracks.all_tracks(edit.api)
+
+    def read_artifacts() -> None:
+        artifacts.update(listed_artifacts(edit))
+
+    reads = []
+    if job.tracks or not edit.state.own:
+        reads.append(read_tracks)
+    if job.artifacts or job.retained:
+        reads.append(read_artifacts)
+    edit.context.together(reads)
+    return artifacts
 
 
 def _find_reused(edit: ReleaseEdit, artifacts: ListedArtifacts) -> dict[int, FileResult]:

@@ -128,17 +128,15 @@ def flow(job: StatusJob, context: Context) -> Outcome:
 
 def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outcome]:
     """The tracks that have releases, that of the newest first; and the outcome of a look."""
-    lists: dict[str, tuple[review.Listed, ...]] = {}
-    for track in job.tracks or STANDARD:
-        lists[track] = review.listed(context, job.package, track)
+    lists = _read_lists(job, job.tracks or STANDARD, context)
     accepted = f"The credentials are accepted, and may read the releases of {job.package}."
     context.info(
         "A rehearsal tries no credentials: the emulator has its own." if job.rehearsal else accepted
     )
     content = _content(job, context)
     on_tracks = content[0] if content else {}
-    for track in () if job.tracks else [name for name in on_tracks if name not in lists]:
-        lists[track] = review.listed(context, job.package, track)
+    if not job.tracks:
+        lists |= _read_lists(job, [name for name in on_tracks if name not in lists], context)
     for track in [name for name in job.tracks if name not in on_tracks] if content else ():
         context.warning(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.")
     every = {
@@ -161,6 +159,16 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
         known = ", ".join(filter(None, (_in_words(release), _review(release, state))))
         told = f"{ordered[0]} has {tracks.named(release)}: {known}"
     return found, Outcome(f"{job.package}: {told}.", sections=(table,))
+
+
+def _read_lists(
+    job: StatusJob, names: Sequence[str], context: Context
+) -> dict[str, tuple[review.Listed, ...]]:
+    """Return the releases of each of these tracks, with how far their review is."""
+    lists = context.together(
+        [partial(review.listed, context, job.package, track) for track in names]
+    )
+    return dict(zip(names, lists, strict=True))
 
 
 def _content(job: StatusJob, context: Context) -> _EditContent | None:
@@ -193,12 +201,22 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
 
 
 def _read(edit: Edit) -> _EditContent:
-    found = {str(entry.get("track", "")): client.releases(entry) for entry in edit.listed("tracks")}
-    codes = [tracks.highest(release) for releases in found.values() for release in releases]
-    for kind in ("bundles", "apks"):
-        artifacts = edit.listed(kind)
-        codes += [code for one in artifacts if isinstance(code := one.get("versionCode"), int)]
-    return found, max((0, *codes))
+    listed, bundles, apks = edit.context.together(
+        [
+            partial(edit.listed, "tracks"),
+            partial(edit.listed, "bundles"),
+            partial(edit.listed, "apks"),
+        ]
+    )
+    on_tracks = {str(entry.get("track", "")): client.releases(entry) for entry in listed}
+    highest = 0
+    for releases in on_tracks.values():
+        highest = max([highest, *map(tracks.highest, releases)])
+    for artifact in (*bundles, *apks):
+        code = artifact.get("versionCode")
+        if isinstance(code, int):
+            highest = max(highest, code)
+    return on_tracks, highest
 
 
 def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) -> Reviewed:
