@@ -29,7 +29,7 @@ from uploader.errors import (
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_SCREENSHOTS
 from uploader.files.android.listing import IMAGE_ENDINGS, SINGLE, TEXTS, StoreFiles, image_ending
 from uploader.files.android.notes import is_language_name, normalised
-from uploader.files.artifacts import Artifacts
+from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
 from uploader.hosts import image_host
@@ -104,36 +104,46 @@ class ListingDifference:
 
 
 def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
-    """What differs between the directory and the edit. Changes nothing."""
+    """Return what differs between the directory and the edit. Changes nothing."""
+    prune = edit.job.prune_images
     listed = {str(entry.get("language", "")): entry for entry in edit.api.listed("listings")}
-    changes = tuple(
-        TextChange(language, name, before, text)
-        for language, texts in listing.texts.items()
-        for name, text in texts.items()
-        if normalised(before := str(listed.get(language, {}).get(name, ""))) != text
-    )
+    changes = _text_changes(listing, listed)
     texts = {change.language: listing.texts[change.language] for change in changes}
     new_languages = frozenset(texts).difference(listed)
     names = list(listing.images)
-    # every place that may have something to prune, the directory's own first
-    if edit.job.prune_images != "false":
-        languages = dict.fromkeys([*(language for language, _ in names), *listing.texts, *listed])
-        names = list(
-            dict.fromkeys(
-                [*names, *((language, kind) for language in languages for kind in IMAGE_RULES)]
-            )
-        )
+    if prune != "false":
+        names = _with_places_to_prune(names, [*listing.texts, *listed])
     read = partial(_read_images, edit, listing, new_languages)
     images = edit.context.together([partial(read, name) for name in names])
     live = dict(zip(names, images, strict=True))
-    beyond = {
-        name: len(found) for name, found in live.items() if found and name not in listing.images
-    }
-    if edit.job.prune_images == "true" and beyond:
-        _keep_beyond(edit, listing, beyond)
+    if prune == "true":
+        beyond = {
+            name: len(found) for name, found in live.items() if found and name not in listing.images
+        }
+        if beyond:
+            _keep_beyond(edit, listing, beyond)
         names = [name for name in names if name not in beyond]
     places = tuple(_place(edit, name, listing.images.get(name, ()), live[name]) for name in names)
-    return ListingDifference(texts, new_languages, changes, places)
+    return ListingDifference(texts, new_languages, tuple(changes), places)
+
+
+def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> list[TextChange]:
+    """Return the texts of the directory that are not as Google Play has them."""
+    changes = []
+    for language, texts in listing.texts.items():
+        live = listed.get(language, {})
+        for name, text in texts.items():
+            before = str(live.get(name, ""))
+            if normalised(before) != text:
+                changes.append(TextChange(language, name, before, text))
+    return changes
+
+
+def _with_places_to_prune(names: Sequence[Name], languages: Iterable[str]) -> list[Name]:
+    """Return every place that may have something to prune, the directory's own first."""
+    all_languages = dict.fromkeys([*(language for language, _ in names), *languages])
+    places = [(language, kind) for language in all_languages for kind in IMAGE_RULES]
+    return list(dict.fromkeys([*names, *places]))
 
 
 def _read_images(
@@ -256,52 +266,71 @@ def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> list[Place]:
 
 
 def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> Place:
-    """What has to be sent to one place; what is there already is kept, and the rest pruned if that
-    was asked.
+    """Return what has to be sent to one place. What is there already is kept, and the rest pruned
+    if that was asked.
     """
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, there, digests)
-    others = [one for spot, one in enumerate(there) if spot not in spots]
-    unwanted: list[Mapping[str, Any]] = []
-    if edit.job.prune_images != "false":
-        unwanted = others
-    elif edit.job.listing_purpose(edit.context.sha256) in edit.uncommitted:
-        # This job was at work here, and a repeat of an image of its own is what a lost answer left
-        # behind.
-        unwanted = [one for one in others if _sha256(one) in digests]
-    gone = Counter(map(_sha256, unwanted))
-    endpoint = edit.api.image_endpoint(*name)
-    missing: list[Upload] = []
+    unwanted = _unwanted(edit, there, spots, digests)
+    removed = Counter(map(_sha256, unwanted))
+    kept = Counter(map(_sha256, there)) - removed
+    uploads: list[Upload] = []
     reused: list[FileResult] = []
     added: list[str] = []
-    again: list[str] = []  # removed and sent again: for people an image that changes its place
-    kept = Counter(map(_sha256, there)) - Counter(map(_sha256, unwanted))
-    staying = Counter(kept)
+    moved: list[str] = []  # removed and sent again: for people an image that changes its place
+    sent: Counter[str] = Counter()
     for image, digest, spot in zip(images, digests, spots, strict=True):
-        if spot is None:
-            media_type = choose(image, endpoint.media_types) or "image/png"
-            search = Search(
-                edit.api.list_of_images(*name),
-                partial(_added, digest=digest, before=staying[digest]),
-            )
-            missing.append(Upload(endpoint, image, media_type, retry_on=conflict, search=search))
-            staying[digest] += 1
-            (again if gone[digest] else added).append(image.name)
-            gone[digest] -= gone[digest] > 0
+        if spot is not None:
+            reused.append(_reused(image, digest, there[spot]))
+            continue
+        before = kept[digest] + sent[digest]
+        uploads.append(_upload(edit, name, image, digest, before))
+        sent[digest] += 1
+        if removed[digest]:
+            removed[digest] -= 1
+            moved.append(image.name)
         else:
-            known, size = there[spot], image.size or 0
-            reused.append(
-                FileResult(image.name, size, digest, str(known.get("id", "")), known, reused=True)
-            )
-    ids = tuple(filter(None, (str(one.get("id", "")) for one in unwanted)))
-    replaced = len(there) if name[1] in SINGLE and added else gone.total()
-    change = ImageChange(
-        *name, tuple(added), tuple(again), replaced, len(there) - replaced - len(again)
-    )
-    sent = Counter(digest for digest, spot in zip(digests, spots, strict=True) if spot is None)
-    expected = sent if name[1] in SINGLE and sent else kept + sent
-    to_do = change if missing or unwanted else None
-    return Place(*name, images, tuple(missing), tuple(reused), ids, expected, to_do)
+            added.append(image.name)
+    single = name[1] in SINGLE
+    # An image of a type that has one takes the place of the one that is there.
+    replaced = len(there) if single and added else removed.total()
+    staying = len(there) - replaced - len(moved)
+    change = None
+    if uploads or unwanted:
+        change = ImageChange(*name, tuple(added), tuple(moved), replaced, staying)
+    expected = sent if single and sent else kept + sent
+    ids = [str(image.get("id", "")) for image in unwanted]
+    gone = tuple(filter(None, ids))
+    return Place(*name, images, tuple(uploads), tuple(reused), gone, expected, change)
+
+
+def _unwanted(
+    edit: ReleaseEdit, there: Images, spots: Sequence[int | None], digests: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Return the images of a place that are to go; `spots` are those of the images that stay."""
+    others = [image for spot, image in enumerate(there) if spot not in spots]
+    if edit.job.prune_images != "false":
+        return others
+    if edit.job.listing_purpose(edit.context.sha256) not in edit.uncommitted:
+        return []
+    # This job was at work here, and a repeat of an image of its own is what a lost answer left
+    # behind.
+    return [image for image in others if _sha256(image) in digests]
+
+
+def _upload(edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int) -> Upload:
+    """Return the upload of an image; `before` says how often the place has it already."""
+    endpoint = edit.api.image_endpoint(*name)
+    media_type = choose(image, endpoint.media_types) or "image/png"
+    find = partial(_added, digest=digest, before=before)
+    search = Search(edit.api.list_of_images(*name), find)
+    return Upload(endpoint, image, media_type, retry_on=conflict, search=search)
+
+
+def _reused(image: Artifact, digest: str, live: Mapping[str, Any]) -> FileResult:
+    """Return the result of an image that is there already."""
+    name = str(live.get("id", ""))
+    return FileResult(image.name, image.size or 0, digest, name, live, reused=True)
 
 
 def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
