@@ -520,7 +520,7 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     outcome = engine.run(release_job(artifact(2)))
     assert outcome.headline == f"{PACKAGE} 2.0 (2) is released on internal."
     assert (
-        "A commit of this job whose answer was lost has happened: what it changed is live."
+        "What this job was to publish is live: by its commit, whose answer was lost, or by others."
         in engine.log
     )
     assert "Nothing had to be changed" not in engine.log
@@ -1028,7 +1028,7 @@ def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for
         Engine(play, journal).run(job)
     play.live.tracks["production"] = [HALTED, release(1)]
     play.close_edits("Edit not found.")
-    with pytest.raises(ReleaseRefused, match="is halted, and stays so"):
+    with pytest.raises(ReleaseRefused, match="was changed since this job began"):
         Engine(play, journal).run(job)
     assert play.commits == []
 

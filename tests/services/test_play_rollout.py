@@ -19,6 +19,7 @@ from uploader.errors import (
     OutcomeUnknown,
     ReleaseRefused,
     ReleaseTrouble,
+    TemporaryError,
     UploaderError,
 )
 from uploader.inputs.records import CommonInputs, RolloutInputs
@@ -235,14 +236,14 @@ def test_two_looks_at_once_make_one_step(call: str, decision: str) -> None:
 
 @pytest.mark.parametrize(
     ("after", "share", "decision"),
-    [(True, 0.0, "stepped"), (False, 0.05, "stepped"), (False, 0.2, "held")],
+    [(True, 0.0, "stepped"), (False, 0.05, "held"), (False, 0.2, "held")],
     ids=["ours", "the-same-by-others", "another-by-others"],
 )
 def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_was_sent(
     after: bool, share: float, decision: str
 ) -> None:
-    """The commit was not answered, and its edit is gone: the share that is live tells whose step it
-    was.
+    """The commit was not answered, and its edit is gone. Where others have changed the app outside
+    of it, it was not committed, and the step that is live is theirs.
     """
     play = rolling()
     play.forgetful = True
@@ -262,8 +263,8 @@ def test_a_step_whose_answer_was_lost_is_claimed_only_where_it_is_the_one_that_w
 def test_what_a_person_made_of_a_killed_step_is_not_told_as_the_step(
     after: bool, now: dict[str, Any]
 ) -> None:
-    """Nobody can tell by then whether the commit happened: `committed` is empty, and no step is
-    claimed.
+    """No step is claimed. `committed` is empty where nobody can tell any more whether the commit
+    happened, and false where the person's change has closed its edit.
     """
     play, journal = rolling(), dict[str, str]()
     play.forgetful = True
@@ -273,7 +274,8 @@ def test_what_a_person_made_of_a_killed_step_is_not_told_as_the_step(
     play.change("production", now, *([] if now["status"] == "completed" else [OLD]))
     engine = look(play, journal=journal)
     assert engine.outputs["decision"] in ("held", "nothing")
-    assert (engine.outputs["committed"], "sent-for-review" in engine.outputs) == ("", False)
+    committed = "" if after else "false"
+    assert (engine.outputs["committed"], "sent-for-review" in engine.outputs) == (committed, False)
 
 
 def test_a_halt_is_not_put_off_by_a_step_of_somebody_else() -> None:
@@ -416,3 +418,19 @@ def test_what_only_a_release_takes_is_a_mistake() -> None:
         "wait-for",
     ]
     prepare(given, ())
+
+
+@pytest.mark.parametrize(("lasting", "expected"), [(True, TemporaryError), (False, OutcomeUnknown)])
+def test_a_step_in_doubt_is_no_reason_to_run_again_where_nothing_remembers_it(
+    lasting: bool, expected: type[UploaderError]
+) -> None:
+    """The answer to the commit and every look at it are lost: a run that knows nothing of this one
+    would take one more step, so 75 is only for a state folder that is kept.
+    """
+    play = rolling()
+    play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
+    play.fail("GET", TIRED)
+    with pytest.raises(UploaderError) as caught:
+        RolloutEngine(play).look(rollout_job(lasting_state=lasting))
+    assert type(caught.value) is expected
+    assert ("Look in the Play Console before you run again" in caught.value.hint) is not lasting

@@ -24,7 +24,9 @@ that was changed there. What it would not replace for certain, it has to wish in
 purpose of the store listing and of testers has a digest of them. A track is written again unless it
 was written just so. Other bytes under a version code that only our own edit has can't be replaced
 there: it is deleted. A promotion stays with the versions that it was begun with, in the same run,
-the same edit, and while a commit of it is in doubt.
+the same edit, and while a commit of it is in doubt. A job without files changes the release that it
+was begun with, and no other: where that was changed since, by a person or another job, it is
+refused.
 
 Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one
 closes it. Where a lost edit changed only supplementary files of a version that was there already,
@@ -71,6 +73,10 @@ from uploader.services.play.known_errors import (
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
 
+CHANGED_OUTSIDE = re.compile(
+    r"change was made to the application outside of this edit", re.IGNORECASE
+)
+"""Google's words for an edit that others' changes have invalidated: it was not committed."""
 COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IGNORECASE)
 MAX_TURNS = 2  # commits the other way about the review, after the first
 # raised on what is no record
@@ -114,6 +120,7 @@ class Event(Enum):
     FOUND_OPEN = "the edit says that it is open"
     FOUND_COMMITTED = "the edit says that it was committed"
     CLOSED = "the edit is gone"
+    CLOSED_UNCOMMITTED = "others changed the app, which closed the edit before it was committed"
     SEEN_LIVE = "what the replaced edit changed is live"
     NOT_SEEN = "what the replaced edit changed is not live"
     DELETE = "the edit is about to be deleted"
@@ -140,6 +147,8 @@ _ROWS: tuple[
     (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, None),
     (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.SEND_COMMIT,), _S.COMMITTING, None),
     (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.FOUND_COMMITTED,), _S.GONE, _C.UNKNOWN),
+    (_S.CLEAN, (_C.NONE, _C.UNKNOWN, _C.HAPPENED), (_E.CLOSED_UNCOMMITTED,), _S.GONE, None),
+    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.CLOSED_UNCOMMITTED,), _S.GONE, _C.NONE),
     (_S.CHANGED, (_C.NONE,), (_E.CLOSED,), _S.GONE, _C.NONE),
     (_S.CHANGED, (_C.DID_NOT,), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
     (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.DELETE,), _S.DELETED, _C.NONE),
@@ -151,6 +160,7 @@ _ROWS: tuple[
     (_S.COMMITTING, (_C.NONE, _C.DID_NOT, _C.UNKNOWN), (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
     (_S.COMMITTING, (_C.UNKNOWN,), (_E.FOUND_OPEN,), _S.CHANGED, _C.DID_NOT),
     (_S.COMMITTING, (_C.UNKNOWN,), (_E.FOUND_COMMITTED,), _S.COMMITTED, _C.HAPPENED),
+    (_S.COMMITTING, (_C.NONE, _C.DID_NOT, _C.UNKNOWN), (_E.CLOSED_UNCOMMITTED,), _S.GONE, _C.NONE),
     (_S.COMMITTING, (_C.NONE,), (_E.CLOSED,), _S.GONE, _C.NONE),
     (_S.COMMITTING, (_C.DID_NOT, _C.UNKNOWN), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
     # Sent again the other way about the review, as Google's refusal demands.
@@ -239,7 +249,10 @@ class ReleaseEdit:
     `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
     one was opened to see whether its commit happened. `overtaken` says that others closed the edit
     before this one, with changes of the job in it. They were certainly not committed, unless it was
-    the job's commit that found the edit closed.
+    the job's commit that found the edit closed. `begun` are the releases that a job without files
+    changes, as they were when it began, by track, and `rollouts` the version codes that were in
+    progress there. `surely_committed` says that the edit before this
+    one has told that it is committed.
     """
 
     job: ReleaseJob
@@ -256,6 +269,9 @@ class ReleaseEdit:
     language: str = ""
     replaces: str = ""
     overtaken: bool = False
+    begun: dict[str, Release] = field(default_factory=dict)
+    rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
+    surely_committed: bool = False
 
     @property
     def id(self) -> str:
@@ -378,6 +394,10 @@ class ReleaseEdit:
                 **tracks,
                 "by_hand": self.by_hand,
             }
+            if self.begun:
+                record["begun"] = {"wish": self.job.wish, "releases": self.begun}
+            if self.surely_committed:
+                record["surely committed"] = True
             if self.promoted:
                 record["promotion"] = {"wish": self.job.promotion, "release": self.promoted}
             self.context.remember(self.job.memory, json.dumps(record))
@@ -414,6 +434,8 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             wish=str(record.get("wish", "")),
             by_hand={True: True, False: False}.get(record.get("by_hand")),
             promoted=_promoted(job, record),
+            begun=_begun(job, record),
+            surely_committed=record.get("surely committed") is True,
         )
     except _UNREADABLE:
         return None
@@ -424,6 +446,17 @@ def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release:
     begun = record.get("promotion", {})
     found = [begun["release"]] if begun.get("wish") == job.promotion else []
     return next(iter(releases({"releases": found})), {})
+
+
+def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
+    """Return the releases that the job began to change, if it was for the same wish."""
+    begun = record.get("begun", {})
+    if begun.get("wish") != job.wish:
+        return {}
+    found = {}
+    for track, release in begun["releases"].items():
+        found[str(track)] = releases({"releases": [release]})[0]
+    return found
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:
@@ -496,6 +529,10 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     context.publish({"edit-id": kept.id} if kept.state.open else {})
     if kept.state.in_doubt:
         kept.tell_committed(None)
+    if kept.state.stage is Stage.CLEAN and kept.state.commit is CommitKnowledge.NONE:
+        # It is a copy of what was live then, and people may have changed that since.
+        context.info(f"Edit {kept.id} of an earlier run has no changes in it.")
+        return inserted(job, context)
     if kept.state.open:
         look(kept)
     serves = kept.changes.keys() <= job.purposes(context.sha256)
@@ -537,15 +574,15 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
     edit = ReleaseEdit(job, context, client.insert(context, job.package))
     if lost:
         edit.state = lost.state.after(Event.REPLACE)
+        if edit.state.in_doubt or job.rollout:
+            edit.changes = dict(lost.changes)  # of a rollout with the first look at it
         if edit.state.in_doubt:
-            edit.changes, edit.before, edit.wrote = (
-                dict(lost.changes),
-                dict(lost.before),
-                dict(lost.wrote),
-            )
+            edit.before, edit.wrote = dict(lost.before), dict(lost.wrote)
             edit.wish, edit.by_hand = lost.wish, lost.by_hand
         edit.replaces = lost.replaces if lost.state.own else lost.id
         edit.promoted = lost.promoted
+        edit.begun, edit.rollouts = dict(lost.begun), dict(lost.rollouts)
+        edit.surely_committed = lost.surely_committed or lost.state.stage is Stage.COMMITTED
     edit.remember()
     # Google Play closes the edit that was open
     context.forget_uploads(client.uploads(job.package))
@@ -600,6 +637,8 @@ def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
     """
     if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
         edit.apply(Event.FOUND_COMMITTED)
+    elif CHANGED_OUTSIDE.search(refused.message):
+        edit.apply(Event.CLOSED_UNCOMMITTED)
     elif refused.status in (404, 410) or find(refused) is EDIT_GONE:
         edit.apply(Event.CLOSED)
     else:
@@ -862,7 +901,7 @@ def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> boo
     waits.wait(f"the commit of edit {edit.id} was not answered")
     look(edit)
     if edit.state.stage is Stage.GONE:
-        raise gone(edit.id) from lost
+        raise _gone_after_commit(edit) from lost
     return edit.state.stage is Stage.COMMITTED
 
 
@@ -870,6 +909,9 @@ def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
     """Takes down what a refusal says that has no edit to commit any more. Raises unless it says:
     committed before.
     """
+    if CHANGED_OUTSIDE.search(refused.message):
+        edit.apply(Event.CLOSED_UNCOMMITTED)
+        raise refused
     # perhaps by the commit before, which took its time
     if edit.state.commit is CommitKnowledge.DID_NOT:
         edit.apply(Event.RESPONSE_LOST)
@@ -909,6 +951,19 @@ def gone(name: str, known: str = "it is not known whether it was committed") -> 
         "shared.",
         code="edit-gone",
     )
+
+
+def _gone_after_commit(edit: ReleaseEdit) -> ReleaseRefused:
+    """Return the refusal for an edit that is gone after a commit whose answer was lost."""
+    if edit.state.commit is CommitKnowledge.NONE:
+        return gone(edit.id, "it was not committed: the app was changed outside of it")
+    return gone(edit.id)
+
+
+def close(edit: ReleaseEdit, error: ApiError) -> None:
+    """Note that others closed the edit. The refusal may prove that it was not committed."""
+    proof = CHANGED_OUTSIDE.search(error.message)
+    edit.apply(Event.CLOSED_UNCOMMITTED if proof else Event.CLOSED)
 
 
 def unfinished(package: str, context: Context) -> str:

@@ -151,10 +151,17 @@ def found_committed(edit: ReleaseEdit) -> str:
     As `committed`.
     """
     edit.tell_committed(True)
-    edit.context.info(
-        "A commit of this job whose answer was lost has happened: what it changed is live."
-    )
-    left = told_review(edit, edit.by_hand)
+    if edit.surely_committed:
+        edit.context.info("A commit of this job whose answer was lost has happened.")
+        by_hand = edit.by_hand
+    else:
+        edit.context.info(
+            "What this job was to publish is live: by its commit, whose answer was lost, or by "
+            "others."
+        )
+        # Who sends it for review is known only of this job's own commit.
+        by_hand = True if edit.by_hand else None
+    left = told_review(edit, by_hand)
     edit_lifecycle.discard(edit)
     return left
 

@@ -14,7 +14,6 @@ from uploader.services.play import client, edit_lifecycle, tracks
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
-    Event,
     ReleaseEdit,
     Stage,
     opened,
@@ -237,8 +236,8 @@ class Attempt:
                 self.edit = edit_lifecycle.inserted(edit.job, edit.context)
             except Exception as error:
                 overtaken = _is_overtaken(edit, began, error)
-                if _is_edit_gone(error) and edit.state.open:
-                    edit.apply(Event.CLOSED)
+                if isinstance(error, ApiError) and _is_edit_gone(error) and edit.state.open:
+                    edit_lifecycle.close(edit, error)
                 if replay == MAX_REPLAYS or not _is_replaceable(edit, error):
                     raise
                 _say_why_anew(edit, error)

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 
 from uploader.errors import (
     ApiError,
+    OutcomeUnknown,
     Problems,
     ReleaseRefused,
     ReleaseTrouble,
@@ -303,7 +304,21 @@ class Rollout:
         self._halting = ""  # why it has to be halted, until it is
 
     def failed(self, error: UploaderError) -> UploaderError:
-        """The error, which says first that a halt has not happened where there should be one."""
+        """Return the error with which the run ends.
+
+        It says first that a halt has not happened where there should be one. Where a step may have
+        been made, and the next run would not know of it, that run would make one more: so this one
+        is no failure after which it does no harm to run again.
+        """
+        in_doubt = self._edit is not None and self._edit.state.in_doubt
+        forgotten = in_doubt and not self._job.lasting_state
+        if forgotten and not self._halting and isinstance(error, TemporaryError):
+            return OutcomeUnknown(
+                error.what,
+                cause=error.cause,
+                hint="Look in the Play Console before you run again: a run that does not find the "
+                f"state of this one would take one more step. {CONSOLE}",
+            )
         if self._halting:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"

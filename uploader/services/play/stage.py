@@ -190,9 +190,8 @@ def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes
     if changes.testers:
         testers.replace(edit, changes.testers)
     if on_tracks:
-        share = tracks.user_fraction(on_tracks[-1].release)
-        if share:
-            edit.context.publish({"user-fraction": share})
+        # Empty, too: the run may have begun in another edit, with another share.
+        edit.context.publish({"user-fraction": tracks.user_fraction(on_tracks[-1].release)})
     return replace(changes, tracks=on_tracks)
 
 

@@ -51,7 +51,8 @@ class TrackChange:
 
     `source` is the track that a promotion takes the release from, and `source_release` the release
     as it is there. `gone_on` says that `release` was there before, with more users than the job
-    asks for or halted, and stays as it is. `left_out` is what the job asks for it besides, in
+    asks for or halted, and stays as it is; `moved_on` says that its status or its share is not what
+    was asked for. `left_out` is what the job asks for it besides, in
     words, and does not get.
     """
 
@@ -63,6 +64,7 @@ class TrackChange:
     source: str = ""
     source_release: Release = field(default_factory=dict)
     gone_on: bool = False
+    moved_on: bool = True
     left_out: tuple[str, ...] = ()
 
     @property
@@ -137,12 +139,30 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     there = _already_there(edit, track, before, release, edit.job.codes or codes(source))
     if there is not None:
         gone_on, left_out = not settled((there,), (release,)), tuple(_differences(there, release))
-        return TrackChange(track, before, before, there, found, gone_on=gone_on, left_out=left_out)
+        return TrackChange(
+            track,
+            before,
+            before,
+            there,
+            found,
+            gone_on=gone_on,
+            moved_on=_has_moved(there, release),
+            left_out=left_out,
+        )
     _check_kept_back(edit.job, edit.job.promote_from, source)
     _check_users(edit.job, track, before, release)
     _check_retained(edit)
-    after = merged(track, before, release, replace_rollout=edit.job.replace_rollout)
+    after = merged(track, before, release, replace_rollout=_may_replace(edit, track, before))
     return TrackChange(track, before, after, release, found, edit.job.promote_from, source)
+
+
+def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
+    """Return whether the job may end the rollouts on the track: those that were there when it
+    began, not one that somebody has begun meanwhile.
+    """
+    rollouts = {code for one in before if one.get("status") == "inProgress" for code in codes(one)}
+    begun = edit.rollouts.setdefault(track, frozenset(rollouts))
+    return edit.job.replace_rollout and rollouts <= begun
 
 
 def _already_there(
@@ -229,9 +249,40 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> R
     elif job.codes or job.retained:
         base, retained = {}, (*job.codes, *retained)
     else:
-        return changed(options, to_change(track, live))
+        release = to_change(track, live)
+        wanted = changed(options, release)
+        _check_begun(edit, track, release, wanted)
+        return wanted
     options = replace(options, name=name or ("" if base.get("name") else job.default_name))
     return new(options, dict.fromkeys(retained), base)
+
+
+def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Release) -> None:
+    """Refuse to change a release that others have changed since this job began.
+
+    A job without files changes what is on the track, which is not what it was begun for any more.
+    Raises ReleaseRefused, unless the release is as it is wanted.
+    """
+    if not edit.state.own:
+        return  # other jobs work in a shared edit
+    begun = edit.begun.setdefault(track, release)
+    as_begun = set(codes(begun)) == set(codes(release))
+    as_begun = as_begun and _status_and_share(begun) == _status_and_share(release)
+    if settled((release,), (wanted,)) or (as_begun and not edit.surely_committed):
+        return
+    if edit.surely_committed:
+        what = f"An earlier run of this job has changed {named(begun)} on track {track}"
+        since = f"since then it was changed again: {describe(release)}"
+    else:
+        what = f"The release on track {track} was changed since this job began"
+        since = f"it was {describe(begun)}, and is now {describe(release)}"
+    raise ReleaseRefused(
+        f"{what}; {since}.",
+        cause="Somebody in the Play Console, or another job, has changed it meanwhile.",
+        hint="Nothing was changed by this run. If the release is still to be changed, run again: "
+        "the next run begins with what is there now.",
+        code="release-changed",
+    )
 
 
 def new(
@@ -396,7 +447,9 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     release, track = update.release, update.track
     if not update.gone_on:
         return ""
-    if release.get("status") != "halted":
+    if not update.moved_on:
+        gone_on = f"{named(release)} is on {track}: {in_words(release)}"
+    elif release.get("status") != "halted":
         gone_on = f"{named(release)} on {track} has gone on since: {in_words(release)}"
     else:
         where = f"at {share(release)} on {track}" if share(release) else f"on {track}"
@@ -514,8 +567,16 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
             release = whats_become(edit.before.get(track, ()), edit.wrote[track], found)
             if release is None:
                 return ()
+            wrote = edit.wrote[track]
             change = TrackChange(
-                track, found, found, release, found, gone_on=not settled(found, edit.wrote[track])
+                track,
+                found,
+                found,
+                release,
+                found,
+                gone_on=not settled(found, wrote),
+                moved_on=_has_moved(release, wrote[0]),
+                left_out=tuple(_differences(release, wrote[0])),
             )
         changes.append(change)
     return tuple(changes)
@@ -539,6 +600,12 @@ def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release 
         if not (moved and settled((now,), ({**release, **_status_and_share(now)},))):
             return None
     return now if _goes_as_far(now, release) else None
+
+
+def _has_moved(there: Release, asked: Release) -> bool:
+    """Return whether a release has other versions, another status or another share than asked."""
+    same_codes = set(codes(there)) == set(codes(asked))
+    return not same_codes or _status_and_share(there) != _status_and_share(asked)
 
 
 def _status_and_share(release: Release) -> dict[str, Any]:

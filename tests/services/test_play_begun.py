@@ -1,0 +1,163 @@
+"""A job without files and the people who act while it runs: it changes what it was begun with, and
+nothing else. What others changed is never claimed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
+from tests.support.play_driver import Engine, Killed, release_job
+from uploader.errors import OutcomeUnknown, ReleaseRefused, TemporaryError
+from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
+
+OUTSIDE = "A change was made to the application outside of this Edit, please create a new edit."
+LIVE = release(42, status="inProgress", userFraction=0.05)
+HALTED = release(42, status="halted", userFraction=0.05)
+NEWER = release(50, status="inProgress", userFraction=0.3)
+OLD = release(41)
+MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 42),)
+
+
+def rolling(*more: dict[str, Any]) -> Play:
+    """A staged rollout of 42 beside 41."""
+    return Play(production=[LIVE, *more, OLD])
+
+
+def change(play: Play, *releases: dict[str, Any]) -> None:
+    """Somebody changes production in the Play Console, which closes every edit."""
+    play.live = play.live.copy()
+    play.live.tracks["production"] = list(releases)
+    for one in releases:
+        for code in one["versionCodes"]:
+            play.live.bundles.setdefault(int(code), f"digest of {code}")
+    play.close_edits(OUTSIDE)
+
+
+def job(status: Any = "", fraction: float | None = None, **more: Any) -> ReleaseJob:
+    """A job on production without files."""
+    options = ReleaseOptions(status, fraction)
+    return release_job(tracks=("production",), options=options, **more)
+
+
+JOBS = {
+    "completes": job("completed"),
+    "widens": job("inProgress", 0.5),
+    "halts": job("halted"),
+    "changes the notes": job(notes={None: (("en-US", "New"),)}),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("now", [HALTED, NEWER], ids=["halted", "replaced"])
+def test_a_change_by_a_person_at_the_commit_is_not_undone(name: str, now: dict[str, Any]) -> None:
+    """Google Play refuses the commit; the run does not apply its wish to what is there then."""
+    if name == "halts" and now is HALTED:
+        return  # it is what the job wants
+    play = rolling()
+    play.fail("commit", refused(400, OUTSIDE), effect=lambda: change(play, now, OLD))
+    engine = Engine(play)
+    with pytest.raises(ReleaseRefused) as caught:
+        engine.run(JOBS[name])
+    assert caught.value.code == "release-changed"
+    assert play.commits == []
+    assert play.live.tracks["production"] == [now, OLD]
+    assert engine.outputs.get("committed", "") == ""
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_nor_by_the_next_run_of_a_job_that_ended_for_now(name: str) -> None:
+    """The commit had no effect, and 75 says that running again does no harm."""
+    play, journal = rolling(), dict[str, str]()
+    play.fail("commit", TemporaryError("The service is down."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(JOBS[name])
+    change(play, NEWER, OLD)
+    with pytest.raises(ReleaseRefused, match=r"changed since this job began; it was 42 .* 50"):
+        Engine(play, journal).run(JOBS[name])
+    assert play.commits == []
+    assert play.live.tracks["production"] == [NEWER, OLD]
+
+
+def test_a_second_halt_by_a_person_is_not_taken_for_the_first() -> None:
+    """The job resumed the release, its answer was lost, and somebody halted it again."""
+    play, journal = Play(production=[HALTED, OLD]), dict[str, str]()
+    play.fail("commit", Killed(), after=True)
+    with pytest.raises(Killed):
+        Engine(play, journal).run(job("inProgress"))
+    play.live.tracks["production"] = [HALTED, OLD]
+    with pytest.raises(ReleaseRefused, match="An earlier run of this job has changed 42"):
+        Engine(play, journal).run(job("inProgress"))
+    assert len(play.commits) == 1
+    assert play.live.tracks["production"] == [HALTED, OLD]
+
+
+def test_after_the_refusal_the_job_begins_with_what_is_there() -> None:
+    """Somebody has looked, and runs it again."""
+    play, journal = rolling(), dict[str, str]()
+    play.fail("commit", refused(400, OUTSIDE), effect=lambda: change(play, NEWER, OLD))
+    with pytest.raises(ReleaseRefused):
+        Engine(play, journal).run(job("completed"))
+    Engine(play, journal).run(job("completed"))
+    assert play.live.tracks["production"] == [release(50)]
+
+
+def test_a_rollout_that_was_begun_meanwhile_is_not_displaced() -> None:
+    """`replace-rollout` was given for the one that was there."""
+    play = rolling()
+    play.fail("commit", refused(400, OUTSIDE), effect=lambda: change(play, NEWER, OLD))
+    with pytest.raises(ReleaseRefused, match="in progress on track production"):
+        Engine(play).run(release_job(artifact(43), tracks=("production",), replace_rollout=True))
+    assert play.live.tracks["production"] == [NEWER, OLD]
+
+
+@pytest.mark.parametrize("seen", [0.2, None], ids=["widened", "completed"])
+def test_a_commit_that_a_change_by_others_precludes_is_not_claimed(seen: float | None) -> None:
+    """The version was live before with fewer users, a person took it further, and the mapping is
+    still to be sent.
+    """
+    play, journal = rolling(), dict[str, str]()
+    play.live.bundles[42] = sha256(artifact(42))
+    wanted = release_job(
+        artifact(42),
+        tracks=("production",),
+        options=ReleaseOptions("", 0.1),
+        supplementary=MAPPING,
+    )
+    play.fail("commit", TemporaryError("The service is down."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(wanted)
+    now = release(42) if seen is None else release(42, status="inProgress", userFraction=seen)
+    change(play, now, *([] if seen is None else [OLD]))
+    engine = Engine(play, journal)
+    engine.run(wanted)
+    assert "whose answer was lost" not in engine.log
+    assert play.uploads.count("mapping.txt") == 2
+    assert play.live.supplementary
+    assert play.live.tracks["production"][0] == now
+
+
+def test_who_sends_changes_for_review_is_not_claimed_of_a_commit_that_nobody_saw() -> None:
+    """The edit is gone, and what it was to publish is live: by this job or by another machine."""
+    play = Play()
+    play.forgetful = True
+    play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
+    engine = Engine(play)
+    engine.run(release_job(artifact(42)))
+    assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == ("true", "")
+    assert "by its commit, whose answer was lost, or by others" in engine.log
+
+
+def test_an_edit_without_changes_is_not_continued() -> None:
+    """It is a copy of what was live then, and the release was halted since."""
+    play, journal = rolling(), dict[str, str]()
+    play.live.bundles[42] = sha256(artifact(42))
+    play.fail("GET bundles", TemporaryError("The service is down."))
+    wanted = release_job(artifact(42), tracks=("production",), options=ReleaseOptions("", 0.05))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(wanted)
+    play.live.tracks["production"] = [HALTED, OLD]
+    outcome = Engine(play, journal).run(wanted)
+    assert "is halted at 5 % on production, and stays so" in outcome.headline
