@@ -139,7 +139,7 @@ def ground(folder: Path) -> Iterator[Ground]:
     """A ground with its sink running, until the end of the block."""
     (folder / "workspace").mkdir(parents=True)
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    for line in _CERTIFICATES.strip().splitlines():
+    for line in _CERTIFICATES.replace("\\\n", " ").strip().splitlines():
         subprocess.run(line.split(), cwd=folder, check=True, capture_output=True)
     (folder / "server.pem").write_text(
         (folder / "server.crt").read_text() + (folder / "server.key").read_text()

@@ -94,6 +94,16 @@ def test_a_second_halt_by_a_person_is_not_taken_for_the_first() -> None:
     assert play.live.tracks["production"] == [HALTED, OLD]
 
 
+def test_a_release_of_others_is_not_taken_for_the_one_that_was_to_change() -> None:
+    """42 was to be resumed; 50 is in progress, as the job would have it of 42."""
+    play = Play(production=[HALTED, OLD])
+    play.fail("commit", refused(400, OUTSIDE), effect=lambda: change(play, NEWER, OLD))
+    engine = Engine(play)
+    with pytest.raises(ReleaseRefused, match="changed since this job began"):
+        engine.run(job("inProgress"))
+    assert engine.outputs["user-fraction"] == ""
+
+
 def test_after_the_refusal_the_job_begins_with_what_is_there() -> None:
     """Somebody has looked, and runs it again."""
     play, journal = rolling(), dict[str, str]()

@@ -266,9 +266,10 @@ def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Releas
     if not edit.state.own:
         return  # other jobs work in a shared edit
     begun = edit.begun.setdefault(track, release)
-    as_begun = set(codes(begun)) == set(codes(release))
-    as_begun = as_begun and _status_and_share(begun) == _status_and_share(release)
-    if settled((release,), (wanted,)) or (as_begun and not edit.surely_committed):
+    same_versions = set(codes(begun)) == set(codes(release))
+    if same_versions and settled((release,), (wanted,)):
+        return
+    if not (edit.surely_committed or _has_moved(release, begun)):
         return
     if edit.surely_committed:
         what = f"An earlier run of this job has changed {named(begun)} on track {track}"
