@@ -2,8 +2,8 @@
 sent.
 
 The order is that of the patterns, and within one pattern that of the names (by code point), so that
-every machine of a matrix sees the same list. What is found here is only looked at: `Artifact.open`
-passes the workspace's door once more, and gives out nothing but the very file that was found.
+every machine of a matrix gets the same list. Finding a file does not hold it open: `Artifact.open`
+checks the workspace's rules again, and opens only the very file that was found.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ class Artifact:
     """One file as it was found: everything needed to recognise it again and to notice a change
     while it is sent.
 
-    `name` is how people see it (relative to the workspace, always printable as UTF-8), `location`
-    is where the bytes are (`-` is standard input): text, since a path object takes four times the
-    memory and there may be many. `size` is in bytes, None for a stream. `identity` is (device,
-    inode, mtime, ctime), times in nanoseconds. Small generated content (a composed mail) travels in
-    `data` instead of a file. `access` is what the input that named it may open. `digests` are those
-    of its blocks when its content was checked, empty where only its identity was: of whatever has
-    them, no other bytes can be read. `holder` keeps a file open that has no name of its own.
+    `name` is how people see it (relative to the workspace, always printable as UTF-8). `location`
+    is where the bytes are (`-` is standard input); it is text, since a path object takes four times
+    the memory and there may be many. `size` is in bytes, None for a stream. `identity` is (device,
+    inode, mtime, ctime), times in nanoseconds. Small generated content (a composed mail) is in
+    `data` instead of a file. `access` is what the input that named the file may open. `digests` are
+    those of its blocks once its content was checked, and then no other bytes can be read from it;
+    they are empty where only its identity was checked. `holder` keeps a file open that has no name
+    of its own.
     """
 
     name: str
@@ -70,26 +71,30 @@ class Artifact:
 
     @property
     def path(self) -> Path:
-        """The location, to work with."""
+        """Return the location as a path."""
         return Path(self.location)
 
     @property
     def certificate_sha256(self) -> str:
-        """SHA-256 of the certificate that signed it, as far as it was inspected; of several
-        signers, with commas.
+        """Return the SHA-256 of the certificate that signed it, of several signers with commas;
+        empty before it was inspected.
         """
-        return ",".join(signer.sha256 for signer in self.manifest.signers) if self.manifest else ""
+        if self.manifest is None:
+            return ""
+        return ",".join(signer.sha256 for signer in self.manifest.signers)
 
     @property
     def version(self) -> str:
-        """The version's name and code, as far as it was inspected."""
-        return self.manifest.version if self.manifest else ""
+        """Return the version's name and code; empty before it was inspected."""
+        if self.manifest is None:
+            return ""
+        return self.manifest.version
 
     def open(self) -> io.FileIO | io.BytesIO | CheckedFile:
-        """The file that was found, unbuffered. Raises IntegrityError for any other that is in its
-        place by now.
+        """Open the file that was found, unbuffered. Raises IntegrityError when another file is in
+        its place by now.
 
-        Of a file whose content was checked, reading raises it for bytes that are other ones by now.
+        If the content was checked, reading raises IntegrityError for bytes that have changed since.
         """
         if self.data is not None:
             return io.BytesIO(self.data)
@@ -97,7 +102,8 @@ class Artifact:
             file = self.access.open(self.location, pipe=self.size is None)
         except NotOpened as refusal:
             raise changed(self, f"it {refusal}") from None
-        if how := difference(self, os.fstat(file.fileno())):
+        how = difference(self, os.fstat(file.fileno()))
+        if how:
             file.close()
             raise changed(self, how)
         if not self.digests or self.size is None:
@@ -108,7 +114,7 @@ class Artifact:
         raise changed(self, "its content is no longer what was checked")
 
     def reader(self) -> io.BufferedReader:
-        """The same, buffered: for whoever takes it apart."""
+        """Open the file as `open` does, buffered, for code that parses it."""
         return io.BufferedReader(self.open())
 
 
@@ -116,83 +122,104 @@ Artifacts: TypeAlias = tuple[Artifact, ...]
 
 
 def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
-    """The files that the patterns name, each once. Raises InputError with every problem found (name
-    `files`).
+    """Return the files that the patterns name, each once. Raises InputError with every problem
+    found (name `files`).
 
-    A text that is the exact name of a file is that file, whatever brackets it holds; anything else
-    is a glob. `*` and `**` pass over names that begin with a dot, and `**` does not follow links to
-    folders.
+    A text that is the exact name of a file means that file, even if it has brackets in it; any
+    other text is a glob. `*` and `**` pass over names that begin with a dot, and `**` does not
+    follow links to folders.
     """
-    found: dict[str, Artifact] = {}  # by real path
+    _refuse_split_path(patterns, workspace.root)
+    artifacts: dict[str, Artifact] = {}  # by real path
     problems = Problems()
-    whole = " ".join(patterns)  # a shell takes a path with blanks apart
-    apart = len(patterns) > 1 and not os.path.lexists(workspace.root / patterns[0])
-    if apart and os.path.lexists(workspace.root / whole):
-        raise InputError(
-            Problem("files", f"`{printable(whole)}` came in {len(patterns)} parts.", "it in quotes")
-        )
     for pattern in patterns:
         if pattern == STREAM:
-            found.setdefault(STREAM, Artifact(STREAM, STREAM, None))
+            artifacts.setdefault(STREAM, Artifact(STREAM, STREAM, None))
             continue
         tidy = _tidy(pattern, workspace.root)
         try:
             exact = os.path.lexists(workspace.root / pattern)
-            names = (
-                [tidy]
-                if exact
-                else sorted(expand(tidy, workspace.root))
-                if _WILDCARD.search(tidy)
-                else []
-            )
+            names = [tidy] if exact else _expand_sorted(tidy, workspace.root)
         except (OSError, ValueError) as error:
-            folder = str(getattr(error, "filename", "")).removeprefix(f"{workspace.root}/")
-            where = f"the folder {printable(folder)} can't be read: " if folder else ""
-            problems.add("files", f"`{printable(pattern)}`: {where}{reason(error)}.")
+            problems.add("files", f"`{printable(pattern)}`: {_unlisted(error, workspace.root)}.")
             continue
-        refused: dict[str, str] = {}
         taken: list[str] = []
+        refused: dict[str, str] = {}  # the objection by name
         for name in names:
-            file = _take(name, workspace, exact=exact)
-            if isinstance(file, str):
-                refused[name] = file
-            elif file:
+            try:
+                match = _take(name, workspace, exact=exact)
+            except NotOpened as refusal:
+                refused[name] = str(refusal)
+                continue
+            if match is not None:
+                real_path, artifact = match
                 taken.append(name)
-                found.setdefault(*file)
+                artifacts.setdefault(real_path, artifact)
         for name, objection in refused.items():
             if exact:
                 problems.add("files", f"{printable(name)} {objection}.")
             else:
                 what = f"{printable(name)}, which `{printable(pattern)}` matches, {objection}."
                 problems.add("files", what, _narrower(tidy, taken, list(refused)))
-        if not (taken or refused):
+        if not taken and not refused:
             problems.add("files", _nothing(pattern, names, workspace.root), _ACCEPTED)
     problems.raise_if_any()
-    return tuple(found.values())
+    return tuple(artifacts.values())
+
+
+def _refuse_split_path(patterns: Sequence[str], root: Path) -> None:
+    """Raise InputError for one path with blanks in it, which a shell has split into its words."""
+    if len(patterns) < 2 or os.path.lexists(root / patterns[0]):
+        return
+    path = " ".join(patterns)
+    if os.path.lexists(root / path):
+        raise InputError(
+            Problem("files", f"`{printable(path)}` came in {len(patterns)} parts.", "it in quotes")
+        )
+
+
+def _expand_sorted(pattern: str, root: Path) -> list[str]:
+    """Return the names that a glob matches, by code point; none for a text without wildcards.
+    Raises OSError.
+    """
+    if not _WILDCARD.search(pattern):
+        return []
+    return sorted(expand(pattern, root))
+
+
+def _unlisted(error: Exception, root: Path) -> str:
+    """Return why a glob can't be followed, with the folder where that is known."""
+    folder = str(getattr(error, "filename", "")).removeprefix(f"{root}/")
+    if not folder:
+        return reason(error)
+    return f"the folder {printable(folder)} can't be read: {reason(error)}"
 
 
 def part(files: tuple[Artifact, ...], k: int, n: int) -> tuple[Artifact, ...]:
-    """The k-th (from 1) of n contiguous parts of the whole list; their lengths differ by one at
-    most.
+    """Return the k-th (from 1) of n contiguous parts of the list. Their lengths differ by at most
+    one.
     """
-    return files[len(files) * (k - 1) // n : len(files) * k // n]
+    start = len(files) * (k - 1) // n
+    stop = len(files) * k // n
+    return files[start:stop]
 
 
 def inspect(artifact: Artifact) -> Artifact:
-    """The artifact with its manifest and the digests of its content. Raises InputError when it is
-    none, or damaged.
-
-    The manifest is read a second time, from the content that the digests are of: between reading
-    and digesting a file, somebody could have changed it.
+    """Return the artifact with its manifest and the digests of its content. Raises InputError when
+    it is no artifact, or damaged.
     """
-    found = _with_manifest(artifact)
-    kind = found.manifest.kind if found.manifest else "bundle"
-    if (found.size or 0) > MAX_ARTIFACT[kind]:
-        return found  # which is refused, so digesting it would be a waste of minutes
+    inspected = _with_manifest(artifact)
+    kind = inspected.manifest.kind if inspected.manifest else "bundle"
+    if (inspected.size or 0) > MAX_ARTIFACT[kind]:
+        # It will be refused for its size, and digesting it would take minutes.
+        return inspected
+    # The manifest is read a second time, from the content that was digested, because somebody could
+    # have changed the file between the two.
     return _with_manifest(checked(artifact))
 
 
 def _with_manifest(artifact: Artifact) -> Artifact:
+    """Return the artifact with its manifest. Raises InputError."""
     if artifact.size is None or artifact.data is not None:
         raise InputError(
             Problem("files", f"{artifact.name} is a stream; an APK or bundle has to be a file.")
@@ -202,8 +229,8 @@ def _with_manifest(artifact: Artifact) -> Artifact:
 
 
 def checked(artifact: Artifact) -> Artifact:
-    """The artifact with the digests of its content, which is read once: from now on nothing else
-    comes out of it.
+    """Return the artifact with the digests of its content, which is read once. From now on only
+    these bytes can be read from it. Raises IntegrityError.
     """
     if artifact.size is None or artifact.data is not None:
         return artifact
@@ -216,35 +243,34 @@ def checked(artifact: Artifact) -> Artifact:
 
 
 def identity(status: os.stat_result) -> Identity:
-    """What tells one state of one file from another, beside its size: device, inode, mtime and
-    ctime in nanoseconds.
+    """Return what tells one state of a file from another, besides its size: device, inode, mtime
+    and ctime in nanoseconds.
 
-    Whoever rewrites a file can set its mtime back, but not its ctime.
+    A program that rewrites a file can set its mtime back, but not its ctime.
     """
     return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def difference(artifact: Artifact, status: os.stat_result) -> str:
-    """How a file differs today from what was found, in words; empty when it is the same one and was
-    not touched.
-
-    A new mode or link moves the ctime, too; it is not looked at where the content itself is
-    compared.
+    """Return how a file differs now from what was found, in words; empty when it is the same file
+    and was not changed.
     """
-    if artifact.size is None:  # writing into a pipe changes all but its place
-        return "" if identity(status)[:2] == artifact.identity[:2] else "it was replaced"
+    current = identity(status)
+    if artifact.size is None:
+        # Writing into a pipe changes its times, but not its device and inode.
+        return "" if current[:2] == artifact.identity[:2] else "it was replaced"
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
+    # A new mode or link changes the ctime as well. Where the digests show any change of the
+    # content, the ctime is not compared.
     compared = 3 if artifact.digests else 4
-    return (
-        ""
-        if identity(status)[:compared] == artifact.identity[:compared]
-        else "it was rewritten or replaced"
-    )
+    if current[:compared] != artifact.identity[:compared]:
+        return "it was rewritten or replaced"
+    return ""
 
 
 def changed(artifact: Artifact, how: str) -> IntegrityError:
-    """The error for a file that is no longer the one that was found."""
+    """Return the error for a file that is no longer the one that was found."""
     return IntegrityError(
         f"{artifact.name} changed during the upload: {how}.",
         cause="Something else is still writing to it, often a build step or a second job in the "
@@ -256,8 +282,8 @@ def changed(artifact: Artifact, how: str) -> IntegrityError:
 
 
 def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
-    """One regular file that an input of its own names (`mapping-file`, an image). Raises InputError
-    for that input.
+    """Return the regular file that an input other than `files` names (`mapping-file`, an image).
+    Raises InputError for that input.
     """
     with access.open_input(path, name) as file:
         status = os.fstat(file.fileno())
@@ -265,90 +291,115 @@ def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
 
 
 def expand(pattern: str, root: Path) -> list[str]:
-    """The names below `root` that match a glob: `*`, `?`, `[…]` within a name, `**` for any depth;
-    absolute if it is.
+    """Return the names below `root` that match a glob: `*`, `?`, `[…]` within a name, `**` for any
+    depth. An absolute pattern gives absolute names.
 
-    As in a shell, a wildcard passes over names that begin with a dot unless its own text begins
-    with one. `**` does not follow links to folders, so that a loop of links has an end; a folder
-    that another segment names may be a link. Unlike `glob`, which knows none of this, it raises
-    OSError for a folder on the way that can't be listed, since its files would be missing without a
-    word, and goes over each folder once for a segment.
+    As in a shell, a wildcard passes over names that begin with a dot unless the pattern's own text
+    begins with one. `**` does not follow links to folders, so that a loop of links has an end; a
+    folder that another segment names may be a link. Unlike `glob`, it raises OSError for a folder
+    on the way that can't be listed, since its files would be missing without notice, and it goes
+    over each folder once for a segment.
     """
     segments = [segment for segment in pattern.split("/") if segment]
-    found: list[str] = []
-    # a folder, and the segment that is looked for in it
+    names: list[str] = []
+    # folders to search, each with the number of the segment that is looked for in it
     todo = [("/" if pattern.startswith("/") else "", 0)]
     done: set[tuple[str, int]] = set()
     while todo:
-        folder, number = place = todo.pop()
+        place = todo.pop()
         if place in done:
             continue
         done.add(place)
-        segment, last, deep = (
-            segments[number],
-            number == len(segments) - 1,
-            segments[number] == "**",
-        )
+        folder, number = place
+        segment = segments[number]
+        last = number == len(segments) - 1
+        deep = segment == "**"
         if deep and not last:
+            # `**` matches no folder at all, too.
             todo.append((folder, number + 1))
-        if not _WILDCARD.search(segment):
-            entries = [(segment, True)] if os.path.lexists(root / folder / segment) else []
-        else:
-            try:
-                with os.scandir(root / folder) as listed:
-                    entries = [
-                        (entry.name, entry.is_dir(follow_symlinks=False)) for entry in listed
-                    ]
-            except NotADirectoryError:
+        for name, is_folder in _list_candidates(root / folder, segment):
+            if not _matches_segment(name, segment):
                 continue
-        for name, is_folder in entries:
-            hidden = name.startswith(".") and not segment.startswith(".")
-            if hidden or not (deep or fnmatch.fnmatchcase(name, segment)):
-                continue
-            inner = is_folder or (not deep and os.path.isdir(root / folder / name))  # noqa: PTH112  # no error
-            if last and not (deep and inner):
-                found.append(f"{folder}{name}")
-            elif inner:
-                todo.append((f"{folder}{name}/", number if deep else number + 1))
-    return found
+            if not is_folder and not deep:
+                is_folder = os.path.isdir(root / folder / name)  # noqa: PTH112, PLW2901  # no error
+            if last and not (deep and is_folder):
+                names.append(f"{folder}{name}")
+            elif is_folder and deep:
+                todo.append((f"{folder}{name}/", number))
+            elif is_folder:
+                todo.append((f"{folder}{name}/", number + 1))
+    return names
 
 
-def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifact] | str | None:
-    """The file with its real path; what is wrong with it; or None for a folder, and credentials
-    that a glob matched.
+def _list_candidates(folder: Path, segment: str) -> list[tuple[str, bool]]:
+    """Return the entries of a folder that a segment of a glob may match, and whether each is a
+    folder and no link. Raises OSError.
+    """
+    if not _WILDCARD.search(segment):
+        # If it is no folder, that shows when it is listed itself.
+        return [(segment, True)] if os.path.lexists(folder / segment) else []
+    try:
+        with os.scandir(folder) as entries:
+            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except NotADirectoryError:
+        return []
+
+
+def _matches_segment(name: str, segment: str) -> bool:
+    if name.startswith(".") and not segment.startswith("."):
+        return False
+    return segment == "**" or fnmatch.fnmatchcase(name, segment)
+
+
+def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifact] | None:
+    """Return the file with its real path, or None for a folder and for credentials that a glob
+    matched. Raises NotOpened for what can't be uploaded.
     """
     path = workspace.root / name
     try:
         status = path.stat()
     except OSError as error:
-        return (
-            "is a broken symbolic link" if path.is_symlink() else f"can't be read: {reason(error)}"
-        )
+        if path.is_symlink():
+            raise NotOpened("is a broken symbolic link") from None
+        raise NotOpened(f"can't be read: {reason(error)}") from None
     if stat.S_ISDIR(status.st_mode):
         return None
-    real, regular = os.path.realpath(path), stat.S_ISREG(status.st_mode)
-    access = workspace.access(named=exact)
-    objection = workspace.objection(real, status, name=path.name)
+    real_path = os.path.realpath(path)
+    objection = workspace.objection(real_path, status, name=path.name)
     if objection == LOGIN_FILE and not exact:
         return None
-    if objection != LOGIN_FILE and not (regular or stat.S_ISFIFO(status.st_mode)):
-        return "is neither a regular file nor a named pipe"
-    if objection or not os.access(path, os.R_OK):
-        return objection or "can't be read: permission denied"
-    if regular and (objection := access.objection_to_file(path)):
-        return objection
-    size = status.st_size if regular else None
-    return real, Artifact(printable(name), str(path), size, identity(status), access=access)
+    regular = stat.S_ISREG(status.st_mode)
+    usable = regular or stat.S_ISFIFO(status.st_mode)
+    if not usable and objection != LOGIN_FILE:
+        raise NotOpened("is neither a regular file nor a named pipe")
+    if objection:
+        raise NotOpened(objection)
+    if not os.access(path, os.R_OK):
+        raise NotOpened("can't be read: permission denied")
+    access = workspace.access(named=exact)
+    if not regular:
+        # What comes through a pipe can't be looked at before it is sent.
+        return real_path, Artifact(
+            printable(name), str(path), None, identity(status), access=access
+        )
+    objection = access.objection_to_file(path)
+    if objection:
+        raise NotOpened(objection)
+    return real_path, Artifact(
+        printable(name), str(path), status.st_size, identity(status), access=access
+    )
 
 
 def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
-    """What to write instead of a pattern that matches files which are not taken; empty where it
+    """Return what to write instead of a pattern that matches refused files as well; empty where it
     matches no others.
     """
     endings = sorted({Path(name).suffix for name in taken})
-    told_apart = all(endings) and not {Path(name).suffix for name in refused}.intersection(endings)
+    refused_endings = {Path(name).suffix for name in refused}
+    # Whether every file that is wanted can be told from the refused ones by its ending.
+    distinct = all(endings) and refused_endings.isdisjoint(endings)
     last = pattern.rpartition("/")[2]
-    if taken and told_apart and len(endings) <= _FEW and last in ("*", "**"):
+    if taken and distinct and len(endings) <= _FEW and last in ("*", "**"):
         start = f"{pattern}/" if last == "**" else pattern.removesuffix("*")
         return ", ".join(f"{printable(start)}*{printable(ending)}" for ending in endings)
     if len(taken) <= _FEW:
@@ -357,35 +408,48 @@ def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str
 
 
 def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
+    """Return why a pattern gives no file, as a sentence, with what may be meant."""
     what = f"'{printable(pattern)}' matches nothing"
     if names and (root / pattern).is_dir():
         folder = printable(pattern.rstrip("/"))
-        kind = next(
-            (kind for kind in (".aab", ".apk") if any((root / pattern).glob(f"*{kind}"))), ""
-        )
-        return f"`{folder}` is a folder. Name its files: `{folder}/*{kind}`."
-    if left_out := [name for name in names if not (root / name).is_dir()]:
-        return f"{what} that can be uploaded: {printable(left_out[0])} {LOGIN_FILE}."
+        ending = _artifact_ending(root / pattern)
+        return f"`{folder}` is a folder. Name its files: `{folder}/*{ending}`."
+    credentials = [name for name in names if not (root / name).is_dir()]
+    if credentials:
+        return f"{what} that can be uploaded: {printable(credentials[0])} {LOGIN_FILE}."
     if names:
         return f"{what} that can be uploaded: only folders. Name the files, for example with `/**`."
     if pattern.startswith("~"):
         return f"{what}: `~` is not expanded."
-    meant = printable(path_hint(pattern, root))
-    if len(words := pattern.split()) > 1 and all(Path(word).suffix for word in words):
-        meant = meant or " Several paths need commas or line breaks between them."
+    hint = printable(path_hint(pattern, root))
+    words = pattern.split()
+    if not hint and len(words) > 1 and all(Path(word).suffix for word in words):
+        hint = " Several paths need commas or line breaks between them."
     if pattern.startswith("/"):
-        relative = " Inside a container the workspace has another path: use a path relative to it."
-        return f"{what}.{meant or relative}"
-    return f"{what} in {printable(str(root))}.{meant or ' Did an earlier step build it?'}"
+        if not hint:
+            hint = " Inside a container the workspace has another path: use a path relative to it."
+        return f"{what}.{hint}"
+    if not hint:
+        hint = " Did an earlier step build it?"
+    return f"{what} in {printable(str(root))}.{hint}"
+
+
+def _artifact_ending(folder: Path) -> str:
+    """Return `.aab` or `.apk`, whichever a file in the folder has; else empty."""
+    for ending in (".aab", ".apk"):
+        if any(folder.glob(f"*{ending}")):
+            return ending
+    return ""
 
 
 def _tidy(pattern: str, workspace: Path) -> str:
-    """The pattern without empty and `.` segments, relative when it begins with the workspace's
-    path; `..` stays.
+    """Return the pattern without empty and `.` segments, relative when it begins with the
+    workspace's path. `..` stays.
     """
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
     if not pattern.startswith("/"):
         return "/".join(segments)
     root = [segment for segment in workspace.as_posix().split("/") if segment]
-    inside = segments[: len(root)] == root and len(segments) > len(root)
-    return "/".join(segments[len(root) :]) if inside else "/" + "/".join(segments)
+    if segments[: len(root)] == root and len(segments) > len(root):
+        return "/".join(segments[len(root) :])
+    return "/" + "/".join(segments)

@@ -1,9 +1,9 @@
-"""Tells by its content whether a file is a key, a keystore or another credential; its name says
-nothing.
+"""Recognises by its content whether a file is a key, a keystore or another credential. The name of
+the file does not matter.
 
-Whatever begins in the first `HEAD` bytes is found, and of a keystore as much is read as says
-whether a key is in it: one with certificates alone (a truststore) is none. Archives are not looked
-into. Every search is linear in what is read. Sources: the Java keystore format (JDK,
+Whatever begins in the first `HEAD` bytes is found. Of a keystore more is read, to see whether a key
+is in it: one with certificates alone (a truststore) is no credential. Archives are not looked into.
+Every search is linear in what is read. Sources: the Java keystore format (JDK,
 `sun.security.provider.JavaKeyStore`), Bouncy Castle's `BcKeyStoreSpi` for BKS and UBER, RFC 7292
 for PKCS #12, RFC 5958 for PKCS #8, RFC 7468 for PEM, java.util.Properties for properties, and the
 JSON files of google-auth.
@@ -22,7 +22,8 @@ from typing import Any, Final
 from uploader.redaction import google_secret, holds_private_key
 
 HEAD: Final = 64 * 1024  # bytes; every credential file of Google's has less than a tenth of it
-_MARGIN: Final = 8 * 1024  # bytes that are read beyond, so that what begins before ends within
+# bytes that are read beyond, so that a credential that begins before the end of HEAD is complete
+_MARGIN: Final = 8 * 1024
 # bytes of a keystore that are looked at; certificates may come before the key
 _MAX_KEYSTORE: Final = 1024 * 1024
 _MAX_NESTED: Final = 2  # base64 of base64, and no further
@@ -125,11 +126,12 @@ _SEC1: Final = re.compile(rb"\x30" + _LENGTH + rb"\x02\x01\x01\x04[\x1c-\x42]", 
 
 
 class _Cut(Exception):
-    """What was read of a keystore ends before it says what is in it."""
+    """What was read of a keystore ends before an entry does."""
 
 
 def kind_of_file(descriptor: int) -> str:
-    """What credential an open regular file is, as the end of "it is …"; empty when it is none.
+    """Return what credential an open regular file is, as the end of "it is …"; empty when it is
+    none.
 
     Reads without moving the descriptor's position. Raises OSError.
     """
@@ -145,10 +147,14 @@ def is_lfs_pointer(descriptor: int) -> bool:
 
 
 def kind_of(data: bytes, nested: int = 0) -> str:
-    """The same for the first bytes of a file."""
-    if kind := _keystore(data) or _binary_key(data):
+    """Return what credential begins with these bytes, as the end of "it is …"; empty when none
+    does. `nested` counts how often the bytes were decoded from base64.
+    """
+    kind = _keystore(data) or _binary_key(data)
+    if kind:
         return kind
-    if data.startswith(_SQLITE):  # gcloud keeps its logins in such files
+    if data.startswith(_SQLITE):
+        # gcloud keeps its logins in such files.
         return _holding(google_secret(data.decode("latin-1")))
     text = _text(data[: HEAD + _MARGIN])
     return (
@@ -157,8 +163,8 @@ def kind_of(data: bytes, nested: int = 0) -> str:
 
 
 def _text(data: bytes) -> str:
-    """The bytes as text, in whatever Unicode encoding, as far as they are text; NULs before it do
-    not count.
+    """Decode the bytes from any Unicode encoding, up to the first NUL behind those that they begin
+    with.
     """
     start = data.lstrip(b"\0")
     encoding = json.detect_encoding(start)
@@ -166,46 +172,52 @@ def _text(data: bytes) -> str:
 
 
 def _json_credential(text: str) -> str:
+    """Return what credential a JSON text holds; else empty."""
     start = _behind_comments(text)
     if not start.startswith(("{", "[")):
         return ""
     try:
-        found, _ = json.JSONDecoder(strict=False).raw_decode(start)
+        value, _ = json.JSONDecoder(strict=False).raw_decode(start)
     except (ValueError, RecursionError):
         return ""
-    return next(filter(None, map(_credential_object, _objects(found))), "")
+    for member in _objects(value):
+        kind = _credential_object(member)
+        if kind:
+            return kind
+    return ""
 
 
 def _behind_comments(text: str) -> str:
-    """The text without the comments and the white space that it begins with."""
-    at = 0
-    while at < len(text):
-        if text[at].isspace() or text[at] == "\ufeff":
-            at += 1
-        elif text.startswith(("//", "#"), at):
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-        elif text.startswith("/*", at):
-            end = text.find("*/", at)
-            at = len(text) if end < 0 else end + 2
+    """Return the text without the comments and the white space that it begins with."""
+    offset = 0
+    while offset < len(text):
+        if text[offset].isspace() or text[offset] == "\ufeff":
+            offset += 1
+        elif text.startswith(("//", "#"), offset):
+            end = text.find("\n", offset)
+            offset = len(text) if end < 0 else end
+        elif text.startswith("/*", offset):
+            end = text.find("*/", offset)
+            offset = len(text) if end < 0 else end + 2
         else:
             break
-    return text[at:]
+    return text[offset:]
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a JSON value, the outermost first."""
+    """Return every object in a JSON value, the outermost first."""
     todo = [value]
     while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            yield one
-            todo.extend(one.values())
-        elif isinstance(one, list):
-            todo.extend(one)
+        item = todo.pop()
+        if isinstance(item, dict):
+            yield item
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
 
 
 def _credential_object(value: dict[str, Any]) -> str:
+    """Return what credential a JSON object is; else empty."""
     kind, field = _GOOGLE.get(str(value.get("type")), ("", ""))
     if kind and value.get(field):
         return kind
@@ -214,15 +226,16 @@ def _credential_object(value: dict[str, Any]) -> str:
         secret = client.get("client_secret") if isinstance(client, dict) else None
         if secret and isinstance(secret, str):
             return "an OAuth client with its secret"
-    if all(_is_secret(value.get(name)) for name in ("client_secret", "refresh_token")):
-        return "a Google user's credential"  # as google-auth writes it, without a type
+    # google-auth writes a user's credential without a type.
+    if _is_secret(value.get("client_secret")) and _is_secret(value.get("refresh_token")):
+        return "a Google user's credential"
     if _has_docker_login(value):
         return "a Docker configuration with a login"
     return ""
 
 
 def _is_secret(value: Any) -> bool:
-    """Whether it is a text that stands for itself, and not for what is still to be filled in."""
+    """Whether it is a text, and not one that stands for what is still to be filled in."""
     if not isinstance(value, str):
         return False
     plain = value.strip("\"' ")
@@ -240,13 +253,14 @@ def _has_docker_login(value: dict[str, Any]) -> bool:
                 registry.get("auth") or registry.get("identitytoken")
             ):
                 return True
-    return any(
-        isinstance(registry, dict) and _is_user_and_password(registry.get("auth"))
-        for registry in value.values()
-    )
+    for registry in value.values():
+        if isinstance(registry, dict) and _is_user_and_password(registry.get("auth")):
+            return True
+    return False
 
 
 def _is_user_and_password(value: Any) -> bool:
+    """Whether it is `user:password` in base64."""
     if not isinstance(value, str):
         return False
     try:
@@ -257,6 +271,7 @@ def _is_user_and_password(value: Any) -> bool:
 
 
 def _secret_in_text(text: str) -> str:
+    """Return which private key or secret of Google's stands in the text; else empty."""
     if holds_private_key(text) or _PUTTY.match(text):
         return "a private key"
     return _holding(google_secret(text))
@@ -267,15 +282,15 @@ def _holding(secret: str) -> str:
 
 
 def _settings(text: str) -> str:
-    """Settings files that are known to hold a password or a token, and do."""
-    lines = [
-        line
-        for each in text.splitlines()
-        if (line := each.strip()) and not line.startswith(_COMMENTS)
-    ]
+    """Return which settings file with a password or a token the text is; else empty."""
+    lines: list[str] = []
+    for raw_line in text.splitlines():
+        line = raw_line.strip()
+        if line and not line.startswith(_COMMENTS):
+            lines.append(line)
     if not lines:
         return ""
-    if all(map(_LOGIN_URL.fullmatch, lines)):
+    if all(_LOGIN_URL.fullmatch(line) for line in lines):
         return "a list of URLs with passwords, as git keeps its logins"
     if _AWS.search(text):
         return "an AWS credentials file"
@@ -285,63 +300,66 @@ def _settings(text: str) -> str:
         return "a properties file with the password of a signing key"
     if _NPMRC.search(text) and all("=" in line for line in lines):
         return "an .npmrc file with a token"
-    if (
-        re.match(r"\[[\w.-]+\]$", lines[0])
-        and _INDEX.search(text)
-        and _PYPIRC.search(text)
-        and "username" in text
-    ):
+    if re.match(r"\[[\w.-]+\]$", lines[0]) and _has_index_password(text):
         return "a .pypirc file with a password"
     return ""
+
+
+def _has_index_password(text: str) -> bool:
+    """Whether a text has a user and a password for a package index."""
+    return bool(_INDEX.search(text) and _PYPIRC.search(text) and "username" in text)
 
 
 def _has_signing_password(text: str) -> bool:
     """Whether these are properties with the password of a keystore or its key.
 
-    Translations have names such as `login.keyPassword`, too. So beside the password of a key there
-    must be the keystore or the alias of the key, or the name is in capitals, as those of settings
-    are; that of a keystore may stand alone where it is one word.
+    Translations have names such as `login.keyPassword`, too. Therefore, beside the password of a
+    key there must be the keystore or the alias of the key, or the name is in capitals, as in
+    settings. The password of a keystore counts alone if it is one word.
     """
     properties = _properties(text)
-    if any(map(_KEYSTORE.search, properties)):
-        passwords = (*_secrets(properties, _STORE_PASSWORD), *_secrets(properties, _KEY_PASSWORD))
-        return bool(passwords)
-    if any(len(properties[name].split()) == 1 for name in _secrets(properties, _STORE_PASSWORD)):
+    store_passwords = _secrets(properties, _STORE_PASSWORD)
+    key_passwords = _secrets(properties, _KEY_PASSWORD)
+    if any(_KEYSTORE.search(name) for name in properties):
+        return bool(store_passwords or key_passwords)
+    if any(len(properties[name].split()) == 1 for name in store_passwords):
         return True
-    return any(map(str.isupper, _secrets(properties, _KEY_PASSWORD)))
+    return any(name.isupper() for name in key_passwords)
 
 
 def _secrets(properties: dict[str, str], names: re.Pattern[str]) -> list[str]:
-    """Those of the properties with such names that have a value."""
-    return [name for name, value in properties.items() if names.search(name) and _is_secret(value)]
+    """Return the names among the properties that match and have a value."""
+    matching = [name for name in properties if names.search(name)]
+    return [name for name in matching if _is_secret(properties[name])]
 
 
 def _properties(text: str) -> dict[str, str]:
-    """Java's properties, or a shell's variables; none where one line is something else.
+    """Read Java's properties, or a shell's variables; none where one line is something else.
 
     Between name and value is `=`, `:` or white space, and a letter may be written as a backslash,
     `u` and its number.
     """
-    properties = dict[str, str]()
+    properties: dict[str, str] = {}
     for line in _logical_lines(text):
-        found = _PROPERTY.fullmatch(_ESCAPED.sub(_letter, line))
-        if not found:
+        match = _PROPERTY.fullmatch(_ESCAPED.sub(_letter, line))
+        if not match:
             return {}
-        properties[found[1]] = found[2] or found[3] or ""
+        name, value, value_behind_blank = match.groups()
+        properties[name] = value or value_behind_blank or ""
     return properties
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """The lines without comments and empty ones; a backslash at the end continues a line."""
-    begun: list[str] = []
-    for line in text.splitlines():
-        part = line.strip()
-        if not begun and (not part or part.startswith(_COMMENTS)):
+    """Return the lines without comments and empty ones. A backslash at the end continues a line."""
+    pieces: list[str] = []
+    for raw_line in text.splitlines():
+        line = raw_line.strip()
+        if not pieces and (not line or line.startswith(_COMMENTS)):
             continue
-        begun.append(part.removesuffix("\\"))
-        if not part.endswith("\\"):
-            yield "".join(begun)
-            begun = []
+        pieces.append(line.removesuffix("\\"))
+        if not line.endswith("\\"):
+            yield "".join(pieces)
+            pieces = []
 
 
 def _letter(escape: re.Match[str]) -> str:
@@ -349,7 +367,7 @@ def _letter(escape: re.Match[str]) -> str:
 
 
 def _encoded(text: str, nested: int) -> str:
-    """A credential in base64, alone in the file or as one part of it."""
+    """Return what credential stands in base64 in the text, or in a part of it; else empty."""
     if nested == _MAX_NESTED:
         return ""
     for part in _encoded_parts(text):
@@ -358,25 +376,29 @@ def _encoded(text: str, nested: int) -> str:
             decoded = base64.b64decode(plain[: len(plain) // 4 * 4] + _last(plain))
         except binascii.Error:
             continue
-        if kind := kind_of(decoded, nested + 1):
+        kind = kind_of(decoded, nested + 1)
+        if kind:
             return f"{kind} in base64"
     return ""
 
 
 def _encoded_parts(text: str) -> Iterator[str]:
-    """What may be base64: the whole text, each long word, and each block of lines."""
+    """Return what may be base64: the whole text, each long word, and each block of lines."""
     whole = "".join(text.split())
     if len(whole) >= _SHORTEST_BASE64 and _BASE64.fullmatch(whole):
         yield whole
     yield from _BASE64_WORD.findall(text)
-    yield from (block for block in _wrapped(text) if len(block) >= _SHORTEST_BASE64)
+    for block in _wrapped(text):
+        if len(block) >= _SHORTEST_BASE64:
+            yield block
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Each block of lines of base64, joined: they have one length, and only the last may be
+    """Return each block of lines of base64, joined: they have one length, and only the last may be
     shorter.
     """
     block: list[str] = []
+    # The empty line ends the last block.
     for line in (*text.splitlines(), ""):
         word = line.strip(" \t>")  # a mail quotes with >
         is_base64 = _BASE64_LINE.fullmatch(word) is not None
@@ -385,18 +407,22 @@ def _wrapped(text: str) -> Iterator[str]:
             continue
         if block and is_base64 and len(word) < len(block[0]):
             block.append(word)
-            is_base64 = False  # it ends this block, and begins no other
+            # A shorter line ends this block, and does not begin another one.
+            is_base64 = False
         yield "".join(block)
         block = [word] if is_base64 and len(word) >= _SHORTEST_LINE else []
 
 
 def _last(plain: str) -> str:
-    """The last characters of base64 without its padding, with it."""
+    """Return the last characters of base64 without its padding, with the padding."""
     rest = plain[len(plain) // 4 * 4 :]
-    return rest + "=" * (4 - len(rest)) if len(rest) > 1 else ""
+    if len(rest) < 2:
+        return ""
+    return rest + "=" * (4 - len(rest))
 
 
 def _binary_key(data: bytes) -> str:
+    """Return whether the bytes are one private key in DER, in words; else empty."""
     for pattern in (_PKCS8, _PKCS8_ENCRYPTED, _PKCS1, _SEC1):
         if pattern.match(data) and _der_length(data) == len(data):
             return "a private key"
@@ -404,7 +430,7 @@ def _binary_key(data: bytes) -> str:
 
 
 def _der_length(data: bytes) -> int:
-    """How many bytes a DER value has, its own tag and length among them (X.690, 8.1.3)."""
+    """Return how many bytes a DER value has, including its own tag and length (X.690, 8.1.3)."""
     if data[1] < 0x80:
         return 2 + data[1]
     count = data[1] & 0x7F
@@ -412,20 +438,21 @@ def _der_length(data: bytes) -> int:
 
 
 def _keystore(data: bytes) -> str:
+    """Return which keystore with a key the bytes are; empty for a keystore of certificates alone,
+    and for anything else.
+    """
     if data.startswith(_JKS):
         return "a Java keystore" if _holds_key(_Reader(data).java_entries()) else ""
     if _PKCS12.match(data):
         return "a PKCS #12 keystore" if any(oid in data for oid in _PKCS12_KEYS) else ""
-    if _is_bouncy_castle(data):
-        return (
-            "a Bouncy Castle keystore" if _holds_key(_Reader(data).bouncy_castle_entries()) else ""
-        )
+    if _is_bouncy_castle(data) and _holds_key(_Reader(data).bouncy_castle_entries()):
+        return "a Bouncy Castle keystore"
     return ""
 
 
 def _holds_key(entries: Iterator[bool]) -> bool:
-    """Whether one of the entries is a key; so is whatever can't be read, since only its owner can
-    say what it is.
+    """Whether one of the entries is a key. What can't be read counts as a key, since only its owner
+    can say what it is.
     """
     try:
         return any(entries)
@@ -434,24 +461,28 @@ def _holds_key(entries: Iterator[bool]) -> bool:
 
 
 def _is_bouncy_castle(data: bytes) -> bool:
-    """Version 1 or 2, a salt of 20 bytes, and from 1024 to 2047 iterations."""
+    """Whether it begins with version 1 or 2, a salt of 20 bytes, and from 1024 to 2047
+    iterations.
+    """
     if len(data) < 32 or data[:4] not in (b"\0\0\0\1", b"\0\0\0\2") or data[4:8] != b"\0\0\0\x14":
         return False
     return 1024 <= int.from_bytes(data[28:32], "big") <= 2047
 
 
 class _Reader:
-    """Walks the entries of a keystore; both kinds are written with Java's DataOutputStream."""
+    """Reads the entries of a keystore. Both kinds are written with Java's DataOutputStream."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._data = data
+        self._position = 0
 
     def java_entries(self) -> Iterator[bool]:
-        """Of each entry whether it is a key: tag, alias, date, then a certificate (2) or something
-        else.
+        """Return for each entry whether it is a key. An entry has a tag, an alias, a date, then a
+        certificate (2) or something else.
         """
         self._skip(4)
-        version, count = self._number(), self._number()
+        version = self._number()
+        count = self._number()
         for _ in range(count):
             is_certificate = self._number() == _JKS_CERTIFICATE
             yield not is_certificate
@@ -462,18 +493,19 @@ class _Reader:
             self._skip(self._number())
 
     def bouncy_castle_entries(self) -> Iterator[bool]:
-        """The same: a byte for the kind, alias, date, certificate chain, then the certificate (1)
-        or something else.
+        """Return for each entry whether it is a key. An entry has a byte for its kind, an alias, a
+        date, a certificate chain, then the certificate (1) or something else.
 
-        UBER encrypts all of this, and reads as nonsense here: as a key.
+        UBER encrypts all of this, so that here it cannot be read, and counts as a key.
         """
         self._skip(32)
         while kind := self._take(1)[0]:
             yield kind != _BC_CERTIFICATE
             self._text()
             self._skip(8)
+            # A certificate has no chain.
             if self._number():
-                raise _Cut  # a certificate has no chain
+                raise _Cut
             self._text()
             self._skip(self._number())
 
@@ -487,8 +519,9 @@ class _Reader:
         self._take(count)
 
     def _take(self, count: int) -> bytes:
-        taken = self._data[self._at : self._at + count]
+        stop = self._position + count
+        taken = self._data[self._position : stop]
         if len(taken) < count:
             raise _Cut
-        self._at += count
+        self._position = stop
         return taken

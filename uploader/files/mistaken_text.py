@@ -1,8 +1,8 @@
-"""Tells a text that is to be published from what was meant to lead to it: a path, or what another
+"""Recognises what was given in place of a text: the path of a file with the text, or what another
 tool prints.
 
 Each function returns what is wrong as the rest of a sentence that begins with "it", and what to
-write instead; nothing for a text.
+write instead. It returns None for a text that can be meant.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _MAX_PATH: Final = 4096  # characters
 _MAX_LINES: Final = 20
 _LFS: Final = "version https://git-lfs.github.com/spec/v1"
 _OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-# What a word is a path by, whether or not it is there. `/` and `.` alone are none: "iOS/Android",
-# "1.2.3", "Node.js".
+# What makes a word a path, whether or not a file is there. `/` or `.` alone does not:
+# "iOS/Android", "1.2.3", "Node.js".
 _PATH: Final = re.compile(
     r"(?:\.{0,2}|~)[/\\]\S+|[A-Za-z]:\\\S+|\S+\.(?:md|markdown|txt|rst|adoc|json|ya?ml|html?|properties)"
     r"|(?:\S*[/\\])?whatsnew-\S+|(?:\S*[/\\])?(?:CHANGELOG|RELEASE_NOTES|WHATSNEW)"
@@ -39,7 +39,7 @@ class Mistake(NamedTuple):
 
 
 def lfs_pointer(text: str) -> Mistake | None:
-    """The text that stands in the place of a file that Git LFS keeps."""
+    """Recognise the text that stands in the place of a file that Git LFS keeps."""
     if text.startswith(_LFS):
         return Mistake("is a Git LFS pointer, not the text.", "a checkout with `lfs: true`")
     return None
@@ -48,23 +48,21 @@ def lfs_pointer(text: str) -> Mistake | None:
 def path_to_a_text(
     text: str, folders: Sequence[Path], instead: str, *, must_exist: bool = False
 ) -> Mistake | None:
-    """The path of something in one of the folders, or what can only be a path unless it
+    """Recognise the paths of something in one of the folders, and what can only be a path unless it
     `must_exist`.
     """
-    lines = [line for each in text.splitlines() if (line := each.strip())]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines or len(lines) > _MAX_LINES:
         return None
-    named = re.fullmatch(r"file:(\s*)(\S+)", text, re.IGNORECASE)
-    if named and (not named[1] or _exists(named[2], folders)):
+    notation = _file_notation(text, folders, must_exist=must_exist)
+    if notation:
         return Mistake(
-            "is `file:PATH`, which is not read here and would be published as the text.", instead
-        )
-    if re.fullmatch(r"@\S+", text) and (not must_exist or _exists(text[1:], folders)):
-        return Mistake(
-            "is `@PATH`, which is not read here and would be published as the text.", instead
+            f"is `{notation}`, which is not read here and would be published as the text.", instead
         )
     if all(_exists(line, folders) for line in lines):
-        kind = "folder" if any((folder / lines[0]).is_dir() for folder in folders) else "file"
+        kind = "file"
+        if any((folder / lines[0]).is_dir() for folder in folders):
+            kind = "folder"
         return Mistake(
             f"is the path of a {kind} in the workspace, and would be published as the text.",
             instead,
@@ -76,8 +74,24 @@ def path_to_a_text(
     return None
 
 
+def _file_notation(text: str, folders: Sequence[Path], *, must_exist: bool) -> str:
+    """Return the other programs' notation for a file that the text is in, such as `@PATH`; else
+    empty.
+    """
+    file_scheme = re.fullmatch(r"file:(\s*)(\S+)", text, re.IGNORECASE)
+    if file_scheme:
+        blank, path = file_scheme.groups()
+        # With a blank it may be an ordinary sentence, as in "File: sharing".
+        if not blank or _exists(path, folders):
+            return "file:PATH"
+    # `@name` may be an account, so a caller can ask for a file that exists.
+    if re.fullmatch(r"@\S+", text) and (not must_exist or _exists(text[1:], folders)):
+        return "@PATH"
+    return ""
+
+
 def output_of_a_tool(text: str, instead: str) -> Mistake | None:
-    """JSON, or YAML in its form, that is no map of languages."""
+    """Recognise JSON, or YAML in its form, that is no map of languages."""
     if text in _EMPTY_VALUES:
         return Mistake(f"is `{text}`: the expression in the workflow has no value.", instead)
     if text == _OBJECT:
@@ -91,8 +105,9 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
     except (ValueError, RecursionError):
         structured = _JSON_START.match(text) is not None
     else:
+        # "[1]" is JSON, too, but may be meant as a text.
         structured = isinstance(value, dict) or any(
-            isinstance(one, (str, dict, list)) for one in value
+            isinstance(item, (str, dict, list)) for item in value
         )
     if structured:
         return Mistake(
@@ -103,36 +118,35 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
 
 
 def first(mistakes: Iterable[Mistake | None]) -> Mistake | None:
-    """The first mistake, if there is one."""
+    """Return the first mistake, if there is one."""
     return next(filter(None, mistakes), None)
 
 
 def is_existing_file(text: str, folder: Path) -> bool:
-    """Whether a text is nothing but the path of a regular file, with a folder or an ending in
-    it.
-    """
+    """Whether a text is only the path of a regular file, with a folder or an ending in it."""
     if not re.search(r"/|\.[A-Za-z]\w*$", text) or not _exists(text, (folder,)):
         return False
     return (folder / text).is_file()
 
 
 def is_existing_folder(text: str, folder: Path) -> bool:
-    """Whether a text is nothing but the path of a folder."""
+    """Whether a text is only the path of a folder."""
     return _exists(text, (folder,)) and (folder / text).is_dir()
 
 
 def _is_path(line: str) -> bool:
-    return (
-        len(line) <= _MAX_PATH
-        and not _OTHER_SCHEME.match(line)
-        and _PATH.fullmatch(line) is not None
-    )
+    """Whether a line has the form of a path, and of nothing else."""
+    if len(line) > _MAX_PATH or _OTHER_SCHEME.match(line):
+        return False
+    return _PATH.fullmatch(line) is not None
 
 
 def _exists(line: str, folders: Sequence[Path]) -> bool:
+    """Whether a line is the path of something in one of the folders."""
     if len(line) > _MAX_PATH or "\0" in line or "\n" in line:
         return False
     try:
         return any(os.path.lexists(folder / line) for folder in folders)
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):
+        # No file can have such a name.
         return False

@@ -1,17 +1,18 @@
-"""The one door to the files of a run: opened here, checked on the open descriptor, read from that
-descriptor.
+"""Opens the files of a run, and nobody else does. A file is checked on its open descriptor and read
+from that descriptor.
 
-Whoever may commit to the workspace chooses what its links point at, so the rules hold for the real
-path of what was opened, never for the name that led there:
+Anybody who may commit to the workspace chooses what its links point at. Therefore the rules apply
+to the real path of what was opened, not to the name that led there:
 
-- never, whatever is allowed: a credential that the run knows (by its inode, so under another name
-  or a hard link too), `gha-creds-*.json`, anything in `.git` or `.ssh` or named `.env*`, and the
-  kernel's own files in `/proc` and `/sys`;
-- a key, a keystore or another credential, told by its content, only where it is named itself and
-  with `allow-credential-files`; what comes through a pipe can't be looked at before it is sent;
-- outside the workspace only with `allow-outside-workspace`;
-- for texts, notes, images, symbols and mails, beyond the folder that their input names only with
-  `allow-symlinks`.
+- These are never opened, whatever is allowed: a credential that the run knows (by its inode, so
+  also under another name or a hard link), `gha-creds-*.json`, anything in `.git` or `.ssh` or named
+  `.env*`, and the kernel's own files in `/proc` and `/sys`.
+- A key, a keystore or another credential, recognised by its content, is opened only where it is
+  named itself and with `allow-credential-files`. What comes through a pipe can't be looked at
+  before it is sent.
+- A file outside the workspace is opened only with `allow-outside-workspace`.
+- For texts, notes, images, symbols and mails, a file beyond the folder that their input names is
+  opened only with `allow-symlinks`.
 """
 
 from __future__ import annotations
@@ -49,18 +50,18 @@ _NOT_WRITTEN = (
     "`.env*`, is"
 )
 _KERNEL = ("/proc/", "/sys/")
-# a pipe without a writer may not hold the run
+# O_NONBLOCK, so that a pipe without a writer does not hold the run
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class NotOpened(Exception):
-    """Why a file is not opened; the text continues a sentence that begins with its name, without a
-    full stop.
+    """A file was not opened. The text says why: it continues a sentence that begins with the file's
+    name, without a full stop.
     """
 
 
 class Forbidden(NotOpened):
-    """The same where a rule of the workspace says no, and not the file itself."""
+    """A file was not opened because of a rule of the workspace, not because of what it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +69,8 @@ class Workspace:
     """The folder of the run, what may be opened in it and outside it, and the credentials that are
     never opened.
 
-    `credentials` are paths that may exist; what is there now and the places are protected. `temp`
-    is the CI system's.
+    `credentials` are paths that may exist; both these paths and the files that are there now are
+    protected. `temp` is the CI system's folder for temporary files.
     """
 
     root: Path
@@ -81,7 +82,7 @@ class Workspace:
 
     @classmethod
     def of(cls, inputs: Inputs) -> Workspace:
-        """The workspace that the inputs describe, with every credential file that they name."""
+        """Return the workspace that the inputs describe, with the credential files they name."""
         allowed = inputs.record(WorkspaceInputs)
         return cls(
             inputs.platform.workspace,
@@ -94,18 +95,18 @@ class Workspace:
 
     @classmethod
     def of_login(cls, inputs: LoginInputs) -> Workspace:
-        """The rules for what a credential configuration names: mostly outside the workspace, never
-        a credential.
+        """Return the rules for the files that a credential configuration names: mostly outside the
+        workspace, never a credential.
         """
         return cls(inputs.platform.workspace, allow_outside=True, credentials=_login_files(inputs))
 
     def access(
         self, input_name: str = "files", folder: str | None = None, *, named: bool = True
     ) -> Access:
-        """What one input may open; `folder` is the one beyond which its links may not lead, None
-        for no such bound.
+        """Return what one input may open. Its links may not lead beyond `folder`; None sets no such
+        bound.
 
-        `named` says that the input names the file itself, not a folder or a pattern: only then may
+        `named` means that the input names the file itself, not a folder or a pattern. Only then may
         it be a credential, where that is allowed.
         """
         rule = _CREDENTIAL_BY_NAME if named else _CREDENTIAL_BY_PATTERN
@@ -114,22 +115,24 @@ class Workspace:
         return Access(self, input_name, "" if folder is None else self.lexical(folder), rule)
 
     def objection(self, real: str, status: os.stat_result, folder: str = "", name: str = "") -> str:
-        """Why the file with this real path, or this name, may not be opened, as the end of a
-        sentence; else empty.
+        """Return why the file with this real path, or this name, may not be opened, as the end of a
+        sentence; empty when it may.
         """
-        inside = real == self.real or real.startswith(below(self.real))
-        names = [part.casefold() for part in real[len(self.real) if inside else 0 :].split("/")]
-        if any(fnmatchcase(each, _LOGIN_FILES) for each in (names[-1], name)):
+        inside = self._contains(real)
+        # The workspace itself may lie in a folder whose name is protected.
+        path = real[len(self.real) :] if inside else real
+        names = [part.casefold() for part in path.split("/")]
+        if fnmatchcase(names[-1], _LOGIN_FILES) or fnmatchcase(name, _LOGIN_FILES):
             return LOGIN_FILE
         if real in self._secrets or _inode(status) in self._secrets:
             return _CREDENTIALS
-        if any(
-            part in {".git", ".ssh"} or part.startswith(".env") for part in names
-        ) or real.startswith(_KERNEL):
+        if _is_protected(names) or real.startswith(_KERNEL):
             return _NEVER
-        if not (inside or self.allow_outside):
+        if not inside and not self.allow_outside:
             return _OUTSIDE
-        if folder and not (self.allow_symlinks or real == folder or real.startswith(below(folder))):
+        if self.allow_symlinks or not folder:
+            return ""
+        if real != folder and not real.startswith(below(folder)):
             return (
                 f"leads out of {os.path.relpath(folder, self.real)}, which only `allow-symlinks: "
                 "true` permits"
@@ -137,34 +140,41 @@ class Workspace:
         return ""
 
     def objection_to_writing(self, real: str) -> str:
-        """Why no file may be written at this real path, as the end of a sentence; empty when one
-        may.
+        """Return why no file may be written at this real path, as the end of a sentence; empty when
+        one may.
         """
         try:
             status = os.lstat(real)
         except OSError:
-            status = os.stat_result((0,) * 10)  # no file's: there is none
+            # No file is there yet, and no file has these values.
+            status = os.stat_result((0,) * 10)
         objection = self.objection(real, status)
         return objection if objection in ("", _OUTSIDE) else _NOT_WRITTEN
 
     @cached_property
     def real(self) -> str:
-        """The real path of the folder."""
+        """Return the real path of the folder."""
         return os.path.realpath(self.root)
 
     @cached_property
     def _secrets(self) -> frozenset[object]:
-        """Real paths and inodes; the inode is found wherever a hard link stands."""
-        found: set[object] = set()
+        """Return the real paths and inodes of the credentials. The inode recognises a hard link,
+        too.
+        """
+        secrets: set[object] = set()
         for path in self.credentials:
-            # what is no path, or is not there, needs no protection
+            # A text that is no path, or the path of no file, needs no protection.
             with suppress(OSError, ValueError):
-                found |= {os.path.realpath(path, strict=True), _inode(path.stat())}
-        return frozenset(found)
+                secrets |= {os.path.realpath(path, strict=True), _inode(path.stat())}
+        return frozenset(secrets)
+
+    def _contains(self, real: str) -> bool:
+        """Whether a real path is the workspace or lies in it."""
+        return real == self.real or real.startswith(below(self.real))
 
     def lexical(self, folder: str) -> str:
-        """The folder's path with no link followed below the workspace: what is named may be a link
-        itself.
+        """Return the folder's path without following a link below the workspace, since the input
+        may name a link itself.
         """
         path = os.path.normpath(self.root.absolute() / folder)
         for root in (os.path.normpath(self.root.absolute()), self.real):
@@ -173,12 +183,12 @@ class Workspace:
         return os.path.realpath(path)
 
     def inside(self, path: str) -> str | None:
-        """A path that `lexical` has returned, relative to the workspace; None where it is
+        """Return a path that `lexical` has returned, relative to the workspace, or None where it is
         outside.
         """
-        return (
-            path[len(self.real) :].lstrip("/") if below(path).startswith(below(self.real)) else None
-        )
+        if not below(path).startswith(below(self.real)):
+            return None
+        return path[len(self.real) :].lstrip("/")
 
 
 @dataclass(frozen=True)
@@ -186,8 +196,8 @@ class Access:
     """What one input may open: the workspace's rules, and the real folder beyond which its links
     may not lead.
 
-    `credential_rule` says that no credential may be opened, and when one may; it continues a
-    sentence that names its kind. Empty, every file is opened whatever is in it.
+    `credential_rule` continues a sentence that names the kind of a credential, and says when such a
+    file may be opened. If it is empty, every file is opened whatever is in it.
     """
 
     workspace: Workspace
@@ -196,11 +206,12 @@ class Access:
     credential_rule: str = ""
 
     def open(self, path: Path | str, *, pipe: bool = False) -> io.FileIO:
-        """A regular file (or a named pipe), after every check. Raises NotOpened. The descriptor
-        does not block.
+        """Open a regular file (or a named pipe) after every check, with a descriptor that does not
+        block. Raises NotOpened.
         """
         try:
-            _check_kind(Path(path).stat(), pipe=pipe)  # a device may not even be opened
+            # Opening a device can have effects, so its kind is checked before.
+            _check_kind(Path(path).stat(), pipe=pipe)
             file = io.FileIO(os.open(path, _FLAGS))
         except (OSError, ValueError) as error:
             raise NotOpened(f"can't be read: {reason(error)}") from None
@@ -208,18 +219,21 @@ class Access:
             stack.callback(file.close)
             status = os.fstat(file.fileno())
             _check_kind(status, pipe=pipe)
-            if objection := self.workspace.objection(
-                _real_path(file.fileno(), path, status), status, self.folder
-            ):
+            real = _real_path(file.fileno(), path, status)
+            objection = self.workspace.objection(real, status, self.folder)
+            if objection:
                 raise Forbidden(objection)
-            if stat.S_ISREG(status.st_mode) and (objection := self.objection_to_content(file)):
-                raise NotOpened(objection)
+            if stat.S_ISREG(status.st_mode):
+                objection = self.objection_to_content(file)
+                if objection:
+                    raise NotOpened(objection)
+            # Every check passed, so the file stays open.
             stack.pop_all()
         return file
 
     def objection_to_content(self, file: io.FileIO) -> str:
-        """Why an open regular file may not be taken for what is in it, as the end of a sentence;
-        else empty.
+        """Return why an open regular file may not be taken for its content, as the end of a
+        sentence; empty when it may.
         """
         try:
             if is_lfs_pointer(file.fileno()):
@@ -230,7 +244,7 @@ class Access:
         return f"is {kind}{self.credential_rule}" if kind else ""
 
     def objection_to_file(self, path: Path) -> str:
-        """Why a regular file may not be taken, as the end of a sentence; empty when it may."""
+        """Return why a regular file may not be taken, as the end of a sentence; else empty."""
         try:
             self.open(path).close()
         except NotOpened as refusal:
@@ -238,17 +252,19 @@ class Access:
         return ""
 
     def open_input(self, path: Path, name: str) -> io.FileIO:
-        """The same for the file that people call `name`. Raises InputError for the input."""
+        """Open the file that messages call `name`. Raises InputError for the input."""
         try:
             return self.open(path)
         except NotOpened as refusal:
-            meant = "" if os.path.lexists(path) else path_hint(name, self.workspace.root)
+            hint = ""
+            if not os.path.lexists(path):
+                hint = printable(path_hint(name, self.workspace.root))
             raise InputError(
-                Problem(self.input_name, f"{printable(name)} {refusal}.{printable(meant)}")
+                Problem(self.input_name, f"{printable(name)} {refusal}.{hint}")
             ) from None
 
     def objection(self, folder: Path) -> str:
-        """Why a folder may not be listed, as the end of a sentence; empty when it may."""
+        """Return why a folder may not be listed, as the end of a sentence; empty when it may."""
         try:
             return self.workspace.objection(os.path.realpath(folder), folder.stat(), self.folder)
         except (OSError, ValueError) as error:
@@ -256,30 +272,34 @@ class Access:
 
 
 def _login_files(inputs: LoginInputs) -> list[Path]:
-    """The files that the login may come from, as far as they are there, and the user's gcloud login
-    in any case.
+    """Return the files that the login may come from, as far as they exist, and in any case the
+    user's gcloud login.
     """
     platform = inputs.platform
-    found = []
-    named = (
+    texts = (
         inputs.credentials,
         platform.google_application_credentials,
         gcloud_login(platform),
         GCLOUD,
     )
-    for text in filter(None, named):
-        with suppress(RuntimeError):  # a container's user may have no home
+    paths: list[Path] = []
+    for text in texts:
+        if not text:
+            continue
+        # A container's user may have no home.
+        with suppress(RuntimeError):
             path = platform.workspace / Path(text).expanduser()
-            if os.path.lexists(path):  # else it may be the key itself
-                found.append(path)
-    return list(dict.fromkeys(found))
+            # What does not exist may be the key itself.
+            if os.path.lexists(path):
+                paths.append(path)
+    return list(dict.fromkeys(paths))
 
 
 def gcloud_login(platform: Platform) -> str:
-    """Where gcloud keeps the login of this run: in CLOUDSDK_CONFIG where that is set, and only else
+    """Return where gcloud keeps the login of this run: in CLOUDSDK_CONFIG if that is set, otherwise
     below the home.
 
-    So do gcloud and google-auth. A relative path starts at the workspace.
+    gcloud and google-auth look there, too. A relative path starts at the workspace.
     """
     folder = platform.google_auth.get("CLOUDSDK_CONFIG", "")
     return f"{folder}/{Path(GCLOUD).name}" if folder else GCLOUD
@@ -289,31 +309,39 @@ ANYWHERE = Access(Workspace(Path("/")))  # for what the program made itself
 
 
 def printable(name: str) -> str:
-    """The name as text that any UTF-8 output takes: bytes that are no UTF-8 (surrogates in Python)
-    become `?`.
+    """Return the name as text that any UTF-8 output takes: bytes that are no UTF-8 (surrogates in
+    Python) become `?`.
     """
-    return name if name.isascii() else name.encode("utf-8", "replace").decode("utf-8")
+    if name.isascii():
+        return name
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def reason(error: Exception) -> str:
-    """What the system says in its own words; never the exception's text, which may repeat a whole
-    hostile name.
+    """Return what the system says in its own words. The exception's text may repeat a whole hostile
+    name, so it is not used.
     """
-    return (
-        (error.strerror or "it can't be read")
-        if isinstance(error, OSError)
-        else "it is not a valid path"
-    )
+    if not isinstance(error, OSError):
+        return "it is not a valid path"
+    return error.strerror or "it can't be read"
 
 
 def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
-    if not (stat.S_ISREG(status.st_mode) or (pipe and stat.S_ISFIFO(status.st_mode))):
+    """Raise NotOpened for anything but a regular file, or a named pipe where that is allowed."""
+    if stat.S_ISREG(status.st_mode):
+        return
+    if not pipe or not stat.S_ISFIFO(status.st_mode):
         raise NotOpened("is not a regular file")
 
 
+def _is_protected(names: Sequence[str]) -> bool:
+    """Whether one of the names on a path, in lower case, protects what is below it."""
+    return any(name in {".git", ".ssh"} or name.startswith(".env") for name in names)
+
+
 def _real_path(descriptor: int, path: Path | str, status: os.stat_result) -> str:
-    """Where the open file is: as the kernel says; where it does not, a real path that leads to this
-    inode.
+    """Return where the open file is, as the kernel says, or else a real path that leads to the same
+    inode. Raises NotOpened.
     """
     try:
         return str(Path(f"/proc/self/fd/{descriptor}").readlink())
@@ -329,7 +357,7 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
 
 
 def below(folder: str) -> str:
-    """What the path of everything in a folder begins with."""
+    """Return what the path of everything in a folder begins with."""
     return folder.rstrip("/") + "/"
 
 
@@ -338,10 +366,11 @@ _REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})", re.ASCII)
 
 
 def path_hint(path: str, root: Path) -> str:
-    """A sentence that begins with a blank, or nothing. `path` is a path or a glob, relative to
-    `root` or absolute.
+    """Return a sentence that says what may be meant, after a blank, or nothing. `path` is a path or
+    a glob, relative to `root` or absolute.
     """
-    if reference := _REFERENCE.search(path):
+    reference = _REFERENCE.search(path)
+    if reference:
         return (
             f" {reference[0]} was not expanded, since this job has no such variable, or it is "
             "protected."
@@ -349,27 +378,38 @@ def path_hint(path: str, root: Path) -> str:
     if "\\" in path:
         slashed = path.replace("\\", "/")
         return f" Write `/` between folders: `{_existing(slashed, root) or slashed}`."
-    found = _existing(path, root)
-    return f" Did you mean `{found}`?" if found.strip("/") != path.strip("/") and found else ""
+    existing = _existing(path, root)
+    if existing and existing.strip("/") != path.strip("/"):
+        return f" Did you mean `{existing}`?"
+    return ""
 
 
 def _existing(path: str, root: Path) -> str:
-    """The first path in any case that is there; empty where there is none, or `**` would make the
-    search endless.
+    """Return the first existing path that differs from this one in upper and lower case alone;
+    empty where there is none, or `**` would make the search endless.
     """
-    found = Path("/" if path.startswith("/") else "")
-    for segment in filter(None, path.split("/")):
-        name, matches = segment, re.compile(translate(segment), re.IGNORECASE).match
-        if not os.path.lexists(root / found / segment):
-            try:
-                with os.scandir(root / found) as entries:
-                    names = [
-                        entry.name for entry in islice(entries, MAX_ENTRIES) if matches(entry.name)
-                    ]
-            except (OSError, ValueError):
-                return ""
-            name = "" if segment == "**" else min(names, default="")
+    existing = Path("/" if path.startswith("/") else "")
+    for segment in path.split("/"):
+        if not segment:
+            continue
+        name = segment
+        if not os.path.lexists(root / existing / segment):
+            name = _similar_name(root / existing, segment)
         if not name:
             return ""
-        found /= name
-    return "" if found == Path() else str(found)
+        existing /= name
+    return "" if existing == Path() else str(existing)
+
+
+def _similar_name(folder: Path, segment: str) -> str:
+    """Return the first name in a folder that a segment matches in any case; else empty."""
+    # `**` matches folders at any depth, so that the search would have no end.
+    if segment == "**":
+        return ""
+    matches = re.compile(translate(segment), re.IGNORECASE).match
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, MAX_ENTRIES) if matches(entry.name)]
+    except (OSError, ValueError):
+        return ""
+    return min(names, default="")

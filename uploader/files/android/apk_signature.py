@@ -1,12 +1,13 @@
-"""Verifies who signed an APK: the schemes v2, v3 and v3.1, over every byte but those of its APK
+"""Verifies who signed an APK by the schemes v2, v3 and v3.1, over every byte but those of its APK
 Signing Block.
 
-A signature holds when the signer's key has signed the digests of the content, the key is that of
+A signature is valid when the signer's key has signed the digests of the content, the key is that of
 the certificate, and the content has these digests. Every scheme in the file has to name the same
-signer, or one that the newest scheme's proof of rotation names, and where one says that a newer one
-was there, it has to be. Of the signing block only the values of the schemes are signed: others in
-it are not looked at. The scheme v1 (a JAR signature) is read for its signer alone: no device goes
-by it where a newer scheme is there, and an APK without a newer one is refused.
+signer, or one that the newest scheme's proof of rotation names. Where a scheme says that a newer
+one was there, the newer one has to be there. In the signing block only the values of the schemes
+are signed; its other values are not looked at. The scheme v1 (a JAR signature) is only read for its
+signer: devices do not use it where a newer scheme is there, and an APK without a newer one is
+refused.
 
 Source: source.android.com, "APK Signature Scheme v2", "v3" and "v3.1". Sizes in the file are
 bounded, and the content is read in chunks.
@@ -32,12 +33,14 @@ from uploader.files.android.signatures import JAR_SIGNATURE, V2, V3, V3_1, jar_s
 _MAGIC = b"APK Sig Block 42"
 _NAMES = {V2: "v2", V3: "v3", V3_1: "v3.1"}
 _NEWEST_FIRST = (V3_1, V3, V2)
+_JAR_NUMBERS = {2: V2, 3: V3}  # as the JAR signature counts them
 # of the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
 # bytes of one scheme's value: with a long chain of certificates it has a sixth of that
 _MAX_VALUE = 1 << 16
 _MAX_BLOCK = 1 << 24  # bytes of the signing block with its padding
-_END_RECORD, _END_MAGIC = 22, b"PK\5\6"
+_END_RECORD = 22  # bytes, without its comment
+_END_MAGIC = b"PK\5\6"
 _MAX_COMMENT = 0xFFFF  # bytes
 _PIECE = 1 << 20  # bytes of a chunk, of which each has a digest of its own
 
@@ -61,8 +64,8 @@ class ApkSigner:
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """How a signature is made (`RSA-PSS`, `RSA`, `EC`, `DSA`), with which hash, over which digest
-    of the content.
+    """How a signature is made: the kind of `key` (`RSA-PSS`, `RSA`, `EC`, `DSA`), the hash, and the
+    kind of digest of the content that it covers.
     """
 
     key: str
@@ -86,8 +89,8 @@ _ALGORITHMS: Mapping[int, _Algorithm] = {
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the sections of an APK begin: the entries at 0, signing `block`, `directory`, `end`
-    record; its `size`.
+    """Offsets of the sections of an APK: the signing `block` (behind the entries, which begin at
+    0), the `directory` and the `end` record; and its `size` in bytes.
     """
 
     block: int
@@ -113,9 +116,7 @@ class _Signer:
 
 
 def verified_signer(file: BinaryIO) -> ApkSigner:
-    """Who signed the APK in an open file. Raises MalformedFile where it is not proven that anybody
-    did.
-    """
+    """Return who signed the APK in an open file. Raises MalformedFile where that is not proven."""
     archive = Archive(file, lambda name: JAR_SIGNATURE.fullmatch(name) is not None)
     layout = _layout(file)
     if archive.directory != layout.directory:
@@ -126,37 +127,46 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
     signers = {scheme: _signer(scheme, value) for scheme, value in values.items()}
     _check_content(file, layout, signers)
     _check_stripped(archive, signers)
+
     newest = next(signers[scheme] for scheme in _NEWEST_FIRST if scheme in signers)
-    rotated_from = frozenset(hashlib.sha256(one).hexdigest() for one in newest.lineage) - {
-        newest.sha256
-    }
-    allowed = {newest.sha256, *rotated_from}
-    named = {f"the scheme {_NAMES[scheme]}": one.sha256 for scheme, one in signers.items()}
-    for number, sha256 in enumerate(jar_signers(archive), 1):
-        named["the scheme v1" if number == 1 else f"signer {number} of the scheme v1"] = sha256
-    for who, sha256 in named.items():
-        if sha256 not in allowed:
-            raise _refused(f"has signatures of two signers: {newest.sha256}, and in {who} {sha256}")
-    return ApkSigner(newest.sha256, rotated_from)
+    rotated_from = {hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage}
+    rotated_from.discard(newest.sha256)
+    for place, sha256 in _certificates_by_place(archive, signers):
+        if sha256 != newest.sha256 and sha256 not in rotated_from:
+            raise _refused(
+                f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
+            )
+    return ApkSigner(newest.sha256, frozenset(rotated_from))
+
+
+def _certificates_by_place(
+    archive: Archive, signers: Mapping[int, _Signer]
+) -> Iterator[tuple[str, str]]:
+    """Return where the APK names a signer, and the SHA-256 of the certificate there. Raises
+    MalformedFile.
+    """
+    jar_certificates = jar_signers(archive)
+    for scheme, signer in signers.items():
+        yield f"the scheme {_NAMES[scheme]}", signer.sha256
+    for number, sha256 in enumerate(jar_certificates, 1):
+        place = "the scheme v1" if number == 1 else f"signer {number} of the scheme v1"
+        yield place, sha256
 
 
 def _refused(what: str) -> MalformedFile:
     return MalformedFile(f"{what}.", _HINT)
 
 
-# Where things are
+# The sections of the file
 
 
 def _layout(file: BinaryIO) -> _Layout:
-    """The sections, which have to follow one another without a gap."""
+    """Find the sections, which have to follow one another without a gap. Raises MalformedFile."""
     size = file.seek(0, 2)
     start = max(0, size - _END_RECORD - _MAX_COMMENT)
     tail = _at(file, start, size - start)
-    ends = [
-        found.start()
-        for found in re.finditer(re.escape(_END_MAGIC), tail)
-        if _ends_at(tail, found.start())
-    ]
+    offsets = [match.start() for match in re.finditer(re.escape(_END_MAGIC), tail)]
+    ends = [offset for offset in offsets if _ends_at(tail, offset)]
     if len(ends) != 1:
         raise _refused("has no end record, or several, so readers may disagree about what it holds")
     end = start + ends[0]
@@ -177,14 +187,16 @@ def _layout(file: BinaryIO) -> _Layout:
     return _Layout(block, directory, end, size)
 
 
-def _ends_at(tail: bytes, at: int) -> bool:
-    if at + _END_RECORD > len(tail):
+def _ends_at(tail: bytes, offset: int) -> bool:
+    """Whether an end record begins here whose comment ends the file."""
+    if offset + _END_RECORD > len(tail):
         return False
-    (comment,) = struct.unpack_from("<H", tail, at + _END_RECORD - 2)
-    return bool(at + _END_RECORD + comment == len(tail))
+    (comment,) = struct.unpack_from("<H", tail, offset + _END_RECORD - 2)
+    return bool(offset + _END_RECORD + comment == len(tail))
 
 
 def _at(file: BinaryIO, offset: int, length: int) -> bytes:
+    """Return so many bytes of the file. Raises MalformedFile where there are fewer."""
     file.seek(offset)
     data = file.read(length)
     if len(data) != length:
@@ -193,33 +205,36 @@ def _at(file: BinaryIO, offset: int, length: int) -> bytes:
 
 
 def _values(file: BinaryIO, layout: _Layout) -> dict[int, bytes]:
-    """The value of each scheme in the signing block: length (8), id (4), value, one pair behind the
-    other.
+    """Return the value of each scheme in the signing block. Raises MalformedFile.
+
+    The block's pairs follow one another: length (8), id (4), value.
     """
-    found: dict[int, bytes] = {}
-    at, stop, pairs = layout.block + 8, layout.directory - 24, 0
-    while at < stop:
+    values: dict[int, bytes] = {}
+    offset = layout.block + 8
+    stop = layout.directory - 24
+    pairs = 0
+    while offset < stop:
         pairs += 1
-        if stop - at < 12 or pairs > _MAX_PAIRS:
+        if stop - offset < 12 or pairs > _MAX_PAIRS:
             raise _refused("has a damaged APK Signing Block")
-        length, scheme = struct.unpack("<QI", _at(file, at, 12))
-        if not 4 <= length <= stop - at - 8:
+        length, scheme = struct.unpack("<QI", _at(file, offset, 12))
+        if not 4 <= length <= stop - offset - 8:
             raise _refused("has a damaged APK Signing Block")
         if scheme in _NAMES:
-            if scheme in found:
+            if scheme in values:
                 raise _refused(f"has two signatures of the scheme {_NAMES[scheme]}")
             if length > _MAX_VALUE:
                 raise _refused(f"has a signature of {length:,} bytes, more than any")
-            found[scheme] = _at(file, at + 12, length - 4)
-        at += 8 + length
-    return found
+            values[scheme] = _at(file, offset + 12, length - 4)
+        offset += 8 + length
+    return values
 
 
 # One scheme
 
 
 class _Reader:
-    """Values that follow one another, each number with 32 bits, each text behind its length."""
+    """Reads values that follow one another: numbers of 32 bits, and texts behind their lengths."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -250,14 +265,14 @@ class _Reader:
 
 
 def _signer(scheme: int, value: bytes) -> _Signer:
-    """The one signer of a scheme, whose signatures were verified. Raises MalformedFile."""
+    """Return the one signer of a scheme, with its signatures verified. Raises MalformedFile."""
     name = _NAMES[scheme]
     try:
         outer = _Reader(value)
-        every = list(_Reader(outer.prefixed()).each())
-        if len(every) != 1 or outer.left:
-            raise _refused(f"has {len(every)} signers in the scheme {name}, not one")
-        return _one_signer(scheme, _Reader(every[0]))
+        signers = list(_Reader(outer.prefixed()).each())
+        if len(signers) != 1 or outer.left:
+            raise _refused(f"has {len(signers)} signers in the scheme {name}, not one")
+        return _one_signer(scheme, _Reader(signers[0]))
     except InvalidSignature:
         raise _refused(
             f"has a signature of the scheme {name} that its signer did not make"
@@ -267,28 +282,35 @@ def _signer(scheme: int, value: bytes) -> _Signer:
 
 
 def _one_signer(scheme: int, signer: _Reader) -> _Signer:
-    name, signed = _NAMES[scheme], signer.prefixed()
-    levels = () if scheme == V2 else (signer.number(), signer.number())
+    """Read a signer and verify its signatures. Raises MalformedFile, InvalidSignature, and those in
+    _UNREADABLE.
+    """
+    name = _NAMES[scheme]
+    signed = signer.prefixed()
+    levels = _api_levels(scheme, signer)
     signatures = dict(
         _by_id(signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}")
     )
     public_key = signer.prefixed()
+
     data = _Reader(signed)
     digests = dict(
         _by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}")
     )
     certificates = list(_Reader(data.prefixed()).each())
-    signed_levels = () if scheme == V2 else (data.number(), data.number())
+    signed_levels = _api_levels(scheme, data)
     attributes = _attributes(data.prefixed())
-    if levels != signed_levels or (levels and levels[0] > levels[1]):
+
+    # The levels also stand outside of what was signed, where anybody could have changed them.
+    if levels != signed_levels or levels[0] > levels[1]:
         raise _refused(f"has a signature of the scheme {name} with impossible API levels")
     if list(digests) != list(signatures):
         raise _refused(
             f"has a signature of the scheme {name} whose digests and signatures are of "
             "other algorithms"
         )
-    known = {one: signature for one, signature in signatures.items() if one in _ALGORITHMS}
-    if not known or not certificates:
+    algorithms = [algorithm for algorithm in signatures if algorithm in _ALGORITHMS]
+    if not algorithms or not certificates:
         raise _refused(
             f"has a signature of the scheme {name} of an unknown algorithm, or without "
             "a certificate"
@@ -298,26 +320,40 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         raise _refused(
             f"has a signature of the scheme {name} by another key than that of its certificate"
         )
-    for algorithm, signature in known.items():
-        _verify(key, algorithm, _Reader(signature).prefixed(), signed)
-    lineage = _lineage(attributes[_ROTATION]) if _ROTATION in attributes and scheme != V2 else ()
+    for algorithm in algorithms:
+        _verify(key, algorithm, _Reader(signatures[algorithm]).prefixed(), signed)
+
+    lineage: tuple[bytes, ...] = ()
+    if _ROTATION in attributes and scheme != V2:
+        lineage = _lineage(attributes[_ROTATION])
     if lineage and lineage[-1] != certificates[0]:
         raise _refused(
             f"has a proof of rotation in the scheme {name} that does not end with its signer"
         )
-    contents = {one: _Reader(digests[one]).prefixed() for one in known}
+    contents = {algorithm: _Reader(digests[algorithm]).prefixed() for algorithm in algorithms}
     return _Signer(certificates[0], contents, attributes, lineage)
 
 
+def _api_levels(scheme: int, reader: _Reader) -> tuple[int, int]:
+    """Read from which API level to which a signer counts; zeros for v2, which has none."""
+    if scheme == V2:
+        return 0, 0
+    minimum = reader.number()
+    maximum = reader.number()
+    return minimum, maximum
+
+
 def _by_id(data: bytes, twice: str) -> Iterator[tuple[int, bytes]]:
-    """Values behind an algorithm's id, each prefixed by its length."""
-    seen: set[int] = set()
+    """Read values behind their ids, each prefixed by its length. Raises MalformedFile for an id
+    that comes twice.
+    """
+    ids: set[int] = set()
     for entry in _Reader(data).each():
         reader = _Reader(entry)
         number = reader.number()
-        if number in seen:
+        if number in ids:
             raise _refused(f"has {twice}")
-        seen.add(number)
+        ids.add(number)
         yield number, reader.rest()
 
 
@@ -326,14 +362,14 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 
 def _lineage(value: bytes) -> tuple[bytes, ...]:
-    """The certificates in a proof of rotation, the oldest first; each was signed for by the one
-    before it.
+    """Return the certificates in a proof of rotation, the oldest first. Each one's key has signed
+    the next. Raises MalformedFile and InvalidSignature.
     """
     reader = _Reader(value)
     if reader.number() != 1:
         raise _refused("has a proof of rotation of an unknown version")
-    found: list[bytes] = []
-    algorithm = 0  # with which the last certificate signs for the next
+    certificates: list[bytes] = []
+    algorithm = 0  # with which the last certificate signs the next
     for node in reader.each():
         fields = _Reader(node)
         signed = fields.prefixed()
@@ -341,24 +377,25 @@ def _lineage(value: bytes) -> tuple[bytes, ...]:
         next_algorithm = fields.number()
         signature = fields.prefixed()
         inner = _Reader(signed)
-        certificate, signed_algorithm = inner.prefixed(), inner.number()
-        if found:
+        certificate = inner.prefixed()
+        signed_algorithm = inner.number()
+        if certificates:
             if signed_algorithm != algorithm:
                 raise _refused("has a damaged proof of rotation")
-            _verify(_key_of(found[-1]), algorithm, signature, signed)
-        if certificate in found:
+            _verify(_key_of(certificates[-1]), algorithm, signature, signed)
+        if certificate in certificates:
             raise _refused("has a proof of rotation with one certificate twice")
-        found.append(certificate)
+        certificates.append(certificate)
         algorithm = next_algorithm
-    return tuple(found)
+    return tuple(certificates)
 
 
 def _key_of(certificate: bytes) -> Any:
-    """The public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field behind the
-    optional version.
+    """Return the public key in an X.509 certificate (RFC 5280, section 4.1): the sixth field, not
+    counting the optional version.
 
-    The certificate itself proves nothing, so nothing else of it is read; cryptography would refuse
-    those with a DSA key that some JDKs write.
+    Only the key is read, because the certificate itself proves nothing, and cryptography would
+    refuse those with a DSA key that some JDKs write.
     """
     _, whole, _ = _der(certificate)
     _, signed, _ = _der(whole)
@@ -372,14 +409,16 @@ def _key_of(certificate: bytes) -> Any:
 
 
 def _der(data: bytes) -> tuple[int, bytes, bytes]:
-    """The tag and the content of the first DER value, and what is behind it."""
-    length, start = data[1], 2
+    """Return the tag and the content of the first DER value, and what is behind it."""
+    length = data[1]
+    start = 2
     if length & 0x80:
         start += length & 0x7F
         length = int.from_bytes(data[2:start], "big")
-    if len(data) < start + length:
+    stop = start + length
+    if len(data) < stop:
         raise IndexError(length)
-    return data[0], data[start : start + length], data[start + length :]
+    return data[0], data[start:stop], data[stop:]
 
 
 def _encoded(key: Any) -> bytes:
@@ -387,70 +426,76 @@ def _encoded(key: Any) -> bytes:
 
 
 def _verify(key: Any, algorithm: int, signature: bytes, data: bytes) -> None:
-    """Raises InvalidSignature, ValueError for a key of another kind."""
-    how = _ALGORITHMS.get(algorithm)
-    if how is None:
+    """Raise InvalidSignature where the key did not sign the data, ValueError for a key of another
+    kind.
+    """
+    method = _ALGORITHMS.get(algorithm)
+    if method is None:
         raise ValueError(algorithm)
-    if how.key == "RSA-PSS" and isinstance(key, rsa.RSAPublicKey):
-        pss = padding.PSS(padding.MGF1(how.hash), how.hash.digest_size)
-        key.verify(signature, data, pss, how.hash)
-    elif how.key == "RSA" and isinstance(key, rsa.RSAPublicKey):
-        key.verify(signature, data, padding.PKCS1v15(), how.hash)
-    elif how.key == "EC" and isinstance(key, ec.EllipticCurvePublicKey):
-        key.verify(signature, data, ec.ECDSA(how.hash))
-    elif how.key == "DSA" and isinstance(key, dsa.DSAPublicKey):
-        key.verify(signature, data, how.hash)
+    if method.key == "RSA-PSS" and isinstance(key, rsa.RSAPublicKey):
+        pss = padding.PSS(padding.MGF1(method.hash), method.hash.digest_size)
+        key.verify(signature, data, pss, method.hash)
+    elif method.key == "RSA" and isinstance(key, rsa.RSAPublicKey):
+        key.verify(signature, data, padding.PKCS1v15(), method.hash)
+    elif method.key == "EC" and isinstance(key, ec.EllipticCurvePublicKey):
+        key.verify(signature, data, ec.ECDSA(method.hash))
+    elif method.key == "DSA" and isinstance(key, dsa.DSAPublicKey):
+        key.verify(signature, data, method.hash)
     else:
         raise ValueError(algorithm)
 
 
-# What was signed
+# The content that was signed
 
 
 def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signer]) -> None:
-    """Compares each digest of the content that any scheme has. Raises MalformedFile."""
-    wanted = {_ALGORITHMS[one].content for signer in signers.values() for one in signer.digests}
-    found = _content_digests(file, layout, wanted)
+    """Compare each digest of the content that any scheme has. Raises MalformedFile."""
+    kinds: set[str] = set()
+    for signer in signers.values():
+        kinds.update(_ALGORITHMS[algorithm].content for algorithm in signer.digests)
+    content = _content_digests(file, layout, kinds)
     for scheme, signer in signers.items():
         for algorithm, digest in signer.digests.items():
-            if digest != found[_ALGORITHMS[algorithm].content]:
+            if digest != content[_ALGORITHMS[algorithm].content]:
                 what = f"its content does not match the digest signed by scheme {_NAMES[scheme]}"
                 raise _refused(f"was changed after it was signed: {what}")
 
 
-def _content_digests(file: BinaryIO, layout: _Layout, wanted: Collection[str]) -> dict[str, bytes]:
-    """The digests of the three sections beside the signing block, in one pass."""
+def _content_digests(file: BinaryIO, layout: _Layout, kinds: Collection[str]) -> dict[str, bytes]:
+    """Return the digests of all sections but the signing block, by kind, read in one pass. Raises
+    MalformedFile.
+    """
     sections = ((0, layout.block), (layout.directory, layout.end), (layout.end, layout.size))
-    chunks = sum(-(-(stop - start) // _PIECE) for start, stop in sections)
-    tops = {
-        name: hashlib.new(name, b"\x5a" + struct.pack("<I", chunks))
-        for name in wanted
-        if name != "verity"
-    }
-    tree = _VerityTree() if "verity" in wanted else None
+    chunks = 0
     for start, stop in sections:
-        for at in range(start, stop, _PIECE):
-            chunk = _at(file, at, min(_PIECE, stop - at))
+        chunks += len(range(start, stop, _PIECE))
+    # The digest of a kind is that of the digests of all chunks, behind their number.
+    tops = {}
+    for kind in kinds:
+        if kind != "verity":
+            tops[kind] = hashlib.new(kind, b"\x5a" + struct.pack("<I", chunks))
+    tree = _VerityTree() if "verity" in kinds else None
+    for start, stop in sections:
+        for offset in range(start, stop, _PIECE):
+            chunk = _at(file, offset, min(_PIECE, stop - offset))
             if start == layout.end:
                 # The end record counts as it was before the signing block moved the directory.
                 chunk = chunk[:16] + struct.pack("<I", layout.block) + chunk[20:]
-            for name, top in tops.items():
-                top.update(
-                    hashlib.new(name, b"\xa5" + struct.pack("<I", len(chunk)) + chunk).digest()
-                )
+            prefix = b"\xa5" + struct.pack("<I", len(chunk))
+            for kind, top in tops.items():
+                top.update(hashlib.new(kind, prefix + chunk).digest())
             if tree:
                 tree.update(chunk)
-    found = {name: top.digest() for name, top in tops.items()}
+    digests = {kind: top.digest() for kind, top in tops.items()}
     if tree:
-        found["verity"] = tree.root() + struct.pack(
-            "<Q", layout.size - (layout.directory - layout.block)
-        )
-    return found
+        unsigned_size = layout.size - (layout.directory - layout.block)
+        digests["verity"] = tree.root() + struct.pack("<Q", unsigned_size)
+    return digests
 
 
 class _VerityTree:
-    """The root of a tree of SHA-256 over blocks of 4 KiB, each behind a salt of zeros; one block a
-    level is held.
+    """The root of a tree of SHA-256 over blocks of 4 KiB, each behind a salt of zeros. Only one
+    block for each level is held in memory.
     """
 
     _BLOCK = 4096  # bytes
@@ -460,7 +505,7 @@ class _VerityTree:
         self._levels = [bytearray()]
 
     def update(self, data: bytes) -> None:
-        """Takes the next bytes of the content."""
+        """Add the next bytes of the content."""
         level = self._levels[0]
         level += data
         self._flush(0)
@@ -468,8 +513,8 @@ class _VerityTree:
     def _flush(self, number: int) -> None:
         level = self._levels[number]
         whole = len(level) - len(level) % self._BLOCK
-        for at in range(0, whole, self._BLOCK):
-            self._add(number + 1, self._digest(level[at : at + self._BLOCK]))
+        for offset in range(0, whole, self._BLOCK):
+            self._add(number + 1, self._digest(level[offset : offset + self._BLOCK]))
         del level[:whole]
 
     def _add(self, number: int, digest: bytes) -> None:
@@ -477,7 +522,7 @@ class _VerityTree:
             self._levels.append(bytearray())
         level = self._levels[number]
         level += digest
-        # A full block is digested once more comes: if nothing does, it is the top of the tree.
+        # A full block is digested only when more comes: if nothing does, it is the top of the tree.
         if len(level) > self._BLOCK:
             self._add(number + 1, self._digest(level[: self._BLOCK]))
             del level[: self._BLOCK]
@@ -486,7 +531,7 @@ class _VerityTree:
         return hashlib.sha256(self._SALT + bytes(block).ljust(self._BLOCK, b"\0")).digest()
 
     def root(self) -> bytes:
-        """The digest of the one block at the top."""
+        """Return the digest of the one block at the top."""
         if self._levels[0]:
             self._add(1, self._digest(self._levels[0]))
         number = 1
@@ -496,31 +541,35 @@ class _VerityTree:
         return self._digest(self._levels[-1])
 
 
-# What was taken away
+# Signatures that were removed
 
 
 def _check_stripped(archive: Archive, signers: Mapping[int, _Signer]) -> None:
-    """Raises MalformedFile where an older scheme says that a newer one was there."""
-    said = {{2: V2, 3: V3}[number] for number in _schemes_of_jar(archive)}
+    """Raise MalformedFile where an older scheme says that a newer one was there."""
+    expected = _schemes_of_jar(archive)
     if V2 in signers and _STRIPPED in signers[V2].attributes:
-        said.add(V3)
+        expected.add(V3)
     if V3 in signers and _ROTATION_FROM in signers[V3].attributes:
-        said.add(V3_1)
-    for scheme in sorted(said - signers.keys()):
+        expected.add(V3_1)
+    for scheme in sorted(expected - signers.keys()):
         raise _refused(f"has lost its signature of the scheme {_NAMES[scheme]}")
 
 
-def _schemes_of_jar(archive: Archive) -> frozenset[int]:
-    """The newer schemes that the JAR signature says the APK is signed with, too."""
-    found: set[int] = set()
-    for name in archive.members:
-        if name.upper().endswith(".SF") and archive.members[name].file_size <= _MAX_BLOCK:
-            head = (
-                next(archive.pieces(name, _MAX_VALUE), b"")
-                if archive.members[name].file_size
-                else b""
-            )
-            main = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
-            said = re.search(rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", main, re.MULTILINE)
-            found |= {int(one) for one in re.findall(rb"[0-9]{1,2}", said[1])} if said else set()
-    return frozenset(found & {2, 3})
+def _schemes_of_jar(archive: Archive) -> set[int]:
+    """Return the newer schemes that the JAR signature says the APK is signed with as well."""
+    schemes: set[int] = set()
+    for name, member in archive.members.items():
+        if not name.upper().endswith(".SF") or not 0 < member.file_size <= _MAX_BLOCK:
+            continue
+        head = next(archive.pieces(name, _MAX_VALUE), b"")
+        main_section = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
+        attribute = re.search(
+            rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", main_section, re.MULTILINE
+        )
+        if attribute is None:
+            continue
+        for number in re.findall(rb"[0-9]{1,2}", attribute[1]):
+            scheme = _JAR_NUMBERS.get(int(number))
+            if scheme is not None:
+                schemes.add(scheme)
+    return schemes

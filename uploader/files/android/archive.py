@@ -1,8 +1,8 @@
-"""Opens zips that anybody made, with `zipfile`: an APK, a bundle, native symbols. Every number in
-one is a claim.
+"""Opens zips from unknown sources with `zipfile`: an APK, a bundle, native symbols. No number in
+them is trusted.
 
 Sizes and counts are checked before anything is unpacked, and a member is read no further than it
-declares and than its reader needs: a bundle of many gigabytes costs as much as a small one.
+declares and than its reader needs, so that a bundle of many gigabytes takes as long as a small one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MAX_WANTED = 10_000
 MAX_MEMBER = 4 << 20
 PIECE = 1 << 20  # bytes of a member that is too large to hold
 
-# All that zipfile is known to raise for a damaged, encrypted or hostile zip, and OSError where one
-# leads it outside.
+# All that zipfile is known to raise for a damaged, encrypted or hostile zip, apart from OSError for
+# an offset outside of the file.
 ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -41,16 +41,16 @@ ZIP_ERRORS = (
 
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
 _DIRECTORY_LINE = b"PK\1\2"
-# bytes of the extra fields of one member, of all: tools write some tens each
-_MAX_EXTRA, _MAX_EXTRAS = 4096, 4 << 20
+_MAX_EXTRA = 4096  # bytes of the extra fields of one member; tools write some tens
+_MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
 # bytes, the last four of which are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30
 
 
 class MalformedFile(Exception):
-    """A file is not what it should be. `what` continues a sentence that begins with its name;
-    `hint` is a sentence.
+    """A file is not what it should be. `what` continues a sentence that begins with the file's
+    name; `hint` is a sentence.
     """
 
     def __init__(self, what: str, hint: str = "Build the artifact again.") -> None:
@@ -59,7 +59,7 @@ class MalformedFile(Exception):
 
 @contextmanager
 def input_errors(name: str) -> Iterator[None]:
-    """Turns what is wrong with an artifact, called `name` in messages, into one InputError (problem
+    """Turn what is wrong with an artifact, called `name` in messages, into one InputError (problem
     `files`).
     """
     try:
@@ -74,7 +74,8 @@ class Archive:
     """The members of an open zip whose names `wanted` accepts. Raises MalformedFile."""
 
     def __init__(self, file: BinaryIO, wanted: Callable[[str], bool]) -> None:
-        self._file, self._size = file, file.seek(0, io.SEEK_END)
+        self._file = file
+        self._size = file.seek(0, io.SEEK_END)
         self._zip = open_zip(file)
         self.members: dict[str, zipfile.ZipInfo] = {}
         for member in self._zip.infolist():
@@ -92,7 +93,7 @@ class Archive:
                 )
 
     def read(self, name: str) -> bytes:
-        """The whole member, checked against its declared size and checksum. Raises
+        """Return the whole member, checked against its declared size and checksum. Raises
         MalformedFile.
         """
         size = max(self.members[name].file_size, self.members[name].compress_size)
@@ -103,14 +104,14 @@ class Archive:
         return b"".join(self.pieces(name))
 
     def pieces(self, name: str, max_bytes: int = MAX_MEMBER) -> Iterator[bytes]:
-        """A member from its beginning, PIECE by PIECE, and so many bytes at most. Raises
+        """Read a member from its beginning, PIECE by PIECE, and no more than `max_bytes`. Raises
         MalformedFile.
         """
         member = self.members[name]
         if member.flag_bits & _ENCRYPTED:
             hint = "Play does not accept encrypted archives; build it without a password."
             raise MalformedFile(f"has an encrypted {name}.", hint)
-        # `zipfile` would take more
+        # `zipfile` would read other methods as well.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             what = (
                 f"has {name} compressed with method {member.compress_type}; Android supports only "
@@ -119,8 +120,8 @@ class Archive:
             raise MalformedFile(what)
         left = min(member.file_size, max_bytes)
         try:
-            with self._zip.open(member) as opened:
-                while piece := opened.read(min(left, PIECE)):
+            with self._zip.open(member) as content:
+                while piece := content.read(min(left, PIECE)):
                     left -= len(piece)
                     yield piece
         except (OSError, *ZIP_ERRORS) as error:
@@ -130,93 +131,109 @@ class Archive:
             raise MalformedFile(f"is damaged: {name} is shorter than declared.")
 
     def offset(self, name: str) -> int:
-        """Where the content of a member begins in the file. Raises MalformedFile."""
+        """Return where the content of a member begins in the file. Raises MalformedFile."""
         header = self.members[name].header_offset
-        of_name, of_extra = struct.unpack("<2H", self.at(header + _LOCAL_HEADER - 4, 4))
-        return header + _LOCAL_HEADER + int(of_name) + int(of_extra)
+        lengths = self.at(header + _LOCAL_HEADER - 4, 4)
+        name_length, extra_length = struct.unpack("<2H", lengths)
+        return header + _LOCAL_HEADER + int(name_length) + int(extra_length)
 
     @property
     def directory(self) -> int:
-        """Where the directory begins in the file, as `zipfile` found it."""
+        """Return where the directory begins in the file, as `zipfile` found it."""
         return self._zip.start_dir
 
     def before_directory(self, back: int, length: int) -> bytes:
-        """`length` bytes that begin `back` bytes before the directory; empty when there is no room
-        for them.
+        """Return `length` bytes that begin `back` bytes before the directory; empty when there is
+        no room for them.
         """
         directory = self._zip.start_dir
-        return self.at(directory - back, length) if length <= back <= directory else b""
+        if not length <= back <= directory:
+            return b""
+        return self.at(directory - back, length)
 
     def at(self, offset: int, length: int) -> bytes:
-        """So many bytes of the file. Raises MalformedFile where it has no such."""
+        """Return so many bytes of the file. Raises MalformedFile where they lie beyond its end."""
         if 0 <= offset <= self._size - length:
             self._file.seek(offset)
-            if len(data := self._file.read(length)) == length:
+            data = self._file.read(length)
+            if len(data) == length:
                 return data
         raise MalformedFile("is cut short or damaged: parts of it lie beyond its end.")
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:
-    """The zip in an open file, its directory checked and nothing unpacked. Raises MalformedFile."""
+    """Open a zip and check its directory, without unpacking anything. Raises MalformedFile."""
     size = file.seek(0, io.SEEK_END)
     if size == 0:
         raise MalformedFile("is empty (0 bytes).")
     if not is_zip(file):
         file.seek(0)
         if file.read(4) == b"PK\3\4":
-            what, hint = (
+            raise MalformedFile(
                 "is cut short: the directory at the end of the zip is missing.",
                 "Download or build it again.",
             )
-        else:
-            what = "is not a zip archive, so it can't be an APK or an Android App Bundle."
-            hint = "Check what the pattern matched."
-        raise MalformedFile(what, hint)
+        raise MalformedFile(
+            "is not a zip archive, so it can't be an APK or an Android App Bundle.",
+            "Check what the pattern matched.",
+        )
     try:
-        found = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file)))
+        archive = zipfile.ZipFile(cast(IO[bytes], _BoundedFile(file)))
     except (OSError, *ZIP_ERRORS):
         raise MalformedFile("is damaged: its directory can't be read.") from None
-    if sum(member.compress_size for member in found.infolist()) > size:
+    if sum(member.compress_size for member in archive.infolist()) > size:
         raise MalformedFile("is damaged: its members take more room than it has.")
-    return found
+    return archive
 
 
 def is_zip(file: BinaryIO) -> bool:
-    """Whether a zip's end record and its comment end the file: `zipfile` takes more behind them,
-    Android does not.
+    """Whether a zip's end record and its comment end the file. `zipfile` allows more bytes behind
+    them, Android does not.
     """
-    file.seek(max(0, file.seek(0, io.SEEK_END) - _END_RECORD - 0xFFFF))
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _END_RECORD - 0xFFFF))
     tail = file.read()
-    ends = [found.start() + _END_RECORD for found in re.finditer(b"PK\5\6", tail)]
-    return any(
-        at + int.from_bytes(tail[at - 2 : at], "little") == len(tail)
-        for at in ends
-        if at <= len(tail)
-    )
+    for match in re.finditer(b"PK\5\6", tail):
+        end = match.start() + _END_RECORD
+        if end > len(tail):
+            continue
+        comment_length = int.from_bytes(tail[end - 2 : end], "little")
+        if end + comment_length == len(tail):
+            return True
+    return False
 
 
 class _BoundedFile:
-    """A zip's file as `zipfile` reads it, without a directory beyond that of any app."""
+    """A zip's file for `zipfile`, which refuses a directory that is larger than that of any app."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file, self.seek, self.tell, self.seekable = file, file.seek, file.tell, file.seekable
+        self._file = file
+        self.seek = file.seek
+        self.tell = file.tell
+        self.seekable = file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        if size > MAX_DIRECTORY:  # no member is read so far at once
+        # No member is read so far at once, so this is the directory.
+        if size > MAX_DIRECTORY:
             what = (
                 f"declares a directory of {size:,} bytes; no more than {MAX_DIRECTORY:,} are "
                 "plausible."
             )
             raise MalformedFile(what)
         data = self._file.read(size)
-        at = members = extras = 0
-        while data.startswith(_DIRECTORY_LINE, at) and at + 46 <= len(data):
-            name, extra, comment = struct.unpack_from("<3H", data, at + 28)
-            at, members, extras = at + 46 + name + extra + comment, members + 1, extras + extra
+        offset = 0
+        members = 0
+        extras = 0
+        while data.startswith(_DIRECTORY_LINE, offset) and offset + 46 <= len(data):
+            name, extra, comment = struct.unpack_from("<3H", data, offset + 28)
+            offset += 46 + name + extra + comment
+            members += 1
+            extras += extra
             if members > MAX_MEMBERS:
                 raise MalformedFile(
                     f"contains more files than are plausible: over {MAX_MEMBERS:,}."
                 )
-            if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:  # more than `zipfile` goes over quickly
+            # `zipfile` takes long to read more than this.
+            if extra > _MAX_EXTRA or extras > _MAX_EXTRAS:
                 raise zipfile.BadZipFile
         return data

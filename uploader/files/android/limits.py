@@ -1,4 +1,4 @@
-"""What Google Play accepts at most.
+"""The largest files and texts that Google Play accepts.
 
 Sources: "discovery" is `maxSize` in the discovery document of androidpublisher v3; "help" is the
 Play Console Help, "console" what the Play Console itself says beside the field. The API's documents
@@ -38,8 +38,8 @@ MAX_SCREENSHOTS = 8  # of one type in one language; help, "Add preview assets to
 
 @dataclass(frozen=True)
 class ImageRule:
-    """What one image type accepts, in pixels: `exact`, or sides within limits; `advised` and
-    `square` are asked for.
+    """What one image type accepts, in pixels: the `exact` width and height, or sides within limits.
+    Play only asks for the `advised` side and a `square` image.
     """
 
     exact: tuple[int, int] | None = None
@@ -59,15 +59,15 @@ IMAGE_RULES: Mapping[str, ImageRule] = {
     "tvScreenshots": ImageRule(),
     "wearScreenshots": ImageRule(min_side=384, square=True),
 }
-"""By the API's image type (discovery, `AppImageType`); the dimensions are the console's hints
-beside each field.
+"""Rules by the API's image type (discovery, `AppImageType`). The dimensions are those that the
+console names beside each field.
 """
 
 
 def check_size(
     artifact: Artifact, kind: str, problems: Problems, input_name: str = "files"
 ) -> None:
-    """Adds a problem when the file is larger than Play takes for its kind (a key of MAX_BYTES)."""
+    """Add a problem when the file is larger than Play takes for its kind (a key of MAX_BYTES)."""
     if artifact.size is not None and artifact.size > MAX_BYTES[kind]:
         what = (
             f"{artifact.name} has {artifact.size:,} bytes; Play accepts at most "
@@ -77,21 +77,19 @@ def check_size(
 
 
 def sized_file(name: str, workspace: Workspace, kind: str, input_name: str) -> Artifact:
-    """The one file that an input names, no larger than Play takes, and digested. Raises InputError
-    for that input.
+    """Return the file that an input names, digested. Raises InputError for that input, also when
+    the file is larger than Play takes.
     """
-    artifact, problems = (
-        from_path(workspace.root / name, name, workspace.access(input_name)),
-        Problems(),
-    )
+    artifact = from_path(workspace.root / name, name, workspace.access(input_name))
+    problems = Problems()
     check_size(artifact, kind, problems, input_name)
     problems.raise_if_any()
     return checked(artifact)
 
 
 def expansion_file(value: str, workspace: Workspace, input_name: str) -> Artifact | int:
-    """An expansion file, or the version code behind `references:`. Raises InputError for that
-    input.
+    """Return an expansion file, or the version code behind `references:`. Raises InputError for
+    that input.
     """
     if value.startswith("references:"):
         return int(value.removeprefix("references:"))

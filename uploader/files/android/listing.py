@@ -1,11 +1,12 @@
-"""The store listing from a directory in fastlane's layout: texts, images and screenshots by
+"""Reads the store listing from a directory in fastlane's layout: texts, images and screenshots by
 language.
 
-`<language>/title.txt`, `short_description.txt`, `full_description.txt`, `video.txt`;
-`<language>/images/<type>.png` for what there is one of, `<language>/images/<type>/*.png` for
-screenshots, in the order of their names; also .jpg, .jpeg. An image is known by its first bytes.
-What the Play Console only advises about its pixels, or documents without enforcing it at the API
-(no side more than twice the other), is a warning.
+The texts are `<language>/title.txt`, `short_description.txt`, `full_description.txt` and
+`video.txt`. A type with a single image has `<language>/images/<type>.png`; screenshots are
+`<language>/images/<type>/*.png` in the order of their names. The endings .jpg and .jpeg count as
+well. An image is recognised by its first bytes. What the Play Console only advises about its
+pixels, or documents without enforcing it at the API (no side more than twice the other), is a
+warning.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class StoreFiles:
     """What the directory has: texts by language and the API's field, images by language and type in
     their order.
 
-    `empty` are the languages and types for which there is a folder without an image.
+    `empty` has the languages and types for which there is a folder without an image.
     """
 
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -57,7 +58,9 @@ class StoreFiles:
 
 
 def store_listing(directory: str, workspace: Workspace, problems: Problems) -> StoreFiles:
-    """The listing files; what is wrong or odd is added to the problems (`images-directory`)."""
+    """Read the listing files. What is wrong or odd is added to the problems
+    (`images-directory`).
+    """
     folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED, problems)
     texts: dict[str, Mapping[str, str]] = {}
     images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
@@ -65,55 +68,72 @@ def store_listing(directory: str, workspace: Workspace, problems: Problems) -> S
     for entry in folder.entries():
         if not entry.is_dir():
             folder.warn(entry, "is not used: it is not in a language's folder.")
-        elif language := folder.language(entry, must_be_known=False):
-            if found := _texts(folder, entry):
-                texts[language] = found
-            for kind, files in _images(folder, entry).items():
-                if files:
-                    images[language, kind] = files
-                else:
-                    empty.append((language, kind))
-    if not (folder.faulty or texts or images):
+            continue
+        language = folder.language(entry, must_be_known=False)
+        if not language:
+            continue
+        language_texts = _texts(folder, entry)
+        if language_texts:
+            texts[language] = language_texts
+        for kind, files in _images(folder, entry).items():
+            if files:
+                images[language, kind] = files
+            else:
+                empty.append((language, kind))
+    if not folder.faulty and not texts and not images:
         folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
     return StoreFiles(texts, images, tuple(empty))
 
 
 def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+    """Return the texts of one language by the API's field."""
+    texts: dict[str, str] = {}
     for entry in folder.entries(language):
         if entry.name in TEXTS:
-            name = TEXTS[entry.name]
-            text = folder.text(entry, MAX_LISTING_TEXT[name])
-            if name == "video" and text and not text.startswith(("https://", "http://")):
+            field_name = TEXTS[entry.name]
+            text = folder.text(entry, MAX_LISTING_TEXT[field_name])
+            if not text:
+                continue
+            if field_name == "video" and not text.startswith(("https://", "http://")):
                 folder.wrong(entry, "is not a web address.", "the address of a YouTube video")
-            elif text:
-                found[name] = text
+                continue
+            texts[field_name] = text
         elif entry.name not in _ELSEWHERE:
             folder.warn(entry, "is not used: it is not the name of a listing text.")
-    return found
+    return texts
 
 
 def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact, ...]]:
-    found: dict[str, tuple[Artifact, ...]] = {}
+    """Return the images of one language by type, empty for the folder of a type without any."""
+    images: dict[str, tuple[Artifact, ...]] = {}
     for entry in folder.entries(language / "images"):
         kind = entry.name if entry.is_dir() else entry.stem
         if kind in _SEVERAL and entry.is_dir():
-            inside = folder.entries(entry)
-            files = [file for file in inside if _is_image(file)]
-            for other in (one for one in inside if one not in files):
-                folder.warn(other, "is not used: it is not a .png, .jpg or .jpeg file.")
+            files = _image_files(folder, entry)
         elif kind in SINGLE and _is_image(entry):
             files = [entry]
         else:
             folder.warn(entry, f"is not used. Known: {_KNOWN}.")
             continue
-        if kind in found:
+        if kind in images:
             folder.wrong(entry, f"is a second {kind}; keep one.")
         elif len(files) > MAX_SCREENSHOTS:
             folder.wrong(entry, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
         else:
-            found[kind] = tuple(image for file in files if (image := _image(folder, file, kind)))
-    return found
+            candidates = [_image(folder, file, kind) for file in files]
+            images[kind] = tuple(image for image in candidates if image is not None)
+    return images
+
+
+def _image_files(folder: LocalizedFolder, below: Path) -> list[Path]:
+    """Return the image files in the folder of a type, with a warning about other files."""
+    files: list[Path] = []
+    for entry in folder.entries(below):
+        if _is_image(entry):
+            files.append(entry)
+        else:
+            folder.warn(entry, "is not used: it is not a .png, .jpg or .jpeg file.")
+    return files
 
 
 def _is_image(path: Path) -> bool:
@@ -121,7 +141,7 @@ def _is_image(path: Path) -> bool:
 
 
 def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
-    """The image, if it is a file at all; what is wrong with what it shows is added to the
+    """Return the image, or None if it is no file. What is wrong with its content is added to the
     problems.
     """
     image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
@@ -134,67 +154,90 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
         return image
     image = checked(image)
     with image.reader() as file:
-        found = dimensions(file.read(image.size))
-    rule, (short, long) = IMAGE_RULES[kind], sorted(found or (0, 0))
-    size = f"{found[0]} x {found[1]} pixels" if found else ""
-    if found is None:
+        size = dimensions(file.read(image.size))
+    if size is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
-    elif short == 0:
+    elif 0 in size:
         folder.wrong(path, "is damaged or cut short.", "a complete PNG or JPEG")
-    elif rule.exact:
-        if found != rule.exact:
-            folder.wrong(path, f"has {size}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
-    elif short < rule.min_side or long > rule.max_side:
-        folder.wrong(
-            path,
-            f"has {size}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.",
-        )
-    elif rule.square and short != long:
-        folder.warn(path, f"has {size}; Play asks for square {kind}.")
-    elif long > 2 * short:
-        folder.warn(path, f"has {size}; Play asks that neither side be more than twice the other.")
-    elif short < rule.advised:
-        folder.warn(path, f"has {size}; Play asks for {rule.advised} or more for {kind}.")
+    else:
+        _check_pixels(folder, path, kind, size)
     return image
 
 
+def _check_pixels(folder: LocalizedFolder, path: Path, kind: str, size: tuple[int, int]) -> None:
+    """Add a problem where Play takes no image of this size, a warning where it asks for another."""
+    rule = IMAGE_RULES[kind]
+    width, height = size
+    pixels = f"{width} x {height} pixels"
+    if rule.exact:
+        if size != rule.exact:
+            folder.wrong(path, f"has {pixels}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
+        return
+    short, long = sorted(size)
+    if short < rule.min_side or long > rule.max_side:
+        folder.wrong(
+            path,
+            f"has {pixels}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.",
+        )
+    elif rule.square and short != long:
+        folder.warn(path, f"has {pixels}; Play asks for square {kind}.")
+    elif long > 2 * short:
+        folder.warn(
+            path, f"has {pixels}; Play asks that neither side be more than twice the other."
+        )
+    elif short < rule.advised:
+        folder.warn(path, f"has {pixels}; Play asks for {rule.advised} or more for {kind}.")
+
+
 def image_ending(data: bytes) -> str:
-    """What the name of a file that begins so ends in; empty for what is no image that Play
-    takes.
+    """Return the ending for the name of a file that begins with these bytes; empty for what is no
+    image that Play takes.
     """
-    return next((ending for magic, ending in IMAGE_ENDINGS.items() if data.startswith(magic)), "")
+    for magic, ending in IMAGE_ENDINGS.items():
+        if data.startswith(magic):
+            return ending
+    return ""
 
 
 def dimensions(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels; None for another format, zeros for an image that is damaged or
-    does not end.
+    """Return width and height in pixels; None for another format, zeros for an image that is
+    damaged or does not end.
     """
     try:
         if data.startswith(_PNG):
-            width, height = struct.unpack_from(">2I", data, 16)
-            return (
-                (width, height) if data[12:16] == b"IHDR" and b"IEND" in data[-_TAIL:] else (0, 0)
-            )
-        return _jpeg_dimensions(data) if data.startswith(_JPEG) else None
+            return _png_dimensions(data)
+        if data.startswith(_JPEG):
+            return _jpeg_dimensions(data)
     except (struct.error, IndexError):
         return 0, 0
+    return None
+
+
+def _png_dimensions(data: bytes) -> tuple[int, int]:
+    """Read the image header, which comes first (PNG, 11.2.2), and look for the end of the image."""
+    width, height = struct.unpack_from(">2I", data, 16)
+    if data[12:16] != b"IHDR" or b"IEND" not in data[-_TAIL:]:
+        return 0, 0
+    return width, height
 
 
 def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
-    """Walks the segments (ITU T.81, B.1.1) to the frame header: length, precision, height,
+    """Read the segments (ITU T.81, B.1.1) up to the frame header: length, precision, height,
     width.
     """
-    at = 2 if b"\xff\xd9" in data[-_TAIL:] else len(data)
+    if b"\xff\xd9" not in data[-_TAIL:]:
+        return 0, 0
+    offset = 2
     for _ in range(_MAX_SEGMENTS):
-        if data[at] != 0xFF:
+        if data[offset] != 0xFF:
             break
-        marker = data[at + 1]
+        marker = data[offset + 1]
         if marker == 0xFF:  # fill bytes may precede a marker
-            at += 1
+            offset += 1
             continue
-        (length,) = struct.unpack_from(">H", data, at + 2)
+        (length,) = struct.unpack_from(">H", data, offset + 2)
         if marker in _FRAMES:
-            height, width = struct.unpack_from(">2H", data, at + 5)
+            height, width = struct.unpack_from(">2H", data, offset + 5)
             return width, height
-        at += 2 + max(length, 2)
+        offset += 2 + max(length, 2)
     return 0, 0

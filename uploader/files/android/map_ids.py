@@ -1,16 +1,17 @@
 """Checks an R8 or ProGuard mapping, by which Play turns obfuscated crash reports back into the
 app's own names.
 
-R8 heads a mapping with `# pg_map_id: 7fe8b95` and `# pg_map_hash: SHA-256 …`, of which the id is
-the whole or the beginning, and leaves a marker among the strings of the dex files:
-`~~R8{…,"pg-map-id":"7fe8b95",…}` (`Marker` and `ProguardMapSupplier` in r8.googlesource.com): it
-tells whether a mapping and an artifact come from one build. Other compilers write neither, and then
-nothing is known.
+R8 begins a mapping with `# pg_map_id: 7fe8b95` and `# pg_map_hash: SHA-256 …`; the id is the hash
+or its beginning. It also leaves a marker among the strings of the dex files:
+`~~R8{…,"pg-map-id":"7fe8b95",…}` (`Marker` and `ProguardMapSupplier` in r8.googlesource.com). The
+two show whether a mapping and an artifact come from one build. Other compilers write neither of
+them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from uploader.errors import InputError, Problem
@@ -36,15 +37,13 @@ _HEADED = re.compile(
 
 
 def mapping_file(name: str, workspace: Workspace) -> Artifact:
-    """The mapping, known by its first class line (`a.b.C -> x.y:`). Raises InputError
+    """Return the mapping, recognised by its first class line (`a.b.C -> x.y:`). Raises InputError
     (`mapping-file`).
     """
     artifact = sized_file(name, workspace, "mapping", _INPUT)
     with artifact.reader() as file:
         lines = file.read(_HEADER).splitlines()
-    first = next(
-        (line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), None
-    )
+    first = _first_line_of_content(lines)
     if first is None:
         raise InputError(
             Problem(
@@ -58,42 +57,63 @@ def mapping_file(name: str, workspace: Workspace) -> Artifact:
     return artifact
 
 
+def _first_line_of_content(lines: Iterable[bytes]) -> bytes | None:
+    """Return the first line that is neither empty nor a comment."""
+    for line in lines:
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            return line
+    return None
+
+
 def ids_of_mapping(head: bytes) -> frozenset[str]:
-    """The ids in the beginning of a mapping: the id itself and the hash, as far as they are
+    """Return the ids in the beginning of a mapping: the id itself and the hash, if they are
     there.
     """
-    return frozenset(found.decode() for found in _HEADED.findall(head))
+    return frozenset(map_id.decode() for map_id in _HEADED.findall(head))
 
 
 def ids_of_artifact(artifact: Artifact) -> frozenset[str]:
-    """The map ids in the first dex file of an APK or bundle that has any. Raises InputError
+    """Return the map ids in the first dex file of an APK or bundle that has any. Raises InputError
     (`files`).
     """
     with input_errors(artifact.name), artifact.reader() as file:
-        archive, left = Archive(file, lambda name: _DEX.fullmatch(name) is not None), MAX_DEX
-        names = sorted(
-            archive.members,
-            key=lambda name: (not name.startswith(("base/", "classes")), len(name), name),
-        )
-        for name in names:
-            kept, found = b"", set[str]()
+        archive = Archive(file, lambda name: _DEX.fullmatch(name) is not None)
+        left = MAX_DEX
+        for name in sorted(archive.members, key=_dex_order):
+            ids: set[str] = set()
+            kept = b""  # the end of the last piece, where a marker may have begun
             for piece in archive.pieces(name, left):
                 left -= len(piece)
                 window = kept + piece
-                for match in islice(_MARKER.finditer(window), _MAX_MARKERS):
-                    # of a library that was shrunk before the app was
-                    if b'"backend":"cf"' not in match[1]:
-                        found.update(each.decode() for each in _MARKED.findall(match[1]))
+                ids.update(_ids_of_markers(window))
                 kept = window[-_MAX_MARKER:]
-            if found:
-                return frozenset(found)
+            if ids:
+                return frozenset(ids)
     return frozenset()
 
 
-def same_build(mapping: frozenset[str], dex: frozenset[str]) -> bool:
-    """Whether nothing speaks against it: one of the ids is the same or begins the hash, or one side
-    has none.
+def _dex_order(name: str) -> tuple[bool, int, str]:
+    """Return a sort key that puts the app's own dex files before those of other modules, and
+    `classes2.dex` before `classes10.dex`.
     """
-    return not (mapping and dex) or any(
-        ours.startswith(theirs) for ours in mapping for theirs in dex
-    )
+    return not name.startswith(("base/", "classes")), len(name), name
+
+
+def _ids_of_markers(dex: bytes) -> Iterator[str]:
+    """Return the map ids in a part of a dex file."""
+    for marker in islice(_MARKER.finditer(dex), _MAX_MARKERS):
+        # This backend writes class files: the marker is of a library that was shrunk before the
+        # app was.
+        if b'"backend":"cf"' in marker[1]:
+            continue
+        for map_id in _MARKED.findall(marker[1]):
+            yield map_id.decode()
+
+
+def same_build(mapping: frozenset[str], dex: frozenset[str]) -> bool:
+    """Whether a mapping and a dex file may come from one build: they share an id, an id begins the
+    hash, or one of the two has no ids.
+    """
+    if not mapping or not dex:
+        return True
+    return any(mapping_id.startswith(tuple(dex)) for mapping_id in mapping)

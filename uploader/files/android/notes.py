@@ -1,5 +1,5 @@
-"""Release notes and names of releases: from a directory in any of the three layouts that people
-have, or an input.
+"""Reads release notes and names of releases, from an input or from a directory in any of three
+layouts.
 
 - `whatsnew-<language>`, perhaps with `.txt` (the most used GitHub action),
 - `<language>/changelogs/<versionCode>.txt` or `default.txt` (fastlane),
@@ -7,13 +7,13 @@ have, or an input.
   `release-notes`.
 
 The last one has names of releases beside the notes: `release-names/<track>.txt` or `default.txt`.
-An input holds one text for the app's own language, or texts by language as YAML or JSON: a text
-whose first line begins like `en-US:` is such a map and must be a whole one, so that no half of it
-is published. What can't be a text, such as a path or another tool's JSON, is refused unless it is
-in quotes.
+An input holds one text for the app's own language, or texts by language as YAML or JSON. A text
+whose first line begins like `en-US:` is such a map and must be a valid one, so that no part of it
+is published as text. What can't be a text, such as a path or another tool's JSON, is refused unless
+it is in quotes.
 
-Code points are counted, as Google's limits are for Unicode characters (help, "Prepare and roll out
-a release").
+Lengths are in code points, since Google's limits are for Unicode characters (help, "Prepare and
+roll out a release").
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES
@@ -51,9 +52,9 @@ te-IN th tr-TR uk ur vi zh-CN zh-HK zh-TW zu
 """
 LANGUAGES = frozenset(_PLAY.split())
 _BY_LOWER_CASE = {language.lower(): language for language in LANGUAGES}
-# Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
-# where a language alone was written
+# What a language without a region most likely means.
 _LIKELIEST = {"en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR"}
+# Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
 _ALIASES = {
     "he": "iw-IL",
     "he-IL": "iw-IL",
@@ -71,22 +72,30 @@ def is_language_name(name: str) -> bool:
 
 
 def likeliest(name: str) -> list[str]:
-    """The languages that may be meant by a name that is none of Google's, the likeliest first;
-    three at most.
+    """Return up to three languages that may be meant by a name that is none of Google's, the
+    likeliest first.
     """
     spelled = name.replace("_", "-").lower()
+    exact = [language for language in LANGUAGES if language.lower() == spelled]
+    if exact:
+        return exact[:3]
+    aliased = [language for alias, language in _ALIASES.items() if alias.lower() == spelled]
+    if aliased:
+        return aliased[:3]
     base = spelled.partition("-")[0]
-    exact = [known for known in LANGUAGES if known.lower() == spelled]
-    family = [known for known in LANGUAGES if known.partition("-")[0] == base]
-    family.sort(key=lambda known: (known != _LIKELIEST.get(base), known))
-    return (
-        exact or [other for alias, other in _ALIASES.items() if alias.lower() == spelled] or family
-    )[:3]
+    family = [language for language in LANGUAGES if language.partition("-")[0] == base]
+    family.sort(key=lambda language: (language != _LIKELIEST.get(base), language))
+    return family[:3]
 
 
 def suggestion(name: str) -> str:
-    """A question that names the likeliest languages, after a space; empty when none comes near."""
-    return f" Did you mean {' or '.join(known)}?" if (known := likeliest(name)) else ""
+    """Return a question that names the likeliest languages, after a space; empty when there are
+    none.
+    """
+    languages = likeliest(name)
+    if not languages:
+        return ""
+    return f" Did you mean {' or '.join(languages)}?"
 
 
 _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
@@ -94,8 +103,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def normalised(text: str) -> str:
-    """The text with LF line ends, trimmed: what every text is sent as, so that nothing else is a
-    difference.
+    """Return the text with LF line ends, trimmed. Every text is sent like this, and compared like
+    this.
     """
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
@@ -108,61 +117,58 @@ class LocalizedFolder:
     def __init__(
         self, input_name: str, name: str, workspace: Workspace, accepted: str, problems: Problems
     ) -> None:
-        self.path, self.access, self.problems = (
-            workspace.root / name,
-            workspace.access(input_name, name, named=False),
-            problems,
-        )
-        self._name, self._known = printable(name).rstrip("/"), len(problems)
+        self.path = workspace.root / name
+        self.access = workspace.access(input_name, name, named=False)
+        self.problems = problems
+        self._name = printable(name).rstrip("/")
+        self._earlier_problems = len(problems)
         if not self.path.is_dir():
-            self.wrong(
-                self.path, f"is not a folder.{printable(path_hint(name, workspace.root))}", accepted
-            )
+            hint = printable(path_hint(name, workspace.root))
+            self.wrong(self.path, f"is not a folder.{hint}", accepted)
 
     @property
     def faulty(self) -> bool:
         """Whether anything was found to be wrong."""
-        return len(self.problems) > self._known or not self.path.is_dir()
+        return len(self.problems) > self._earlier_problems or not self.path.is_dir()
 
     def name_of(self, path: Path) -> str:
-        """How an entry, or the folder itself, is called in messages."""
-        return (
-            self._name
-            if path == self.path
-            else f"{self._name}/{printable(path.relative_to(self.path).as_posix())}"
-        )
+        """Return how messages call an entry, or the folder itself."""
+        if path == self.path:
+            return self._name
+        return f"{self._name}/{printable(path.relative_to(self.path).as_posix())}"
 
     def wrong(self, path: Path, what: str, accepted: str = "") -> None:
-        """Play would refuse this, or it can't be what was meant; `what` continues a sentence that
-        begins with it.
+        """Add a problem: Play would refuse this, or it can't be what was meant. `what` continues a
+        sentence that begins with the entry's name.
         """
         self.problems.add(self.access.input_name, f"{self.name_of(path)} {what}", accepted)
 
     def warn(self, path: Path, what: str) -> None:
-        """Worth a look, but Play may take it."""
+        """Add a warning about something that Play may take."""
         self.problems.warn(f"{self.access.input_name}: {self.name_of(path)} {what}")
 
     def entries(self, below: Path | None = None) -> list[Path]:
-        """What is in the folder, or in one below it, by name, without hidden entries; empty when it
-        is no folder.
+        """Return what is in the folder, or in one below it, by name and without hidden entries;
+        empty when it is no folder.
         """
         folder = below or self.path
         try:
-            found = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+            entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
         except OSError:
             return []
-        if objection := self.access.objection(folder):
+        objection = self.access.objection(folder)
+        if objection:
             self.wrong(folder, f"{objection}.")
             return []
-        return found
+        return entries
 
     def language(self, path: Path, *, must_be_known: bool) -> str:
-        """The language that an entry is named for, "" where Play can't have it; suggests what to
-        write instead.
+        """Return the language that an entry is named for, "" where Play can't have it. The problem
+        suggests what to write instead.
         """
-        name = (
-            path.name if path.is_dir() else path.name.removeprefix("whatsnew-").removesuffix(".txt")
-        )
+        name = path.name
+        if not path.is_dir():
+            name = name.removeprefix("whatsnew-").removesuffix(".txt")
         if not is_language_name(name):
             self.wrong(
                 path,
@@ -176,14 +182,15 @@ class LocalizedFolder:
         if not must_be_known:
             self.warn(path, what)
             return name
-        for known in likeliest(name)[:1]:
-            what += f" Rename it to `{path.name.replace(name, known, 1)}`."
+        languages = likeliest(name)
+        if languages:
+            what += f" Rename it to `{path.name.replace(name, languages[0], 1)}`."
         self.wrong(path, what, ACCEPTED_LANGUAGE)
         return ""
 
     def text(self, path: Path, max_length: int | None) -> str:
-        """The text without a byte order mark, with LF line ends, trimmed; "" when there is none or
-        it is wrong.
+        """Return the text without a byte order mark, with LF line ends, trimmed; "" when there is
+        none or it is wrong.
         """
         file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
         if file is None:
@@ -195,9 +202,10 @@ class LocalizedFolder:
                 path, f"has over {_MAX_BYTES:,} bytes, more than any text that Play accepts."
             )
             return ""
-        wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")  # what Windows tools call "Unicode"
+        # These byte order marks begin what Windows tools call "Unicode".
+        utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         try:
-            text = normalised(data.decode("utf-16" if wide else "utf-8-sig"))
+            text = normalised(data.decode("utf-16" if utf_16 else "utf-8-sig"))
         except UnicodeDecodeError as error:
             self.wrong(
                 path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text"
@@ -206,24 +214,28 @@ class LocalizedFolder:
         fault = _path_in_a_file(text, path, self.access.workspace.root) or _fault(text, max_length)
         if fault:
             self.wrong(path, fault)
-        elif odd := _oddity(text, max_length):
-            self.warn(path, odd)
-        return "" if fault else text
+            return ""
+        oddity = _oddity(text, max_length)
+        if oddity:
+            self.warn(path, oddity)
+        return text
 
 
 def _fault(text: str, max_length: int | None) -> str:
-    """Why Play takes no such text, as the rest of a sentence; empty when it does."""
-    if found := _CONTROLS.search(text):
-        return (
-            f"contains the control character U+{ord(found[0]):04X} (character {found.start() + 1})."
-        )
-    too_long = max_length is not None and len(text) > max_length
-    return f"has {len(text)} characters; Play accepts at most {max_length}." if too_long else ""
+    """Return why Play does not take such a text, as the rest of a sentence; empty when it does."""
+    control = _CONTROLS.search(text)
+    if control:
+        code_point = f"U+{ord(control[0]):04X}"
+        position = control.start() + 1
+        return f"contains the control character {code_point} (character {position})."
+    if max_length is not None and len(text) > max_length:
+        return f"has {len(text)} characters; Play accepts at most {max_length}."
+    return ""
 
 
 def _path_in_a_file(text: str, path: Path, root: Path) -> str:
-    """Why a file holds a path instead of a text, as the rest of a sentence; empty when it does
-    not.
+    """Return why a file holds a path instead of a text, as the rest of a sentence; empty when it
+    does not.
     """
     if is_existing_file(text, path.parent) or is_existing_file(text, root):
         return (
@@ -234,16 +246,15 @@ def _path_in_a_file(text: str, path: Path, root: Path) -> str:
 
 
 def _oddity(text: str, max_length: int | None) -> str:
-    """What Play may not take, as the rest of a sentence: too long where an emoji counts twice; else
-    empty.
+    """Return why Play may not take a text, as the rest of a sentence: it is too long where an emoji
+    counts twice. Empty otherwise.
     """
+    if max_length is None:
+        return ""
     units = len(text) + sum(character > "\uffff" for character in text)
-    too_long = max_length is not None and units > max_length
-    return (
-        f"has {len(text)} characters but {units} in UTF-16; Play's limit is {max_length}."
-        if too_long
-        else ""
-    )
+    if units <= max_length:
+        return ""
+    return f"has {len(text)} characters but {units} in UTF-16; Play's limit is {max_length}."
 
 
 _ACCEPTED_FOLDER = (
@@ -255,7 +266,7 @@ _NAMES = "release-names"
 Texts = dict[str, str]
 # By track; None stands for every track without notes of its own.
 Notes = dict[str | None, Texts]
-# Of each text its track, the file or folder that is named for its language, and its file.
+# For each text: its track, the file or folder that is named for its language, and its file.
 Files = Iterator[tuple[str | None, Path, Path]]
 
 
@@ -266,50 +277,50 @@ def release_notes(
     tracks: Sequence[str],
     problems: Problems,
 ) -> Notes:
-    """Notes by track and language; what is wrong or odd is added to the problems
+    """Read notes by track and language. What is wrong or odd is added to the problems
     (`whats-new-directory`).
 
-    Key None holds the notes of every track that has none of its own; a track's own entry is
+    Key None holds the notes of every track that has none of its own. A track's own entry is
     complete: languages that it does not have are filled from the default. With several version
     codes the highest one that has a file counts.
     """
     folder = LocalizedFolder(
         "whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems
     )
-    layouts = {
+    files_by_layout = {
         "whatsnew-<language>": _whatsnew(folder),
         "<language>/changelogs": _changelogs(folder, sorted(version_codes, reverse=True)),
         "release-notes/<language>": _by_track(folder, tracks),
     }
-    read = {layout: _notes(folder, files) for layout, files in layouts.items()}
-    # Empty files are no notes, but `whatsnew-<language>` ones may be meant so.
-    found = {
-        name: notes
-        for name, notes in read.items()
-        if any(notes.values()) or (notes and "whatsnew" in name)
-    }
-    if len(found) > 1:
-        folder.wrong(
-            folder.path, f"has notes in two layouts, {' and '.join([*found][:2])}; keep one."
-        )
-    elif not (found or folder.faulty or (folder.path / _NAMES).is_dir()):
+    notes_by_layout: dict[str, Notes] = {}
+    for layout, files in files_by_layout.items():
+        notes = _notes(folder, files)
+        # Empty files are no notes, but those named `whatsnew-<language>` may be meant so.
+        if any(notes.values()) or (notes and "whatsnew" in layout):
+            notes_by_layout[layout] = notes
+    if len(notes_by_layout) > 1:
+        layouts = " and ".join(list(notes_by_layout)[:2])
+        folder.wrong(folder.path, f"has notes in two layouts, {layouts}; keep one.")
+    elif not notes_by_layout and not folder.faulty and not (folder.path / _NAMES).is_dir():
         folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED_FOLDER)
-    return next(iter(found.values()), {})
+    return next(iter(notes_by_layout.values()), {})
 
 
 def release_names(
     directory: str, workspace: Workspace, tracks: Sequence[str], problems: Problems
 ) -> dict[str | None, str]:
-    """Names of releases by track, under None that of every other track; problems as for
-    `release_notes`.
+    """Read the names of releases by track, with that of every other track under None. Problems are
+    added as in `release_notes`.
     """
     folder = LocalizedFolder(
         "whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems
     )
     names: dict[str | None, str] = {}
     for track, path in _files_by_track(folder, folder.path / _NAMES, tracks):
-        if name := folder.text(path, None):
-            names[track] = name
+        name = folder.text(path, None)
+        if not name:
+            continue
+        names[track] = name
         if "\n" in name:
             folder.wrong(path, "has several lines; a release name is a single line.")
         elif len(name) > MAX_RELEASE_NAME:
@@ -321,10 +332,14 @@ def release_names(
 
 def _whatsnew(folder: LocalizedFolder) -> Files:
     files = [entry for entry in folder.entries() if entry.is_file()]
-    named = [entry for entry in files if entry.name.startswith("whatsnew-")]
-    yield from ((None, entry, entry) for entry in named)
-    for entry in files if named else ():
-        if entry not in named:
+    notes = [entry for entry in files if entry.name.startswith("whatsnew-")]
+    for entry in notes:
+        yield None, entry, entry
+    # Where nothing is named like this, the folder has another layout.
+    if not notes:
+        return
+    for entry in files:
+        if entry not in notes:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
 
 
@@ -332,8 +347,9 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
     names = [*(f"{code}.txt" for code in codes), "default.txt"]
     for entry in folder.entries():
         files = {path.name: path for path in folder.entries(entry / "changelogs")}
-        if chosen := next((files[name] for name in names if name in files), None):
-            yield None, entry, chosen
+        usable = [files[name] for name in names if name in files]
+        if usable:
+            yield None, entry, usable[0]
         elif files:
             folder.warn(
                 entry,
@@ -344,46 +360,54 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
 def _by_track(folder: LocalizedFolder, tracks: Sequence[str]) -> Files:
     root = folder.path / "release-notes"
     for entry in folder.entries(root if root.is_dir() else None):
-        if entry.name != _NAMES:
-            yield from (
-                (track, entry, path) for track, path in _files_by_track(folder, entry, tracks)
-            )
+        if entry.name == _NAMES:
+            continue
+        for track, path in _files_by_track(folder, entry, tracks):
+            yield track, entry, path
 
 
 def _files_by_track(
     folder: LocalizedFolder, below: Path, tracks: Sequence[str]
 ) -> Iterator[tuple[str | None, Path]]:
+    """Return the file of each track that has one, the default first, under None."""
     files = {path.name: path for path in folder.entries(below)}
     for track in dict.fromkeys((None, *tracks)):
-        if path := files.get(f"{track or 'default'}.txt"):
+        path = files.get(f"{track or 'default'}.txt")
+        if path is not None:
             yield track, path
 
 
 def _notes(folder: LocalizedFolder, files: Files) -> Notes:
-    """The texts of one layout; a second file for a language, or one that Google Play does not know,
-    is a mistake.
+    """Read the texts of one layout. A second file for a language, or one that Google Play does not
+    know, is a problem.
     """
     notes: Notes = {}
     for track, named, path in files:
         texts = notes.setdefault(track, {})
-        if not (language := folder.language(named, must_be_known=True)):
+        language = folder.language(named, must_be_known=True)
+        if not language:
             continue
         if language in texts:
             folder.wrong(path, f"is a second file for `{language}`; keep one.")
-        elif text := folder.text(path, MAX_RELEASE_NOTES):
-            texts[language] = text
-            if output_of_a_tool(text, ""):
-                folder.wrong(path, "is JSON, and would be published as it is.", "the text itself")
-            elif mistake := path_to_a_text(text, (), "the text itself", must_exist=True):
-                folder.wrong(path, mistake.what, mistake.accepted)
-        else:
+            continue
+        text = folder.text(path, MAX_RELEASE_NOTES)
+        if not text:
             folder.warn(path, f"is empty: no notes for `{language}`.")
+            continue
+        texts[language] = text
+        if output_of_a_tool(text, ""):
+            folder.wrong(path, "is JSON, and would be published as it is.", "the text itself")
+            continue
+        mistake = path_to_a_text(text, (), "the text itself", must_exist=True)
+        if mistake:
+            folder.wrong(path, mistake.what, mistake.accepted)
+    if not notes:
+        return {}
     default = notes.get(None, {})
-    return (
-        {None: default, **{track: {**default, **texts} for track, texts in notes.items()}}
-        if notes
-        else {}
-    )
+    complete: Notes = {None: default}
+    for track, texts in notes.items():
+        complete[track] = {**default, **texts}
+    return complete
 
 
 DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
@@ -397,8 +421,6 @@ _FIRST_KEY = re.compile(
     rf"(?:\{{\s*\"(?P<json>{_CODE})\"\s*:|\{{?\s*([\"']?)(?P<yaml>{_CODE})\2\s*:(?:\s|$))"
 )
 _DOCUMENT_START = re.compile(r"---\s*\n")
-
-
 _IN_QUOTES = 'or, if the text really begins like this, the text in quotes, `en-US: "…"`'
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'", re.DOTALL)
 _LANGUAGE_WORDS = {
@@ -444,11 +466,19 @@ _FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s.*\n\s*text\s?:", re.IGN
 _LIST_ITEM = re.compile(r"^-\s+(.*)", re.MULTILINE)
 
 
+class _InlineText(NamedTuple):
+    """A text from the input with its language, and whether quotes say that it is meant as it is."""
+
+    language: str
+    text: str
+    quoted: bool
+
+
 def _is_map(text: str) -> bool:
     """Whether a text begins like a map of languages."""
-    first_key = _FIRST_KEY.match(
-        _DOCUMENT_START.sub("", text, count=1) if text.startswith("---") else text
-    )
+    if text.startswith("---"):
+        text = _DOCUMENT_START.sub("", text, count=1)
+    first_key = _FIRST_KEY.match(text)
     if not first_key:
         return False
     language = first_key["json"] or first_key["yaml"]
@@ -456,7 +486,9 @@ def _is_map(text: str) -> bool:
 
 
 def _misspelt_map(text: str) -> Mistake | None:
-    """What begins like a map of languages, but is written in another way than such a map."""
+    """Return what is wrong with a text that begins like a map of languages, but is written in
+    another way.
+    """
     accepted = f"{_ACCEPTED_TEXT}; {_IN_QUOTES}"
     items = _LIST_ITEM.findall(text) if text.startswith("-") else []
     if items and all(_is_map(item) or _misspelt_map(item) for item in items):
@@ -473,26 +505,36 @@ def _misspelt_map(text: str) -> Mistake | None:
             "begins like a block of YAML that belongs to no language: write `en-US: |`.", accepted
         )
     word = _WORD_KEY.match(text)
-    if word and (known := _LANGUAGE_WORDS.get(word[1].casefold())):
+    if word:
+        language = _LANGUAGE_WORDS.get(word[1].casefold())
+        if language:
+            return Mistake(
+                f"begins with `{word[1]}`, which is not a language code. "
+                f"Did you mean `{language}: …`?",
+                accepted,
+            )
+    language = _language_of_misspelt_key(text)
+    if language:
         return Mistake(
-            f"begins with `{word[1]}`, which is not a language code. Did you mean `{known}: …`?",
-            accepted,
-        )
-    region, short = _REGION_KEY.match(text), _SHORT_KEY.match(text)
-    known = ""
-    if region:  # spelt like one of Google's but for its letters' case: `Hi-Fi: …` is a text
-        known = _BY_LOWER_CASE.get(region[1].replace("_", "-").lower(), "")
-    elif short:
-        known = next(iter(likeliest(short[1])), "")
-    if known:
-        return Mistake(
-            f"is not a map of languages: write `{known}: …`, with a colon and a blank.", accepted
+            f"is not a map of languages: write `{language}: …`, with a colon and a blank.", accepted
         )
     return None
 
 
+def _language_of_misspelt_key(text: str) -> str:
+    """Return the language that a text begins with, as in `en_us: …` or `de=…`; else empty."""
+    region = _REGION_KEY.match(text)
+    if region:
+        # Only upper and lower case may differ from one of Google's: `Hi-Fi: …` is a text.
+        return _BY_LOWER_CASE.get(region[1].replace("_", "-").lower(), "")
+    short = _SHORT_KEY.match(text)
+    if short:
+        return next(iter(likeliest(short[1])), "")
+    return ""
+
+
 def _no_text(text: str, root: Path | None) -> Mistake | None:
-    """What can't be meant as the text of release notes; paths are looked for below `root`."""
+    """Return why a text can't be meant as release notes. Paths are looked for below `root`."""
     instead = f"the text itself, or `whats-new-directory` for files; {_IN_QUOTES}"
     folder = re.fullmatch(r"([^*\s]+)/(?:whatsnew-[^/\s]+|\*)", text)
     if folder:
@@ -500,18 +542,18 @@ def _no_text(text: str, root: Path | None) -> Mistake | None:
     elif root is not None and is_existing_folder(text, root):
         instead = f"`whats-new-directory: {printable(text)}`, or the text itself; {_IN_QUOTES}"
     folders = () if root is None else (root,)
-    checks = (
-        lfs_pointer(text),
-        path_to_a_text(text, folders, instead),
-        output_of_a_tool(text, _ACCEPTED_TEXT),
+    return first(
+        (
+            lfs_pointer(text),
+            path_to_a_text(text, folders, instead),
+            output_of_a_tool(text, _ACCEPTED_TEXT),
+            _misspelt_map(text),
+        )
     )
-    return first((*checks, _misspelt_map(text)))
 
 
 def _unquoted(text: str) -> str:
-    """What is in the quotes that stand around a whole text; the text itself where there are
-    none.
-    """
+    """Return what is in the quotes around a whole text, or the text itself where there are none."""
     if not _QUOTED.fullmatch(text):
         return text
     if text.startswith("'"):
@@ -523,49 +565,71 @@ def _unquoted(text: str) -> str:
 
 
 def inline_notes(text: str, problems: Problems, root: Path | None = None) -> dict[str, str]:
-    """Texts by language; a text without a language is under DEFAULT_LANGUAGE. Problems are those of
-    `whats-new`.
+    """Return texts by language, a text without a language under DEFAULT_LANGUAGE. Problems are
+    those of `whats-new`.
 
     A text that is the path of something below `root`, or can't be a text for another reason, is a
-    problem; one in quotes is taken as it is, without the quotes.
+    problem. A text in quotes is taken as it is, without the quotes.
     """
-    if (tag := re.match(r"<([\w-]+)>", text)) and tag[1] in LANGUAGES and f"</{tag[1]}>" in text:
+    tag = re.match(r"<([\w-]+)>", text)
+    if tag and tag[1] in LANGUAGES and f"</{tag[1]}>" in text:
         problems.add(_INPUT, "it has the language tags of the Play Console.", _ACCEPTED_TEXT)
     notes: dict[str, str] = {}
-    if _is_map(text):
-        texts = problems.collect(lambda: [*_by_language(text)]) or []
-    elif (inside := _unquoted(text)) != text and (not inside or _no_text(inside, root)):
-        texts = [(DEFAULT_LANGUAGE, inside, True)]
-    else:
-        texts = [(DEFAULT_LANGUAGE, text, False)]
-    for language, value, quoted in texts:
+    for language, note, quoted in _inline_texts(text, problems, root):
         name = f"the text for `{printable(language)}`" if language else "the text"
-        if not quoted and (mistake := _no_text(value, root)):
+        mistake = None if quoted else _no_text(note, root)
+        if mistake:
             problems.add(_INPUT, f"{name} {mistake.what}", mistake.accepted)
-        if language and language not in LANGUAGES:
-            what = (
-                "is not in Google's list of languages"
-                if is_language_name(language)
-                else "is not a language"
-            )
-            problems.add(
-                _INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE
-            )
+        if language:
+            _check_language(language, problems)
         if language in notes:
             problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
-        if fault := _fault(value, MAX_RELEASE_NOTES):
-            problems.add(_INPUT, f"{name} {fault}")
-        elif odd := _oddity(value, MAX_RELEASE_NOTES):
-            problems.warn(f"{_INPUT}: {name} {odd}")
-        elif not value:
-            problems.warn(f"{_INPUT}: {name} is empty: no notes.")
-        notes[language] = value
-    return {language: value for language, value in notes.items() if value}
+        _check_note(name, note, problems)
+        notes[language] = note
+    return {language: note for language, note in notes.items() if note}
 
 
-def _by_language(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Language, text, and whether the text is in quotes; those of JSON say nothing, since JSON has
-    no other form.
+def _inline_texts(text: str, problems: Problems, root: Path | None) -> list[_InlineText]:
+    """Return the texts of an input, each with its language; none of a map that can't be read."""
+    if _is_map(text):
+        return problems.collect(lambda: list(_by_language(text))) or []
+    unquoted = _unquoted(text)
+    # Quotes are taken away where people need them to say that the text is meant; elsewhere they
+    # belong to the text.
+    if unquoted != text and (not unquoted or _no_text(unquoted, root)):
+        return [_InlineText(DEFAULT_LANGUAGE, unquoted, quoted=True)]
+    return [_InlineText(DEFAULT_LANGUAGE, text, quoted=False)]
+
+
+def _check_language(language: str, problems: Problems) -> None:
+    """Add a problem for a language that is not in Google's list."""
+    if language in LANGUAGES:
+        return
+    what = "is not a language"
+    if is_language_name(language):
+        what = "is not in Google's list of languages"
+    problems.add(
+        _INPUT, f"`{printable(language)}` {what}.{suggestion(language)}", ACCEPTED_LANGUAGE
+    )
+
+
+def _check_note(name: str, note: str, problems: Problems) -> None:
+    """Add why Play does not take a text, or may not, or that it is empty."""
+    fault = _fault(note, MAX_RELEASE_NOTES)
+    if fault:
+        problems.add(_INPUT, f"{name} {fault}")
+        return
+    oddity = _oddity(note, MAX_RELEASE_NOTES)
+    if oddity:
+        problems.warn(f"{_INPUT}: {name} {oddity}")
+    elif not note:
+        problems.warn(f"{_INPUT}: {name} is empty: no notes.")
+
+
+def _by_language(text: str) -> Iterator[_InlineText]:
+    """Read a map of languages in YAML or JSON. Raises InputError.
+
+    In JSON every text is in quotes, so they do not say that a text is meant as it is.
     """
     import yaml  # which only notes by language need
 
@@ -579,11 +643,14 @@ def _by_language(text: str) -> Iterator[tuple[str, str, bool]]:
             "quotes, or `|`."
         )
         raise InputError(Problem(_INPUT, what, _ACCEPTED_TEXT)) from None
-    for key, value in root.value if isinstance(root, yaml.MappingNode) else [(None, None)]:
-        if not (
-            isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and key.value
-        ):
-            raise InputError(
-                Problem(_INPUT, "it is not a map from languages to texts.", _ACCEPTED_TEXT)
-            )
-        yield key.value, value.value.strip(), value.style is not None and not text.startswith("{")
+    not_a_map = InputError(
+        Problem(_INPUT, "it is not a map from languages to texts.", _ACCEPTED_TEXT)
+    )
+    if not isinstance(root, yaml.MappingNode):
+        raise not_a_map
+    for key, value in root.value:
+        scalars = isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode)
+        if not scalars or not key.value:
+            raise not_a_map
+        quoted = value.style is not None and not text.startswith("{")
+        yield _InlineText(key.value, value.value.strip(), quoted)

@@ -1,7 +1,6 @@
-"""Checks builds by what they say of themselves, before anything is sent: what no release may be,
-what policy asks.
+"""Checks builds by what their manifests say, before anything is sent.
 
-A fact that makes the release impossible is a problem; Google's moving policy is a warning.
+What makes the release impossible is a problem. What Google's changing policy asks for is a warning.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from uploader.text import plural
 
 @dataclass(frozen=True)
 class PolicyRule:
-    """The minimum that new apps and updates need from a day on (ISO 8601), and Google's page about
-    it.
+    """The minimum (`limit`) that new apps and updates need from a day on (`since`, ISO 8601), and
+    Google's page about it.
     """
 
     limit: int
@@ -37,21 +36,21 @@ TARGET_API_BY_FEATURE: Mapping[str, int] = {
     "android.software.leanback": 34,
     "android.software.xr.api.spatial": 34,
 }
-"""API levels that an app needs to target; other ones for an app that requires a feature of another
-form factor.
+"""API levels that an app needs to target if it requires a feature of another form factor than the
+phone.
 """
 
 PAGE_SIZE = PolicyRule(
     16_384, "2025-11-01", "https://developer.android.com/guide/practices/page-sizes"
 )
-"""Bytes of the memory pages that 64-bit code has to fit, in apps that target
-_PAGE_SIZE_FROM_TARGET: Android 15.
+"""Bytes of the memory pages that 64-bit code has to fit, in apps that target at least
+_PAGE_SIZE_FROM_TARGET (Android 15).
 """
 _PAGE_SIZE_FROM_TARGET = 35
 SIXTY_FOUR_BIT = PolicyRule(
     64, "2019-08-01", "https://developer.android.com/google/play/requirements/64-bit"
 )
-"""Bits: for each ABI of 32 there has to be the one of 64 that the same devices run."""
+"""Bits: for each 32-bit ABI there has to be the 64-bit ABI that the same devices run."""
 
 _RELEASE_BUILD = "a signed release build; `target: play-internal-sharing` takes any"
 _COUNTERPARTS = {"armeabi": "arm64-v8a", "armeabi-v7a": "arm64-v8a", "x86": "x86_64"}
@@ -60,17 +59,18 @@ _MAX_NAMES = 30  # permissions or features in a line of the plan
 
 
 def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
-    """Adds what keeps a build out of a release as a problem, and what policy asks beyond it as a
+    """Add what keeps a build out of a release as a problem, and what policy asks beyond it as a
     warning.
     """
+    abis: set[str] = set()
     for artifact in artifacts:
-        if artifact.manifest:
-            _check_build(artifact.name, artifact.manifest, problems)
-            for warning in (*_target(artifact.manifest), *_pages(artifact.manifest)):
-                problems.warn(f"{artifact.name} {warning}")
-    abis = {
-        abi for artifact in artifacts if artifact.manifest for abi in artifact.manifest.native.abis
-    }
+        manifest = artifact.manifest
+        if manifest is None:
+            continue
+        _check_build(artifact.name, manifest, problems)
+        for warning in (*_target(manifest), *_pages(manifest)):
+            problems.warn(f"{artifact.name} {warning}")
+        abis.update(manifest.native.abis)
     for abi in sorted(abis & _COUNTERPARTS.keys()):
         if _COUNTERPARTS[abi] not in abis:
             what = f"`files` has native code for {abi} but none for {_COUNTERPARTS[abi]}"
@@ -78,48 +78,62 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
 
 
 def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Problems) -> None:
-    """Adds a problem for each file that is not signed with the expected certificate alone (SHA-256,
-    lower-case hex).
+    """Add a problem for each file that is not signed with the expected certificate alone (SHA-256,
+    lower-case hex). Nothing is checked where none is expected.
     """
-    for artifact in artifacts if expected else ():
-        found = artifact.certificate_sha256
-        if found != expected:
-            signed = f"signed with certificate {fingerprint(found)}" if found else "not signed"
-            what = f"{artifact.name} is {signed}, not with {fingerprint(expected)}."
-            accepted = (
-                "the certificate that the file is signed with, or a build that is signed with the "
-                "expected key"
-            )
-            problems.add("expected-certificate", what, accepted, code="wrong-signing-key")
+    if not expected:
+        return
+    for artifact in artifacts:
+        actual = artifact.certificate_sha256
+        if actual == expected:
+            continue
+        signed = f"signed with certificate {fingerprint(actual)}" if actual else "not signed"
+        what = f"{artifact.name} is {signed}, not with {fingerprint(expected)}."
+        accepted = (
+            "the certificate that the file is signed with, or a build that is signed with the "
+            "expected key"
+        )
+        problems.add("expected-certificate", what, accepted, code="wrong-signing-key")
 
 
 def facts(manifest: Manifest) -> Iterator[str]:
-    """What the file says of itself beside its version and its signer, as people read it before the
-    run.
+    """Return the lines of the plan about a file, besides its version and its signer."""
+    native = ""
+    if manifest.native.abis:
+        native = f", native code for {', '.join(manifest.native.abis)}"
+    min_sdk = _api_level(manifest.min_sdk)
+    target_sdk = _api_level(manifest.target_sdk)
+    yield f"minimum API level {min_sdk}, target {target_sdk}{native}"
+    if manifest.permissions:
+        yield f"permissions: {_short_names(manifest.permissions)}"
+    if manifest.features:
+        yield f"requires: {_short_names(manifest.features)}"
+
+
+def _api_level(level: int | None) -> str:
+    return "unknown" if level is None else str(level)
+
+
+def _short_names(names: Sequence[str]) -> str:
+    """Return the names of permissions or features without Android's prefixes, as many as fit a
+    line.
     """
-    min_sdk, target = (
-        level if level is not None else "unknown"
-        for level in (manifest.min_sdk, manifest.target_sdk)
-    )
-    native = f", native code for {', '.join(manifest.native.abis)}" if manifest.native.abis else ""
-    yield f"minimum API level {min_sdk}, target {target}{native}"
-    for what, names in (("permissions", manifest.permissions), ("requires", manifest.features)):
-        if names:
-            plain = [
-                name.removeprefix("android.permission.").removeprefix("android.") for name in names
-            ]
-            yield f"{what}: {_shortened(plain, _MAX_NAMES)}"
+    short = [name.removeprefix("android.permission.").removeprefix("android.") for name in names]
+    return _shortened(short, _MAX_NAMES)
 
 
 def fingerprint(sha256: str) -> str:
-    """SHA-256 of certificates (comma-separated) as the Play Console and keytool show it: pairs of
-    upper-case digits.
+    """Return the SHA-256 of certificates (comma-separated) as the Play Console and keytool show it:
+    pairs of upper-case digits.
     """
-    return " and ".join(":".join(re.findall("..", one)).upper() for one in sha256.split(","))
+    shown = [":".join(re.findall("..", digest)).upper() for digest in sha256.split(",")]
+    return " and ".join(shown)
 
 
 def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
-    """What only internal app sharing takes: a debug build, or one that nobody signed."""
+    """Add a problem for what only internal app sharing takes: a debug build, or one without a
+    signature.
+    """
 
     def wrong(what: str, code: str) -> None:
         problems.add("files", f"{name} is {what}.", _RELEASE_BUILD, code=code)
@@ -141,31 +155,34 @@ def _check_build(name: str, manifest: Manifest, problems: Problems) -> None:
 
 
 def _target(manifest: Manifest) -> Iterator[str]:
-    levels = (
-        TARGET_API_BY_FEATURE[one] for one in manifest.features if one in TARGET_API_BY_FEATURE
-    )
-    least = next(levels, TARGET_API.limit)
-    if manifest.target_sdk is not None and manifest.target_sdk < least:
-        yield f"targets API level {manifest.target_sdk}{_asked(f'{least} or higher', TARGET_API)}"
+    """Return the warning about a target API level that is too low."""
+    required = TARGET_API.limit
+    for feature in manifest.features:
+        if feature in TARGET_API_BY_FEATURE:
+            required = TARGET_API_BY_FEATURE[feature]
+            break
+    if manifest.target_sdk is not None and manifest.target_sdk < required:
+        asked = _asked(f"{required} or higher", TARGET_API)
+        yield f"targets API level {manifest.target_sdk}{asked}"
 
 
 def _pages(manifest: Manifest) -> Iterator[str]:
+    """Return the warnings about native code that does not fit pages of 16 KB."""
     if manifest.target_sdk is not None and manifest.target_sdk < _PAGE_SIZE_FROM_TARGET:
         return
     native = manifest.native
+    asked = _asked("16 KB", PAGE_SIZE)
     for names, what in (
         (native.under_aligned, "with segments aligned to less than 16 KB"),
         (native.misplaced, "uncompressed at an offset that is not a multiple of 16 KB"),
     ):
         if names:
-            libraries = f"{len(names)} 64-bit {'library' if len(names) == 1 else 'libraries'}"
-            yield (
-                f"has {libraries} {what} "
-                f"({_shortened(names, _MAX_LIBRARIES)}){_asked('16 KB', PAGE_SIZE)}"
-            )
+            libraries = "library" if len(names) == 1 else "libraries"
+            shown = _shortened(names, _MAX_LIBRARIES)
+            yield f"has {len(names)} 64-bit {libraries} {what} ({shown}){asked}"
     if native.packed_under_aligned:
         what = "aligns its libraries to 4 KB pages in the APKs made from it (BundleConfig.pb)"
-        yield f"{what}{_asked('16 KB', PAGE_SIZE)}"
+        yield f"{what}{asked}"
 
 
 def _asked(what: str, rule: PolicyRule) -> str:
@@ -173,7 +190,9 @@ def _asked(what: str, rule: PolicyRule) -> str:
 
 
 def _shortened(names: Sequence[str], max_shown: int) -> str:
+    """Return the first names, and how many more there are."""
+    shown = ", ".join(printable(name) for name in names[:max_shown])
     left = len(names) - max_shown
-    return ", ".join(map(printable, names[:max_shown])) + (
-        f" and {plural(left, 'other')}" if left > 0 else ""
-    )
+    if left > 0:
+        shown += f" and {plural(left, 'other')}"
+    return shown

@@ -1,8 +1,8 @@
-"""Who signed an APK or a bundle: the certificates that its APK Signing Block or its JAR signature
-names.
+"""Reads who signed an APK or a bundle: the certificates that its APK Signing Block or its JAR
+signature names.
 
-Reads which certificate each signer presents; does not verify the signatures of uploads. Google Play
-does, and `apk_signature` verifies what comes back. A signature that can't be read counts as none.
+The signatures of uploads are not verified, since Google Play does that; `apk_signature` verifies
+what comes back. A signature that can't be read counts as none.
 
 Sources: source.android.com, "APK Signature Scheme v2", "v3"; JAR File Specification, "Signed JAR
 File"; RFC 5652, section 5.3 (SignerInfo).
@@ -28,8 +28,11 @@ from uploader.files.android.archive import Archive, MalformedFile
 JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
 
 _BLOCK_MAGIC = b"APK Sig Block 42"
-V2, V3, V3_1 = 0x7109871A, 0xF05368C0, 0x1B93AD61  # their ids in the block
-_SCHEMES = (V3_1, V3, V2)  # a device goes by the newest that it knows
+# the schemes' ids in the block
+V2 = 0x7109871A
+V3 = 0xF05368C0
+V3_1 = 0x1B93AD61
+_SCHEMES = (V3_1, V3, V2)  # a device uses the newest that it knows
 _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have fewer than ten
 _MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
@@ -50,8 +53,8 @@ _TEST_KEY = "a40da80a59d170caa950cf15c18c454d47a39b26989d8b640ecd745ba71bf5dc"
 
 @dataclass(frozen=True)
 class SigningCertificate:
-    """The certificate of one signer: its SHA-256 in lower-case hex, and what it is when it is for
-    no release.
+    """The certificate of one signer: its SHA-256 in lower-case hex. `debug` says what it is when it
+    is not for releases.
     """
 
     sha256: str
@@ -59,34 +62,37 @@ class SigningCertificate:
 
 
 def signers(archive: Archive, *, apk: bool) -> tuple[SigningCertificate, ...]:
-    """Every signer once: of an APK by its newest scheme, of a bundle by its JAR signature. Raises
-    MalformedFile.
+    """Return every signer once: of an APK by its newest scheme, of a bundle by its JAR signature.
+    Raises MalformedFile.
     """
-    values = _values_by_scheme(archive) if apk else {}
-    newest = next((values[scheme] for scheme in _SCHEMES if scheme in values), None)
-    return _read(_signers_of_jar(archive) if newest is None else _signers_of_block(newest))
+    if apk:
+        values = _values_by_scheme(archive)
+        for scheme in _SCHEMES:
+            if scheme in values:
+                return _read(_signers_of_block(values[scheme]))
+    return _read(_signers_of_jar(archive))
 
 
 def jar_signers(archive: Archive) -> tuple[str, ...]:
-    """SHA-256 of the certificate of each signer of the JAR signature. Raises MalformedFile for one
-    that can't be read.
-
-    Whether it holds is not verified.
+    """Return the SHA-256 of the certificate of each signer of the JAR signature, which is not
+    verified. Raises MalformedFile for one that can't be read.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return tuple(
-                dict.fromkeys(hashlib.sha256(one).hexdigest() for one in _signers_of_jar(archive))
-            )
+            digests = [
+                hashlib.sha256(certificate).hexdigest() for certificate in _signers_of_jar(archive)
+            ]
         except _UNREADABLE:
             raise MalformedFile(
                 "has a JAR signature that can't be read.", "Build and sign it again."
             ) from None
+    return tuple(dict.fromkeys(digests))
 
 
 def _read(certificates: Iterable[bytes]) -> tuple[SigningCertificate, ...]:
-    # about what old tools wrote into certificates, which is nobody's fault here
+    """Read the certificates; none of them if one can't be read."""
+    # cryptography warns about what old tools wrote into certificates, which no user can change.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -96,15 +102,16 @@ def _read(certificates: Iterable[bytes]) -> tuple[SigningCertificate, ...]:
 
 
 def _signing_certificate(der: bytes) -> SigningCertificate:
-    sha256, debug = hashlib.sha256(der).hexdigest(), ""
-    # as the DSA certificates of some JDKs: it is Play that takes or refuses them
+    """Read a certificate. One that cryptography can't read, such as the DSA certificates of some
+    JDKs, is known by its SHA-256 alone; Play decides whether to take it.
+    """
+    sha256 = hashlib.sha256(der).hexdigest()
+    debug = ""
     with suppress(*_UNREADABLE):
         subject = x509.load_der_x509_certificate(der).subject
+        names = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         # Android's build tools make a key of this name where they are given none.
-        if any(
-            name.value == "Android Debug"
-            for name in subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        ):
+        if any(name.value == "Android Debug" for name in names):
             debug = (
                 "the debug certificate of Android's build tools "
                 f"({subject.rfc4514_string()[:_MAX_SUBJECT]})"
@@ -115,19 +122,18 @@ def _signing_certificate(der: bytes) -> SigningCertificate:
 
 
 def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
-    """The signers of the scheme v1: a PKCS #7 block beside each signature file of the same name.
+    """Return the signers of the scheme v1: a PKCS #7 block beside each signature file of the same
+    name.
 
-    A block holds whole chains in any order; a signer's own certificate is the one whose issuer and
+    A block holds whole chains in any order. A signer's own certificate is the one whose issuer and
     serial number stand side by side in the block, as a SignerInfo names it. In a certificate they
     do not.
     """
     names = {name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)}
-    pairs = [
-        name
-        for name in sorted(names)
-        if not name.endswith(".SF") and f"{name.rpartition('.')[0]}.SF" in names
-    ]
-    for name in (names[pair] for pair in pairs[:_MAX_SIGNERS]):
+    blocks = [name for name in sorted(names) if not name.endswith(".SF")]
+    signed = [name for name in blocks if f"{name.rpartition('.')[0]}.SF" in names]
+    for upper_name in signed[:_MAX_SIGNERS]:
+        name = names[upper_name]
         if archive.members[name].file_size > _MAX_SIGNATURE:
             continue
         block = archive.read(name)
@@ -140,11 +146,11 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
 
 
 def _signers_of_block(value: bytes) -> Iterator[bytes]:
-    """The signers of a scheme of the APK Signing Block: each one's own certificate is the first of
-    its chain.
+    """Return the signers of a scheme of the APK Signing Block. Each one's own certificate is the
+    first of its chain.
     """
-    (every,) = _prefixed(value, 1)
-    for signer in _prefixed(every, _MAX_SIGNERS):
+    (signer_list,) = _prefixed(value, 1)
+    for signer in _prefixed(signer_list, _MAX_SIGNERS):
         (signed,) = _prefixed(signer, 1)
         _digests, chain = _prefixed(signed, 2)
         (certificate,) = _prefixed(chain, 1)
@@ -152,42 +158,44 @@ def _signers_of_block(value: bytes) -> Iterator[bytes]:
 
 
 def _prefixed(data: bytes, count: int) -> list[bytes]:
-    """The first `count` values that follow one another, each behind its length in 32 bits, or fewer
-    at the end.
+    """Return the first `count` values that follow one another, each behind its length in 32 bits,
+    or fewer at the end.
     """
-    found: list[bytes] = []
-    at = 0
-    while at < len(data) and len(found) < count:
-        (length,) = struct.unpack_from("<I", data, at)
-        at += 4 + length
-        if at > len(data):
-            raise IndexError(at)
-        found.append(data[at - length : at])
-    return found
+    values: list[bytes] = []
+    offset = 0
+    while offset < len(data) and len(values) < count:
+        (length,) = struct.unpack_from("<I", data, offset)
+        offset += 4 + length
+        if offset > len(data):
+            raise IndexError(offset)
+        values.append(data[offset - length : offset])
+    return values
 
 
 def _values_by_scheme(archive: Archive) -> dict[int, bytes]:
-    """The signatures in the APK Signing Block, which lies right before the directory: by scheme, of
-    two the first.
+    """Return the signatures in the APK Signing Block, which lies right before the directory, by
+    scheme. Of two of one scheme the first counts.
 
-    From its end backwards: 16 bytes of magic, then 8 bytes of size; its pairs are length (8), id
-    (4), value.
+    The block ends with 16 bytes of magic, and before them 8 bytes with its size. Its pairs are
+    length (8), id (4), value.
     """
-    found: dict[int, bytes] = {}
+    values: dict[int, bytes] = {}
     footer = archive.before_directory(24, 24)
     if footer[8:] != _BLOCK_MAGIC:
-        return found
-    # counted from the first pair to the end of the magic
+        return values
+    # The size counts from the first pair to the end of the magic.
     (remaining,) = struct.unpack_from("<Q", footer)
     for _ in range(_MAX_PAIRS):
-        pair = archive.before_directory(remaining, 12) if remaining >= 24 + 12 else b""
+        if remaining < 24 + 12:
+            break
+        pair = archive.before_directory(remaining, 12)
         if not pair:
             break
         length, scheme = struct.unpack("<QI", pair)
-        if scheme in _SCHEMES:
-            fits = 4 <= length <= _MAX_SIGNATURE
-            found.setdefault(
-                scheme, archive.before_directory(remaining - 12, length - 4) if fits else b""
-            )
+        if scheme in _SCHEMES and scheme not in values:
+            # An empty value can't be read, so that the file counts as not signed.
+            values[scheme] = b""
+            if 4 <= length <= _MAX_SIGNATURE:
+                values[scheme] = archive.before_directory(remaining - 12, length - 4)
         remaining -= 8 + length
-    return found
+    return values
