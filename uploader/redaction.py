@@ -1,9 +1,8 @@
-r"""The one place where text is made fit to be seen: secrets become ***, what could deceive a reader
-becomes visible.
+r"""Hides secrets in text as ***, and makes characters visible that could deceive a reader.
 
 Everything that reaches a log, an output, a summary or a results file passes here once. Nothing is
-dropped silently: a control character is shown as `\x1b`, a bidirectional or zero-width one as
-`<U+202E>`, a cut as an ellipsis.
+left out without a sign: a control character is shown as `\x1b`, a bidirectional or zero-width one
+as `<U+202E>`, a cut as an ellipsis.
 """
 
 from __future__ import annotations
@@ -19,24 +18,27 @@ from urllib.parse import quote, quote_plus
 MASK: Final = "***"
 # characters of one text that people will read; the rest of a hostile answer is cut
 LIMIT: Final = 64 * 1024
-SHORTEST: Final = 6  # a shorter value would mask ordinary words, and `{` would blacken every JSON
+# characters; a shorter secret would mask ordinary words, and `{` a part of every JSON
+SHORTEST: Final = 6
 SHORTEST_PART: Final = 8  # the same for what is only a part of a secret: a line, or an encoded form
-# what identifies a session is a word of its URI, and no shorter
+# what identifies a session is a word of its URI of at least this length
 _LONG_WORD: Final = re.compile(r"[\w-]{16,}")
-# read beyond the limit, so that a credential on the cut is still recognised
+# characters that are read beyond the limit, so that a credential on the cut is still recognised
 _MARGIN: Final = 8 * 1024
 
 _NAMES: Final = (
-    "(?:upload_?id|upload_?token|(?:access|id|refresh|oauth|subject)_?token|assertion|client_secret|private_key"
-    "|x-goog-signature)"
+    "(?:upload_?id|upload_?token|(?:access|id|refresh|oauth|subject)_?token|assertion"
+    "|client_secret|private_key|x-goog-signature)"
 )
 # Google's own secrets, by how they begin: what each is, its alphabet, and how many characters the
-# real ones have at least. Shorter ones are masked all the same, and stand in documents as examples.
-_ACCESS_TOKEN, _REFRESH_TOKEN, _CLIENT_SECRET = r"ya29\.", "1//", "GOCSPX-"
+# real ones have at least. Shorter ones are examples in documents, and are masked as well.
+_ACCESS_PREFIX: Final = r"ya29\."
+_REFRESH_PREFIX: Final = "1//"
+_CLIENT_PREFIX: Final = "GOCSPX-"
 _GOOGLE: Final = {
-    "a Google access token": re.compile(rf"{_ACCESS_TOKEN}[\w.-]{{60}}", re.ASCII),
-    "a Google refresh token": re.compile(rf"(?<![\w/+]){_REFRESH_TOKEN}0[\w-]{{38}}", re.ASCII),
-    "the secret of a Google OAuth client": re.compile(rf"{_CLIENT_SECRET}[\w-]{{24}}", re.ASCII),
+    "a Google access token": re.compile(rf"{_ACCESS_PREFIX}[\w.-]{{60}}", re.ASCII),
+    "a Google refresh token": re.compile(rf"(?<![\w/+]){_REFRESH_PREFIX}0[\w-]{{38}}", re.ASCII),
+    "the secret of a Google OAuth client": re.compile(rf"{_CLIENT_PREFIX}[\w-]{{24}}", re.ASCII),
 }
 _KEY_LABEL: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?"
 _KEY_BEGINS: Final = re.compile(rf"-{{4,5}} ?BEGIN {_KEY_LABEL} ?-{{4,5}}")
@@ -44,9 +46,9 @@ _KEY_BEGINS: Final = re.compile(rf"-{{4,5}} ?BEGIN {_KEY_LABEL} ?-{{4,5}}")
 _KEY_HEADERS: Final = 400
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")  # the shortest private key: 64 characters
 
-# Credentials that give themselves away by their shape. Each pattern either starts where a token can
-# only begin once, or consumes what it has looked at, so that the search is linear in the text.
-# Group `secret` is what is masked.
+# Credentials that are recognised by their shape. Each pattern either starts where a token can begin
+# only once, or consumes what it has looked at, so that the search is linear in the text. Group
+# `secret` is what is masked.
 _SHAPES: Final = tuple(
     re.compile(pattern)
     for pattern in (
@@ -56,9 +58,9 @@ _SHAPES: Final = tuple(
         r"(?i)x-guploader-uploadid[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?P<secret>[\w-]+)",
         r"(?i)\bbearer\s{1,4}(?P<secret>[\w.~+/=-]{8,})",
         # access tokens, refresh tokens, client secrets, signed JSON web tokens
-        rf"(?P<secret>{_ACCESS_TOKEN}[\w.-]+)",
-        rf"\b(?P<secret>{_REFRESH_TOKEN}[\w-]{{20,}})",
-        rf"(?P<secret>{_CLIENT_SECRET}[\w-]{{8,}})",
+        rf"(?P<secret>{_ACCESS_PREFIX}[\w.-]+)",
+        rf"\b(?P<secret>{_REFRESH_PREFIX}[\w-]{{20,}})",
+        rf"(?P<secret>{_CLIENT_PREFIX}[\w-]{{8,}})",
         r"(?:(?<![\w-])|(?<=%3D)|(?<=%3d))(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)",
         # a private key, also one whose line breaks are written as \n, also one without an end
         (
@@ -68,7 +70,7 @@ _SHAPES: Final = tuple(
     )
 )
 
-# characters; a shorter one that is given may be an ordinary word after `token=`
+# characters; a shorter text after `token=` may be an ordinary word
 SHORTEST_CREDENTIAL: Final = 16
 SHORTEST_KEY: Final = 256  # characters of base64
 _BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
@@ -83,69 +85,84 @@ _DER: Final = re.compile(
 # bidirectional marks, line and paragraph separators, invisible operators, interlinear marks, tags,
 # and what is left of undecodable bytes.
 _DECEPTIVE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _BREAK: Final = re.compile(r"[\n\t]")
 _NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def parts(secret: str) -> tuple[str, ...]:
-    """The pieces of a secret that must not be seen by themselves: all of it, and each line, unless
-    trivially short.
+    """Return the pieces of a secret that must not be seen by themselves: all of it, and each line,
+    unless trivially short.
     """
     whole = secret.strip()
-    lines = [line.strip() for line in whole.splitlines()]
-    long_enough = [
-        line for line in lines if len(line) >= SHORTEST_PART and re.search(r"\w{4}", line)
-    ]
-    return tuple(
-        dict.fromkeys(
-            ([whole] if len(whole) >= SHORTEST else []) + (long_enough if len(lines) > 1 else [])
-        )
-    )
+    pieces: list[str] = []
+    if len(whole) >= SHORTEST:
+        pieces.append(whole)
+    lines = whole.splitlines()
+    if len(lines) > 1:
+        for raw_line in lines:
+            line = raw_line.strip()
+            if len(line) >= SHORTEST_PART and re.search(r"\w{4}", line):
+                pieces.append(line)
+    return tuple(dict.fromkeys(pieces))
 
 
 def credentials_in(text: str) -> Iterator[str]:
-    """Whatever in `text` gives itself away as a credential, in plain or in base64, its line breaks
-    as they were.
+    """Return whatever in `text` has the shape of a credential, in plain or in base64, with its line
+    breaks as they were.
     """
-    for shape, least in (
-        (_DER, SHORTEST_KEY),
-        *((shape, SHORTEST_CREDENTIAL) for shape in _SHAPES),
-    ):
-        for found in shape.finditer(text):
-            if len(found["secret"]) >= least:
-                yield re.sub(r"(?<!\\)\\+n", "\n", found["secret"])
+    yield from _matches(_DER, text, SHORTEST_KEY)
+    for shape in _SHAPES:
+        yield from _matches(shape, text, SHORTEST_CREDENTIAL)
     if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
-        inside = tuple(credentials_in(_decoded(text)))
-        yield from (text, *inside) if inside else ()
+        encoded = tuple(credentials_in(_decoded(text)))
+        if encoded:
+            yield text
+            yield from encoded
+
+
+def _matches(shape: re.Pattern[str], text: str, shortest: int) -> Iterator[str]:
+    """Return the secrets of a shape that have at least so many characters."""
+    for match in shape.finditer(text):
+        if len(match["secret"]) >= shortest:
+            yield re.sub(r"(?<!\\)\\+n", "\n", match["secret"])
 
 
 def holds_credential(text: str) -> bool:
-    """Whether a private key, a credential configuration or a secret of Google's stands in `text`,
+    """Whether `text` has a private key, a credential configuration or a secret of Google's in it,
     also in base64.
     """
-    texts = [text]
-    # as a PEM key does, which is no base64 as a whole
-    if len(text) >= SHORTEST_KEY and _BASE64.fullmatch(text):
-        texts.append(_decoded(text))
-    return any(
-        _SECRET_FIELD.search(each) or google_secret(each) or holds_private_key(each)
-        for each in texts
-    )
+    if _holds_plain_credential(text):
+        return True
+    # A PEM key is no base64 as a whole, so this is no other form of it.
+    if len(text) < SHORTEST_KEY or not _BASE64.fullmatch(text):
+        return False
+    return _holds_plain_credential(_decoded(text))
+
+
+def _holds_plain_credential(text: str) -> bool:
+    """Whether a credential is in `text` as it is."""
+    if _SECRET_FIELD.search(text):
+        return True
+    return google_secret(text) != "" or holds_private_key(text)
 
 
 def google_secret(text: str) -> str:
-    """Which secret of Google's stands in `text`, told by its shape alone; empty where none does."""
+    """Return which secret of Google's is in `text`, by its shape alone; empty where none is."""
     plain = text.replace(r"\/", "/")  # as some programs write JSON
-    return next((kind for kind, shape in _GOOGLE.items() if shape.search(plain)), "")
+    for kind, shape in _GOOGLE.items():
+        if shape.search(plain):
+            return kind
+    return ""
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a private key in PEM begins in `text`; it may be cut off."""
-    for begin in _KEY_BEGINS.finditer(text):
-        start = begin.end()
+    """Whether a private key in PEM begins in `text`. It may be cut off."""
+    for first_line in _KEY_BEGINS.finditer(text):
+        start = first_line.end()
         body, _, _ = text[start : start + _KEY_HEADERS].partition("----")
         if _KEY_BODY.search(body):
             return True
@@ -153,39 +170,45 @@ def holds_private_key(text: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    compact = "".join(text.split()).translate(str.maketrans("-_", "+/")).partition("=")[0]
-    return base64.b64decode(compact[: len(compact) // 4 * 4]).decode("utf-8", "replace")
+    """Decode base64 in either alphabet, as far as it is complete."""
+    compact = "".join(text.split())
+    standard = compact.translate(str.maketrans("-_", "+/")).partition("=")[0]
+    complete = len(standard) // 4 * 4
+    return base64.b64decode(standard[:complete]).decode("utf-8", "replace")
 
 
 def session_words(uri: str, endpoint: str) -> set[str]:
-    """What of a session URI lets others write into the session: every long word that its endpoint's
-    public URL lacks.
+    """Return the parts of a session URI that let others write into the session: every long word
+    that its endpoint's public URL does not have.
 
-    The only place that decides it, for what is shown and for what is kept of a response.
+    Only this function decides it, both for what is shown and for what is kept of a response.
     """
     return {word for word in _LONG_WORD.findall(uri) if word not in endpoint}
 
 
 def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
-    """`text` with every such word as ***, and the URI as a whole, with or without its host."""
+    """Return `text` with the session's URI, with or without its host, and each of its
+    `session_words` as ***.
+    """
     target = "/" + uri.partition("://")[2].partition("/")[2]
     wholes = [whole for whole in (uri, target) if len(whole) >= SHORTEST_PART]
-    # one may hold another
-    for secret in (*wholes, *sorted(session_words(uri, endpoint), key=len, reverse=True)):
+    # The longest word first, because one may contain another.
+    words = sorted(session_words(uri, endpoint), key=len, reverse=True)
+    for secret in (*wholes, *words):
         for form in (secret, secret.replace("/", "\\/")):
             text = text.replace(form.encode(errors="replace"), MASK.encode())
     return text
 
 
 class Redactor:
-    """Knows the secrets of a run and makes text fit to be seen. May be used and taught from several
-    threads.
+    """Knows the secrets of a run and hides them in text. Several threads may use it and add secrets
+    to it.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._lock = threading.Lock()
         self._forms: tuple[str, ...] = ()  # shortest first
-        self._parts: set[str] = set()  # whose forms these are
+        self._parts: set[str] = set()  # those that the forms were made of
         self._session_words: set[str] = set()
         for secret in secrets:
             self.add(secret)
@@ -194,23 +217,21 @@ class Redactor:
         """Mask `secret` from now on, with its lines and its JSON, base64 and URL forms, unless
         trivially short.
         """
-        # a key is told of more than once
-        new = [part for part in parts(secret) if part not in self._parts]
-        forms = {
-            *new,
-            *(form for part in new for form in _encoded(part) if len(form) >= SHORTEST_PART),
-        }
+        # A key is added more than once.
+        new_parts = [part for part in parts(secret) if part not in self._parts]
+        forms = set(new_parts)
+        for part in new_parts:
+            forms.update(form for form in _encoded(part) if len(form) >= SHORTEST_PART)
         with self._lock:
-            self._parts.update(new)
-            # a new tuple each time: readers in other threads keep the one that they are walking
-            # through
+            self._parts.update(new_parts)
+            # A new tuple each time, because other threads may be reading the old one.
             self._forms = tuple(sorted(forms.union(self._forms), key=len))
 
     def add_session(self, uri: str, endpoint: str) -> None:
-        """Mask every long word of a session URI that its endpoint's public URL lacks.
+        """Mask every long word of a session URI that its endpoint's public URL does not have.
 
-        A run may have thousands of sessions: each costs an entry in a set, and a text the same
-        however many there are.
+        A run may have thousands of sessions. Each takes an entry in a set, and the time for a text
+        does not depend on their number.
         """
         self._session_words |= session_words(uri, endpoint)
 
@@ -219,95 +240,110 @@ class Redactor:
         return part in self._forms
 
     def hide(self, text: str, limit: int | None = None) -> str:
-        """`text` with its secrets as ***, else as it is; cut after `limit` characters. For what
-        programs will read.
+        """Return `text` with its secrets as ***, otherwise unchanged, cut after `limit` characters.
+        For what programs will read.
         """
         end = len(text) if limit is None else min(limit, len(text))
-        if len(text) < SHORTEST and end == len(text):  # no secret and no shape of one is so short
+        cut = end < len(text)
+        # No secret is so short, and nothing that has the shape of one.
+        if len(text) < SHORTEST and not cut:
             return text
         forms = self._forms
-        window = text[: end + max(_MARGIN, len(forms[-1]) if forms else 0)]
-        spans = [*_spans(window, forms)]
+        # Beyond the end so much is read that a credential on the cut is complete.
+        margin = _MARGIN
+        if forms:
+            margin = max(margin, len(forms[-1]))
+        window = text[: end + margin]
+        spans = list(_spans(window, forms))
         if self._session_words:
-            spans += [
-                word.span()
-                for word in _LONG_WORD.finditer(window)
-                if word.group() in self._session_words
-            ]
+            words = _LONG_WORD.finditer(window)
+            spans.extend(word.span() for word in words if word.group() in self._session_words)
         pieces: list[str] = []
-        at = 0
+        offset = 0
         for start, stop in _merged(spans):
             if start >= end:
                 break
-            pieces += (text[at:start], MASK)
-            at = stop
-        pieces.append(text[at:end])
-        return "".join(pieces) + ("…" if end < len(text) else "")
+            pieces += (text[offset:start], MASK)
+            offset = stop
+        pieces.append(text[offset:end])
+        if cut:
+            pieces.append("…")
+        return "".join(pieces)
 
     def clean(self, text: str, limit: int = LIMIT) -> str:
-        """`text` for people: secrets as ***, deceptive characters made visible; newlines and tabs
-        stay.
+        """Return `text` for people: secrets as ***, deceptive characters made visible, newlines and
+        tabs as they are.
         """
         return _DECEPTIVE.sub(_visible, self.hide(text, limit))
 
     def one_line(self, text: str, limit: int = LIMIT) -> str:
-        r"""As `clean`, on one line: a newline is shown as `\n`, a tab as `\t`."""
+        r"""Return `text` as `clean` does, on one line: newlines as `\n`, tabs as `\t`."""
         return _BREAK.sub(_visible, self.clean(text, limit))
 
 
 def _spans(text: str, forms: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Where in `text` something secret begins and ends, in no order, possibly overlapping."""
+    """Return where secrets begin and end in `text`, in no order. They may overlap."""
     for form in forms:
-        # nor is any longer one in it; most texts are short, most forms are not
+        # The forms after this one are at least as long. Most texts are shorter than most forms.
         if len(form) > len(text):
             break
-        at = text.find(form)
-        while at >= 0:
-            yield at, at + len(form)
-            at = text.find(form, at + len(form))
+        start = text.find(form)
+        while start >= 0:
+            stop = start + len(form)
+            yield start, stop
+            start = text.find(form, stop)
     for shape in _SHAPES:
         for match in shape.finditer(text):
             yield match.span("secret")
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same stretches in order, those that overlap or touch joined, so that no rest of one shows
-    beside another.
+    """Return the spans in order, with those joined that overlap or touch. Otherwise the rest of one
+    secret could be seen beside another.
     """
     joined: list[tuple[int, int]] = []
     for start, stop in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(stop, joined[-1][1])
-        else:
+        if not joined or start > joined[-1][1]:
             joined.append((start, stop))
+            continue
+        last_start, last_stop = joined[-1]
+        joined[-1] = (last_start, max(stop, last_stop))
     return joined
 
 
 def _visible(match: re.Match[str]) -> str:
-    """How one character that could deceive is written: by name, as the byte it was, or by its code
+    """Return how a deceptive character is shown: by name, as the byte it was, or by its code
     point.
     """
     character = match.group()
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8 (PEP 383)
+    # A byte of a file name that is not UTF-8 (PEP 383).
+    if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
-    return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0xA0 else f"<U+{code:04X}>")
+    if character in _NAMED:
+        return _NAMED[character]
+    if code < 0xA0:
+        return f"\\x{code:02x}"
+    return f"<U+{code:04X}>"
 
 
 def _encoded(part: str) -> Iterator[str]:
-    """Every other way in which a piece of a secret is likely to turn up in a text."""
+    """Return the other forms in which a piece of a secret is likely to be in a text."""
     raw = part.encode("utf-8", "surrogatepass")
     yield repr(part)[1:-1]
     for ascii_only in (True, False):
         once = json.dumps(part, ensure_ascii=ascii_only)[1:-1]
         yield once
-        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # JSON that travels inside JSON
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # JSON inside of JSON
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
         yield quoted
         yield re.sub("%..", lambda escape: escape.group().lower(), quoted)
-    # what base64 makes of it wherever it stands: the characters that depend on it alone
+    # In base64 a character depends on the bytes before and after the secret as well. For each of
+    # the three places where it can begin, these are the characters that depend on the secret alone.
     for shift in range(3):
         padded = base64.b64encode(bytes(shift) + raw).decode("ascii")
-        core = padded[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
+        first = (shift * 8 + 5) // 6
+        stop = (shift + len(raw)) * 8 // 6
+        core = padded[first:stop]
         yield core
         yield core.translate(str.maketrans("+/", "-_"))

@@ -13,7 +13,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -315,13 +315,9 @@ def expand(pattern: str, root: Path) -> list[str]:
         last = number == len(segments) - 1
         deep = segment == "**"
         if deep and not last:
-            # `**` matches no folder at all, too.
+            # `**` also matches without any folder.
             todo.append((folder, number + 1))
-        for name, is_folder in _list_candidates(root / folder, segment):
-            if not _matches_segment(name, segment):
-                continue
-            if not is_folder and not deep:
-                is_folder = os.path.isdir(root / folder / name)  # noqa: PTH112, PLW2901  # no error
+        for name, is_folder in _matching_entries(root / folder, segment):
             if last and not (deep and is_folder):
                 names.append(f"{folder}{name}")
             elif is_folder and deep:
@@ -329,6 +325,19 @@ def expand(pattern: str, root: Path) -> list[str]:
             elif is_folder:
                 todo.append((f"{folder}{name}/", number + 1))
     return names
+
+
+def _matching_entries(folder: Path, segment: str) -> Iterator[tuple[str, bool]]:
+    """Return the entries of a folder that a segment of a glob matches, and whether each is a
+    folder. Links to folders count as folders except for `**`. Raises OSError.
+    """
+    for name, is_folder in _list_candidates(folder, segment):
+        if not _matches_segment(name, segment):
+            continue
+        if is_folder or segment == "**":
+            yield name, is_folder
+        else:
+            yield name, os.path.isdir(folder / name)  # noqa: PTH112  # it raises no error
 
 
 def _list_candidates(folder: Path, segment: str) -> list[tuple[str, bool]]:
@@ -450,6 +459,8 @@ def _tidy(pattern: str, workspace: Path) -> str:
     if not pattern.startswith("/"):
         return "/".join(segments)
     root = [segment for segment in workspace.as_posix().split("/") if segment]
-    if segments[: len(root)] == root and len(segments) > len(root):
-        return "/".join(segments[len(root) :])
+    start = segments[: len(root)]
+    inside = segments[len(root) :]
+    if start == root and inside:
+        return "/".join(inside)
     return "/" + "/".join(segments)

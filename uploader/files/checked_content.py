@@ -1,14 +1,15 @@
-"""What a file held when it was checked: a digest of each block, held against every block that is
+"""Keeps a digest of each block of a file that was checked, and compares it with every block that is
 read later.
 
-Neither a file's times nor an open descriptor show every change: a writer that has the file mapped
-into its memory may change bytes without moving a time, and in place. Whoever reads through
-`CheckedFile` gets the bytes that were digested, or an error, block by block: no other byte can be
+Neither a file's times nor an open descriptor show every change: a program that has the file mapped
+into its memory can change bytes in place without changing a time. Reading through `CheckedFile`
+gives the bytes that were digested, or an error, block by block, so that no other byte can be
 parsed, compared or sent.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """What gives out bytes."""
+    """Anything that bytes can be read from."""
 
     def read(self, size: int, /) -> bytes | None:
-        """So many bytes at most; none at the end."""
+        """Return at most so many bytes, none at the end."""
 
 
 # bytes; the digests of a bundle of 50 GiB, the largest there is, take 6.5 MB
@@ -34,8 +35,8 @@ _KEPT = 16  # blocks: zip readers revisit a few blocks
 
 
 def digest_blocks(file: Readable, size: int) -> bytes:
-    """The SHA-256 of each block of the first `size` bytes, one behind the other; of a shorter file,
-    of all there is.
+    """Return the SHA-256 of each block of the first `size` bytes, one behind the other. A shorter
+    file has fewer of them.
     """
     digests = bytearray()
     for block in _blocks(file, size):
@@ -54,18 +55,23 @@ def _blocks(file: Readable, size: int) -> Iterator[bytes]:
 
 
 def _read_fully(file: Readable, count: int) -> bytes:
-    parts: list[bytes] = []
-    while count and (part := file.read(count)):
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+    """Return so many bytes, or fewer only at the end of the file."""
+    pieces: list[bytes] = []
+    while count:
+        piece = file.read(count)
+        if not piece:
+            break
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
 
 
 class CheckedFile(io.RawIOBase):
-    """An open file, of which only what has the `digests` can be read. `size` is in bytes.
+    """An open file from which only the bytes that have these `digests` can be read. `size` is in
+    bytes.
 
-    `refuse` raises the error for a block that is another one by now. Owns `file`, and is not for
-    several threads.
+    `refuse` raises the error for a block that has changed since. The object closes `file`, and is
+    not for several threads.
     """
 
     def __init__(
@@ -80,59 +86,63 @@ class CheckedFile(io.RawIOBase):
         self._recent: OrderedDict[int, bytes] = OrderedDict()
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
-        """The descriptor of the file."""
+        """Return the descriptor of the file."""
         return self._file.fileno()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._recent.clear()
         self._file.close()
         super().close()
 
     def tell(self) -> int:
-        """Where the next byte is read."""
+        """Return where the next byte is read."""
         return self._position
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Goes to an offset from the beginning, from here, or from the end."""
+        """Go to an offset from the beginning, from here, or from the end."""
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
         if start + offset < 0:
-            raise OSError(22, os.strerror(22))
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         self._position = start + offset
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or all that are left."""
-        stop = self._size if size < 0 else min(self._position + size, self._size)
-        parts: list[bytes] = []
+        """Return so many bytes, or all that are left."""
+        stop = self._size
+        if size >= 0:
+            stop = min(self._position + size, self._size)
+        pieces: list[bytes] = []
         while self._position < stop:
             index, start = divmod(self._position, CHECKED_BLOCK)
-            part = self._block(index)[start : start + stop - self._position]
-            parts.append(part)
-            self._position += len(part)
-        return b"".join(parts)
+            piece = self._block(index)[start : start + stop - self._position]
+            pieces.append(piece)
+            self._position += len(piece)
+        return b"".join(pieces)
 
     def readinto(self, buffer: Buffer) -> int:
-        """Fills a buffer as far as there are bytes; how many."""
+        """Fill a buffer as far as there are bytes, and return how many there were."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data
         return len(data)
 
     def _block(self, index: int) -> bytes:
+        """Return a block after comparing its digest."""
         if index in self._recent:
             self._recent.move_to_end(index)
             return self._recent[index]
-        length = min(CHECKED_BLOCK, self._size - index * CHECKED_BLOCK)
-        self._file.seek(index * CHECKED_BLOCK)
+        start = index * CHECKED_BLOCK
+        length = min(CHECKED_BLOCK, self._size - start)
+        self._file.seek(start)
         block = _read_fully(self._file, length)
         if len(block) != length or not self._is_checked(index, block):
             self._refuse()
@@ -142,6 +152,5 @@ class CheckedFile(io.RawIOBase):
         return block
 
     def _is_checked(self, index: int, block: bytes) -> bool:
-        return (
-            hashlib.sha256(block).digest() == self._digests[index * _DIGEST : (index + 1) * _DIGEST]
-        )
+        expected = self._digests[index * _DIGEST : (index + 1) * _DIGEST]
+        return hashlib.sha256(block).digest() == expected

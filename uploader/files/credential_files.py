@@ -61,7 +61,8 @@ _KEY_PASSWORD: Final = re.compile(
     r"(?i)(?:(?:^|[_.-])key[_.-]?pass(?:word)?|^signing\.password|^signingInMemoryKeyPassword)$"
 )
 _KEYSTORE: Final = re.compile(
-    r"(?i)(?:^|[_.-])(?:(?:key)?store[_.-]?file|key[_.-]?(?:alias|store)|signing\.keyId|signingInMemoryKey)$"
+    r"(?i)(?:^|[_.-])"
+    r"(?:(?:key)?store[_.-]?file|key[_.-]?(?:alias|store)|signing\.keyId|signingInMemoryKey)$"
     r"|^android\.injected\.signing\."
 )
 _PROPERTY: Final = re.compile(
@@ -96,7 +97,8 @@ _JKS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _JKS_CERTIFICATE: Final = 2
 _BC_CERTIFICATE: Final = 1
 _PKCS12: Final = re.compile(
-    rb"\x30(?:\x80|[\x00-\x7f]|[\x81-\x84].{1,4}?)\x02\x01\x03\x30(?:\x80|[\x00-\x7f]|[\x81-\x84].{1,4}?)"
+    rb"\x30(?:\x80|[\x00-\x7f]|[\x81-\x84].{1,4}?)\x02\x01\x03"
+    rb"\x30(?:\x80|[\x00-\x7f]|[\x81-\x84].{1,4}?)"
     rb"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07[\x01\x02]",
     re.DOTALL,
 )
@@ -105,7 +107,7 @@ _PKCS12: Final = re.compile(
 _PKCS12_KEYS: Final = tuple(
     b"\x06\x0b\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01" + bytes([kind]) for kind in (1, 2, 5)
 )
-# some programs write more bytes than it needs
+# the length of a DER value; some programs write it with more bytes than it needs
 _LENGTH: Final = rb"(?:[\x00-\x7f]|\x81.|\x82..|\x83...|\x84....)"
 _PKCS8: Final = re.compile(
     rb"\x30" + _LENGTH + rb"\x02\x01[\x00\x01]\x30" + _LENGTH + rb"\x06[\x03-\x09](?:\x2a|\x2b)",
@@ -168,7 +170,8 @@ def _text(data: bytes) -> str:
     """
     start = data.lstrip(b"\0")
     encoding = json.detect_encoding(start)
-    return start.decode(encoding, "replace").removeprefix("\ufeff").partition("\0")[0]
+    text = start.decode(encoding, "replace").removeprefix("\ufeff")
+    return text.partition("\0")[0]
 
 
 def _json_credential(text: str) -> str:
@@ -307,7 +310,9 @@ def _settings(text: str) -> str:
 
 def _has_index_password(text: str) -> bool:
     """Whether a text has a user and a password for a package index."""
-    return bool(_INDEX.search(text) and _PYPIRC.search(text) and "username" in text)
+    if not _INDEX.search(text) or "username" not in text:
+        return False
+    return _PYPIRC.search(text) is not None
 
 
 def _has_signing_password(text: str) -> bool:
@@ -464,9 +469,12 @@ def _is_bouncy_castle(data: bytes) -> bool:
     """Whether it begins with version 1 or 2, a salt of 20 bytes, and from 1024 to 2047
     iterations.
     """
-    if len(data) < 32 or data[:4] not in (b"\0\0\0\1", b"\0\0\0\2") or data[4:8] != b"\0\0\0\x14":
+    if len(data) < 32:
         return False
-    return 1024 <= int.from_bytes(data[28:32], "big") <= 2047
+    if data[:4] not in (b"\0\0\0\1", b"\0\0\0\2") or data[4:8] != b"\0\0\0\x14":
+        return False
+    iterations = int.from_bytes(data[28:32], "big")
+    return 1024 <= iterations <= 2047
 
 
 class _Reader:

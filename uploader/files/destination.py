@@ -1,9 +1,9 @@
-"""The one door through which a run writes files that were asked for: whole or not at all, and never
-through a link.
+"""Writes the files that inputs ask for, completely or not at all, and never through a link. Nothing
+else writes them.
 
 Every folder on the way is opened from the one above it without following links, and the file is
-made, checked and named in the folder that is open: whoever may change the workspace meanwhile can't
-lead the bytes elsewhere. What already stands under the name is replaced only if it is a regular
+made, checked and named in the folder that is open. Therefore a change of the workspace meanwhile
+can't lead the bytes elsewhere. An existing file of the name is replaced only if it is a regular
 file.
 """
 
@@ -22,7 +22,8 @@ from uploader.errors import InputError, Problem, UploaderError
 from uploader.files.folders import NotAFolder, open_folder
 from uploader.files.workspace import Workspace, below, printable, reason
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe may not hold the run
+# O_NONBLOCK, so that a pipe does not hold the run
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 256 * 1024  # bytes
 
@@ -39,12 +40,12 @@ class Destination:
 
     @property
     def name(self) -> str:
-        """How people see it."""
+        """Return the path as messages show it."""
         return printable(self.path)
 
     def check(self) -> None:
-        """Raises InputError where the file may not or can't be written, as far as that shows
-        without writing.
+        """Raise InputError where the file may not or can't be written, as far as that shows without
+        writing.
         """
         with suppress(FileNotFoundError), self._folder(make=False) as folder:
             self.check_kind(folder)
@@ -56,19 +57,14 @@ class Destination:
                 self._folder(make=False) as folder,
                 open(self.leaf, "rb", opener=_from(folder, _READ)) as file,
             ):
-                found = hashlib.sha256()
-                while stat.S_ISREG(os.fstat(file.fileno()).st_mode) and (
-                    block := file.read(_BLOCK)
-                ):
-                    found.update(block)
-                return found.hexdigest() == sha256
-        except OSError:  # what can't be read is written again, which says what is wrong
+                return _digest(file) == sha256
+        except OSError:
+            # What can't be read is written again, and then the error is shown.
             return False
 
     @contextmanager
     def writing(self) -> Iterator[NewFile]:
-        """A new file beside it, which takes its name once it is kept, and else goes without a
-        trace.
+        """Make a new file beside it, which takes its name when it is kept, else it is removed.
 
         Raises InputError as `check` does, UploaderError where the system does not let it be
         written.
@@ -79,12 +75,13 @@ class Destination:
                 try:
                     yield NewFile(self, file, temporary, folder)
                 finally:
-                    with suppress(FileNotFoundError):  # it has its name by now
+                    # A file that was kept has its own name by now.
+                    with suppress(FileNotFoundError):
                         os.unlink(temporary, dir_fd=folder)
 
     def write(self, data: bytes) -> bool:
-        """Makes the file hold exactly this; False where it did already. Raises as `writing`
-        does.
+        """Make the file hold exactly these bytes. Returns False where it did already. Raises as
+        `writing` does.
         """
         if self.holds(hashlib.sha256(data).hexdigest()):
             return False
@@ -94,28 +91,31 @@ class Destination:
         return True
 
     def ending(self, ending: str) -> Destination:
-        """The same with this at the end of its name."""
+        """Return the destination with this at the end of its name."""
         return replace(self, path=self.path + ending)
 
     @property
     def leaf(self) -> str:
-        """Its name in its folder."""
+        """Return its name in its folder."""
         return Path(self.path).name
 
     @contextmanager
     def _folder(self, *, make: bool) -> Iterator[int]:
-        """The folder of the file, open. Raises FileNotFoundError where it is not there and is not
-        to be made.
+        """Open the folder of the file. Raises InputError, and FileNotFoundError where the folder
+        does not exist and is not to be made.
         """
         path = self.workspace.lexical(str(Path(self.path).parent))
         if self.leaf in ("", "..") or self.path.endswith("/"):
             self.refuse("names a folder.")
-        if objection := self.workspace.objection_to_writing(below(path) + self.leaf):
+        objection = self.workspace.objection_to_writing(below(path) + self.leaf)
+        if objection:
             self.refuse(f"{objection}.")
         inside = self.workspace.inside(path)
-        start, rest = ("/", path) if inside is None else (self.workspace.real, inside)
         try:
-            folder = open_folder(start, rest, make=make)
+            if inside is None:
+                folder = open_folder("/", path, make=make)
+            else:
+                folder = open_folder(self.workspace.real, inside, make=make)
         except NotAFolder as error:
             self.refuse(f"can't be written: {error.strerror}.")
         try:
@@ -124,19 +124,23 @@ class Destination:
             os.close(folder)
 
     def check_kind(self, folder: int) -> None:
-        """Raises InputError where something in the open folder has the name and is no regular
+        """Raise InputError where something in the open folder has the name and is no regular
         file.
         """
-        with suppress(FileNotFoundError):
-            if not stat.S_ISREG(os.stat(self.leaf, dir_fd=folder, follow_symlinks=False).st_mode):
-                self.refuse("already exists and is not a regular file.")
+        try:
+            status = os.stat(self.leaf, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(status.st_mode):
+            self.refuse("already exists and is not a regular file.")
 
     def refuse(self, what: str) -> NoReturn:
-        """Raises InputError; `what` continues a sentence that begins with the name."""
+        """Raise InputError. `what` continues a sentence that begins with the name."""
         raise InputError(Problem(self.input_name, f"{self.name} {what}"))
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
+        """Turn an OSError into an UploaderError that names the file."""
         try:
             yield
         except OSError as error:
@@ -158,33 +162,45 @@ class NewFile:
     folder: int
 
     def write(self, data: bytes) -> None:
-        """Appends bytes. Raises UploaderError where the system does not let them be written."""
-        with self.destination._named_errors():  # noqa: SLF001  # the other half of one thing
+        """Append bytes. Raises UploaderError where the system does not let them be written."""
+        with self.destination._named_errors():  # noqa: SLF001  # both classes write one file
             self.file.write(data)
 
     def clear(self) -> None:
-        """Throws away what was written."""
+        """Remove what was written."""
         self.file.seek(0)
         self.file.truncate()
 
     def reader(self) -> BinaryIO:
-        """What was written, to be read from the beginning."""
+        """Return the file to read what was written from the beginning."""
         self.file.flush()
         self.file.seek(0)
         return self.file
 
     def keep(self, ending: str = "") -> str:
-        """Gives the file its name, with this at its end, and returns its path. Raises InputError as
-        `check` does.
+        """Give the file its name, with this at its end, and return its path. Raises InputError as
+        `Destination.check` does.
         """
         destination = self.destination.ending(ending)
         self.file.flush()
-        # whatever the umask: a later step may run as another user
+        # A later step may run as another user, so the mode does not depend on the umask.
         os.fchmod(self.file.fileno(), 0o644)
         destination.check_kind(self.folder)
         os.replace(self.temporary, destination.leaf, src_dir_fd=self.folder, dst_dir_fd=self.folder)
         return destination.path
 
 
+def _digest(file: BinaryIO) -> str:
+    """Return the SHA-256 of a regular file; for anything else that of no bytes, since reading it
+    may never end.
+    """
+    digest = hashlib.sha256()
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def _from(folder: int, flags: int) -> Callable[[str, int], int]:
+    """Return an opener of names in the open folder."""
     return lambda name, _: os.open(name, flags, 0o644, dir_fd=folder)

@@ -1,6 +1,4 @@
-"""Opens a folder step by step, each from the one above it, so that nobody's link leads
-elsewhere.
-"""
+"""Opens a folder step by step, each from the one above it, so that no link can lead elsewhere."""
 
 from __future__ import annotations
 
@@ -15,24 +13,25 @@ _MODE = 0o755
 
 
 class NotAFolder(OSError):
-    """A link, or something else that is no folder, stands on the way; `strerror` names it."""
+    """A name on the path is a link, or something else that is no folder. `strerror` says which."""
 
 
 def open_folder(start: str, path: str, *, make: bool, mode: int = _MODE) -> int:
-    """A descriptor of the folder at `path` below the folder `start`; no link below `start` is
-    followed.
+    """Return a descriptor of the folder at `path` below the folder `start`. No link below `start`
+    is followed.
 
-    With `make` whatever is not there is made, the last folder with this mode. Raises NotAFolder,
-    FileNotFoundError where something is missing and may not be made, and OSError.
+    With `make` the folders that do not exist are made, the last one with this mode. Raises
+    NotAFolder, FileNotFoundError where something is missing and may not be made, and OSError.
     """
-    parts = [part for part in path.split("/") if part]
+    names = [name for name in path.split("/") if name]
     folder = os.open(start, _FOLDER)
     try:
-        for place, part in enumerate(parts, 1):
+        for number, name in enumerate(names, 1):
             if make:
+                new_mode = mode if number == len(names) else _MODE
                 with suppress(FileExistsError):
-                    os.mkdir(part, mode if place == len(parts) else _MODE, dir_fd=folder)
-            inner = _open_below(folder, part)
+                    os.mkdir(name, new_mode, dir_fd=folder)
+            inner = _open_below(folder, name)
             os.close(folder)
             folder = inner
     except OSError:
@@ -41,11 +40,11 @@ def open_folder(start: str, path: str, *, make: bool, mode: int = _MODE) -> int:
     return folder
 
 
-def _open_below(folder: int, part: str) -> int:
+def _open_below(folder: int, name: str) -> int:
     try:
-        return os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            what = f"{printable(part)} is a link or not a folder, and links are not followed"
+            what = f"{printable(name)} is a link or not a folder, and links are not followed"
             raise NotAFolder(error.errno, what) from None
         raise

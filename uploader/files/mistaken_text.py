@@ -21,7 +21,8 @@ _OTHER_SCHEME: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://", re.IGNORECAS
 # What makes a word a path, whether or not a file is there. `/` or `.` alone does not:
 # "iOS/Android", "1.2.3", "Node.js".
 _PATH: Final = re.compile(
-    r"(?:\.{0,2}|~)[/\\]\S+|[A-Za-z]:\\\S+|\S+\.(?:md|markdown|txt|rst|adoc|json|ya?ml|html?|properties)"
+    r"(?:\.{0,2}|~)[/\\]\S+|[A-Za-z]:\\\S+"
+    r"|\S+\.(?:md|markdown|txt|rst|adoc|json|ya?ml|html?|properties)"
     r"|(?:\S*[/\\])?whatsnew-\S+|(?:\S*[/\\])?(?:CHANGELOG|RELEASE_NOTES|WHATSNEW)"
     r"|[\w./-]*/[\w./-]*\*[\w.*/-]*",  # a pattern: `distribution/whatsnew/*`
     re.ASCII,

@@ -176,10 +176,12 @@ class Workspace:
         """Return the folder's path without following a link below the workspace, since the input
         may name a link itself.
         """
+        workspace = os.path.normpath(self.root.absolute())
         path = os.path.normpath(self.root.absolute() / folder)
-        for root in (os.path.normpath(self.root.absolute()), self.real):
+        for root in (workspace, self.real):
             if path == root or path.startswith(below(root)):
-                return os.path.normpath(below(self.real) + path[len(root) :].lstrip("/"))
+                relative = path[len(root) :].lstrip("/")
+                return os.path.normpath(below(self.real) + relative)
         return os.path.realpath(path)
 
     def inside(self, path: str) -> str | None:
@@ -302,7 +304,9 @@ def gcloud_login(platform: Platform) -> str:
     gcloud and google-auth look there, too. A relative path starts at the workspace.
     """
     folder = platform.google_auth.get("CLOUDSDK_CONFIG", "")
-    return f"{folder}/{Path(GCLOUD).name}" if folder else GCLOUD
+    if not folder:
+        return GCLOUD
+    return f"{folder}/{Path(GCLOUD).name}"
 
 
 ANYWHERE = Access(Workspace(Path("/")))  # for what the program made itself

@@ -36,7 +36,7 @@ _NEWEST_FIRST = (V3_1, V3, V2)
 _JAR_NUMBERS = {2: V2, 3: V3}  # as the JAR signature counts them
 # of the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
-# bytes of one scheme's value: with a long chain of certificates it has a sixth of that
+# bytes of one scheme's value; even with a long chain of certificates it has only a sixth of them
 _MAX_VALUE = 1 << 16
 _MAX_BLOCK = 1 << 24  # bytes of the signing block with its padding
 _END_RECORD = 22  # bytes, without its comment

@@ -21,9 +21,9 @@ from uploader.files.workspace import reason
 
 MAX_DIRECTORY = 32 << 20  # bytes: as many members as may be, with names of three hundred characters
 MAX_MEMBERS = 100_000  # several times those of the largest apps
-# members that are looked into: several times the native libraries of the largest apps
+# members that are wanted: several times the native libraries of the largest apps
 MAX_WANTED = 10_000
-# bytes: many times what any manifest needs, little enough to hold and to walk through
+# bytes: many times what any manifest needs, and little enough to keep in memory
 MAX_MEMBER = 4 << 20
 PIECE = 1 << 20  # bytes of a member that is too large to hold
 

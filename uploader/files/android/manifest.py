@@ -150,7 +150,7 @@ def _read(file: BinaryIO) -> Manifest:
     if version_name.startswith("@0x"):
         version_name = ""
 
-    # Android takes the last element where there are several of one name.
+    # Of several elements of one name the last one counts.
     children = dict(elements[1:])
     no_attributes: Attributes = {}
     application = children.get("application", no_attributes)
@@ -280,7 +280,7 @@ def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
 # bundletool.
 PAGE = 16384  # bytes
 _64_BIT = frozenset({"arm64-v8a", "x86_64", "riscv64"})
-# bytes: linkers write the program headers right behind the header, at most some twenty of 56 bytes
+# bytes: linkers write the program headers right behind the header, some twenty of 56 bytes at most
 _HEAD = 4096
 _ELF64 = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _LOAD = 1

@@ -20,7 +20,7 @@ from uploader.files.android.limits import sized_file
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 
-# bytes to unpack; the first dex file of an app, which has the marker, has far fewer
+# bytes to unpack; the first dex file of an app has the marker, and far fewer bytes
 MAX_DEX = 64 << 20
 _INPUT = "mapping-file"
 _ACCEPTED = "mapping.txt as R8 or ProGuard writes it, not compressed"

@@ -41,8 +41,7 @@ from uploader.text import nested_deeply
 ACCEPTED_LANGUAGE = "en-US, de-DE, es-419, fil"
 _LANGUAGE_NAME = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 
-# Play Console Help, table 4419860. Release notes in any other language are refused, and so would be
-# the release.
+# Play Console Help, table 4419860. Play refuses a release with notes in any other language.
 _PLAY = """
 af am ar az-AZ be bg bn-BD ca cs-CZ da-DK de-DE el-GR en-AU en-CA en-GB en-IN en-SG en-US en-ZA
 es-419 es-ES es-US et eu-ES fa fa-AE fa-AF fa-IR fi-FI fil fr-CA fr-FR gl-ES gu hi-IN hr hu-HU hy-AM
@@ -455,13 +454,13 @@ _LANGUAGE_WORDS = {
 }
 _WORD_KEY = re.compile(r"[\"']?([^\W\d_]{2,12})[\"']?\s?[:=]")
 _REGION_KEY = re.compile(r"[\"']?([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+)[\"']?\s?([:=|]|-\s)")
-# A map below another key, as build tools have it: `releaseNotes:`, and the languages indented below
-# it.
+# A map below another key, as in the files of build tools: `releaseNotes:`, and the languages
+# indented below it.
 _NESTED_MAP = re.compile(r"\w+\s*:\s*\n\s+(?=\S)")
 _BLOCK_START = re.compile(r"[|>][+-]?\s*\n")
 _SHORT_KEY = re.compile(r"([a-z]{2})=")
-# `language: en-US` with `text: …` below it, as Google Play's own JSON has it; alone it may begin a
-# sentence.
+# `language: en-US` with `text: …` below it, as in Google Play's own JSON. Alone the first line may
+# begin a sentence.
 _FIELD_KEY = re.compile(r"(?:language|locale|lang)\s?:\s.*\n\s*text\s?:", re.IGNORECASE | re.DOTALL)
 _LIST_ITEM = re.compile(r"^-\s+(.*)", re.MULTILINE)
 
@@ -634,8 +633,9 @@ def _by_language(text: str) -> Iterator[_InlineText]:
     import yaml  # which only notes by language need
 
     try:
+        # PyYAML would take hours for a text that is nested deeply.
         if nested_deeply(text):
-            raise yaml.YAMLError  # noqa: TRY301  # as every other text that is not read: it would be scanned for hours
+            raise yaml.YAMLError  # noqa: TRY301  # as for every other text that is not read
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         what = (

@@ -37,7 +37,7 @@ _MAX_PAIRS = 64  # signers, rotation, dependency info, padding: real files have 
 _MAX_SIGNATURE = 1 << 16  # bytes: with a long chain of certificates it has a sixth of that
 _MAX_SIGNERS = 10  # as many as Android's own verifier accepts
 _MAX_SUBJECT = 200  # characters of a name that people are shown
-# What cryptography is known to raise is among these.
+# Everything that cryptography is known to raise for a damaged signature.
 _UNREADABLE = (
     struct.error,
     ValueError,
