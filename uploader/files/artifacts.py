@@ -287,7 +287,13 @@ def from_path(path: Path, name: str, access: Access = ANYWHERE) -> Artifact:
     """
     with access.open_input(path, name) as file:
         status = os.fstat(file.fileno())
-    return Artifact(printable(name), str(path), status.st_size, identity(status), access=access)
+    return Artifact(
+        printable(name),
+        str(path),
+        status.st_size,
+        identity(status),
+        access=access,
+    )
 
 
 def expand(pattern: str, root: Path) -> list[str]:
@@ -386,17 +392,14 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
     if not os.access(path, os.R_OK):
         raise NotOpened("can't be read: permission denied")
     access = workspace.access(named=exact)
-    if not regular:
-        # What comes through a pipe can't be looked at before it is sent.
-        return real_path, Artifact(
-            printable(name), str(path), None, identity(status), access=access
-        )
-    objection = access.objection_to_file(path)
-    if objection:
-        raise NotOpened(objection)
-    return real_path, Artifact(
-        printable(name), str(path), status.st_size, identity(status), access=access
-    )
+    size = None
+    # What comes through a pipe has no size, and can't be looked at before it is sent.
+    if regular:
+        size = status.st_size
+        objection = access.objection_to_file(path)
+        if objection:
+            raise NotOpened(objection)
+    return real_path, Artifact(printable(name), str(path), size, identity(status), access=access)
 
 
 def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
@@ -405,14 +408,15 @@ def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str
     """
     endings = sorted({Path(name).suffix for name in taken})
     refused_endings = {Path(name).suffix for name in refused}
-    # Whether every file that is wanted can be told from the refused ones by its ending.
+    # Whether the ending of each wanted file is enough to leave out the refused ones.
     distinct = all(endings) and refused_endings.isdisjoint(endings)
     last = pattern.rpartition("/")[2]
     if taken and distinct and len(endings) <= _FEW and last in ("*", "**"):
         start = f"{pattern}/" if last == "**" else pattern.removesuffix("*")
-        return ", ".join(f"{printable(start)}*{printable(ending)}" for ending in endings)
+        globs = [f"{start}*{ending}" for ending in endings]
+        return ", ".join(printable(glob) for glob in globs)
     if len(taken) <= _FEW:
-        return ", ".join(map(printable, taken))
+        return ", ".join(printable(name) for name in taken)
     return f"the files themselves, such as {printable(taken[0])}"
 
 

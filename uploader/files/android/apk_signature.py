@@ -189,10 +189,11 @@ def _layout(file: BinaryIO) -> _Layout:
 
 def _ends_at(tail: bytes, offset: int) -> bool:
     """Whether an end record begins here whose comment ends the file."""
-    if offset + _END_RECORD > len(tail):
+    end = offset + _END_RECORD
+    if end > len(tail):
         return False
-    (comment,) = struct.unpack_from("<H", tail, offset + _END_RECORD - 2)
-    return bool(offset + _END_RECORD + comment == len(tail))
+    (comment_length,) = struct.unpack_from("<H", tail, end - 2)
+    return bool(end + comment_length == len(tail))
 
 
 def _at(file: BinaryIO, offset: int, length: int) -> bytes:
@@ -242,14 +243,17 @@ class _Reader:
 
     @property
     def left(self) -> int:
+        """Return how many bytes are not read yet."""
         return len(self._data) - self._position
 
     def number(self) -> int:
+        """Read a number. Raises struct.error."""
         (value,) = struct.unpack_from("<I", self._data, self._position)
         self._position += 4
         return int(value)
 
     def prefixed(self) -> bytes:
+        """Read a text behind its length. Raises struct.error or IndexError."""
         length = self.number()
         if length > self.left:
             raise IndexError(length)
@@ -257,9 +261,11 @@ class _Reader:
         return self._data[self._position - length : self._position]
 
     def rest(self) -> bytes:
+        """Return what is not read yet."""
         return self._data[self._position :]
 
     def each(self) -> Iterator[bytes]:
+        """Read texts up to the end."""
         while self.left:
             yield self.prefixed()
 
@@ -511,13 +517,16 @@ class _VerityTree:
         self._flush(0)
 
     def _flush(self, number: int) -> None:
+        """Digest the full blocks of a level, and add the digests to the next level."""
         level = self._levels[number]
         whole = len(level) - len(level) % self._BLOCK
         for offset in range(0, whole, self._BLOCK):
-            self._add(number + 1, self._digest(level[offset : offset + self._BLOCK]))
+            block = level[offset : offset + self._BLOCK]
+            self._add(number + 1, self._digest(block))
         del level[:whole]
 
     def _add(self, number: int, digest: bytes) -> None:
+        """Add a digest to a level."""
         if number == len(self._levels):
             self._levels.append(bytearray())
         level = self._levels[number]
@@ -528,7 +537,9 @@ class _VerityTree:
             del level[: self._BLOCK]
 
     def _digest(self, block: bytes | bytearray) -> bytes:
-        return hashlib.sha256(self._SALT + bytes(block).ljust(self._BLOCK, b"\0")).digest()
+        """Return the digest of a block, which is filled with zeros if it is the last one."""
+        padded = bytes(block).ljust(self._BLOCK, b"\0")
+        return hashlib.sha256(self._SALT + padded).digest()
 
     def root(self) -> bytes:
         """Return the digest of the one block at the top."""

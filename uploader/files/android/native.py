@@ -85,9 +85,11 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
         file = problems.collect(partial(from_path, paths[source], f"{name}/{source}", access))
         if file:
             files[target] = file
-    if sum(file.size or 0 for file in files.values()) > _MAX_UNPACKED:
+    size = sum(file.size or 0 for file in files.values())
+    if size > _MAX_UNPACKED:
         raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB."))
-    return _written({target: file.reader for target, file in files.items()}, temp, name)
+    openers = {target: file.reader for target, file in files.items()}
+    return _written(openers, temp, name)
 
 
 def _list_files(root: Path, name: str) -> dict[str, Path]:

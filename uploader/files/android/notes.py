@@ -128,13 +128,16 @@ class LocalizedFolder:
     @property
     def faulty(self) -> bool:
         """Whether anything was found to be wrong."""
-        return len(self.problems) > self._earlier_problems or not self.path.is_dir()
+        if len(self.problems) > self._earlier_problems:
+            return True
+        return not self.path.is_dir()
 
     def name_of(self, path: Path) -> str:
         """Return how messages call an entry, or the folder itself."""
         if path == self.path:
             return self._name
-        return f"{self._name}/{printable(path.relative_to(self.path).as_posix())}"
+        relative = path.relative_to(self.path).as_posix()
+        return f"{self._name}/{printable(relative)}"
 
     def wrong(self, path: Path, what: str, accepted: str = "") -> None:
         """Add a problem: Play would refuse this, or it can't be what was meant. `what` continues a
