@@ -132,8 +132,8 @@ def _matches(shape: re.Pattern[str], text: str, shortest: int) -> Iterator[str]:
 
 
 def holds_credential(text: str) -> bool:
-    """Whether `text` has a private key, a credential configuration or a secret of Google's in it,
-    also in base64.
+    """Return whether `text` has a private key, a credential configuration or a secret of Google's
+    in it, also in base64.
     """
     if _holds_plain_credential(text):
         return True
@@ -144,7 +144,7 @@ def holds_credential(text: str) -> bool:
 
 
 def _holds_plain_credential(text: str) -> bool:
-    """Whether a credential is in `text` as it is."""
+    """Return whether a credential is in `text` as it is."""
     if _SECRET_FIELD.search(text):
         return True
     return google_secret(text) != "" or holds_private_key(text)
@@ -160,7 +160,7 @@ def google_secret(text: str) -> str:
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a private key in PEM begins in `text`. It may be cut off."""
+    """Return whether a private key in PEM begins in `text`. It may be cut off."""
     for first_line in _KEY_BEGINS.finditer(text):
         start = first_line.end()
         body, _, _ = text[start : start + _KEY_HEADERS].partition("----")
@@ -194,7 +194,7 @@ def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
     wholes = [whole for whole in (uri, target) if len(whole) >= SHORTEST_PART]
     # The longest word first, because one may contain another.
     words = sorted(session_words(uri, endpoint), key=len, reverse=True)
-    for secret in (*wholes, *words):
+    for secret in wholes + words:
         for form in (secret, secret.replace("/", "\\/")):
             text = text.replace(form.encode(errors="replace"), MASK.encode())
     return text
@@ -236,7 +236,7 @@ class Redactor:
         self._session_words |= session_words(uri, endpoint)
 
     def knows(self, part: str) -> bool:
-        """Whether `part` is masked already."""
+        """Return whether `part` is masked already."""
         return part in self._forms
 
     def hide(self, text: str, limit: int | None = None) -> str:

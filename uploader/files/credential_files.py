@@ -144,7 +144,7 @@ def kind_of_file(descriptor: int) -> str:
 
 
 def is_lfs_pointer(descriptor: int) -> bool:
-    """Whether an open regular file only stands for one that Git LFS keeps. Raises OSError."""
+    """Return whether an open regular file stands for one that Git LFS keeps. Raises OSError."""
     return os.pread(descriptor, len(_LFS), 0) == _LFS
 
 
@@ -238,7 +238,7 @@ def _credential_object(value: dict[str, Any]) -> str:
 
 
 def _is_secret(value: Any) -> bool:
-    """Whether it is a text, and not one that stands for what is still to be filled in."""
+    """Return whether it is a text, and not one that stands for what is still to be filled in."""
     if not isinstance(value, str):
         return False
     plain = value.strip("\"' ")
@@ -246,8 +246,8 @@ def _is_secret(value: Any) -> bool:
 
 
 def _has_docker_login(value: dict[str, Any]) -> bool:
-    """Whether registries have a login: in `config.json` below `auths`, in the older `.dockercfg` at
-    the top.
+    """Return whether registries have a login: in `config.json` below `auths`, in the older
+    `.dockercfg` at the top.
     """
     registries = value.get("auths")
     if isinstance(registries, dict):
@@ -263,7 +263,7 @@ def _has_docker_login(value: dict[str, Any]) -> bool:
 
 
 def _is_user_and_password(value: Any) -> bool:
-    """Whether it is `user:password` in base64."""
+    """Return whether it is `user:password` in base64."""
     if not isinstance(value, str):
         return False
     try:
@@ -309,14 +309,14 @@ def _settings(text: str) -> str:
 
 
 def _has_index_password(text: str) -> bool:
-    """Whether a text has a user and a password for a package index."""
+    """Return whether a text has a user and a password for a package index."""
     if not _INDEX.search(text) or "username" not in text:
         return False
     return _PYPIRC.search(text) is not None
 
 
 def _has_signing_password(text: str) -> bool:
-    """Whether these are properties with the password of a keystore or its key.
+    """Return whether these are properties with the password of a keystore or its key.
 
     Translations have names such as `login.keyPassword`, too. Therefore, beside the password of a
     key there must be the keystore or the alias of the key, or the name is in capitals, as in
@@ -403,8 +403,9 @@ def _wrapped(text: str) -> Iterator[str]:
     shorter.
     """
     block: list[str] = []
-    # The empty line ends the last block.
-    for line in (*text.splitlines(), ""):
+    lines = text.splitlines()
+    lines.append("")  # which ends the last block
+    for line in lines:
         word = line.strip(" \t>")  # a mail quotes with >
         is_base64 = _BASE64_LINE.fullmatch(word) is not None
         if block and is_base64 and len(word) == len(block[0]):
@@ -456,8 +457,8 @@ def _keystore(data: bytes) -> str:
 
 
 def _holds_key(entries: Iterator[bool]) -> bool:
-    """Whether one of the entries is a key. What can't be read counts as a key, since only its owner
-    can say what it is.
+    """Return whether one of the entries is a key. What can't be read counts as a key, since only
+    its owner can say what it is.
     """
     try:
         return any(entries)
@@ -466,7 +467,7 @@ def _holds_key(entries: Iterator[bool]) -> bool:
 
 
 def _is_bouncy_castle(data: bytes) -> bool:
-    """Whether it begins with version 1 or 2, a salt of 20 bytes, and from 1024 to 2047
+    """Return whether it begins with version 1 or 2, a salt of 20 bytes, and from 1024 to 2047
     iterations.
     """
     if len(data) < 32:

@@ -51,7 +51,7 @@ class Destination:
             self.check_kind(folder)
 
     def holds(self, sha256: str) -> bool:
-        """Whether exactly these bytes are there already. Raises InputError as `check` does."""
+        """Return whether the file has exactly these bytes. Raises InputError as `check` does."""
         try:
             with (
                 self._folder(make=False) as folder,

@@ -124,26 +124,26 @@ def first(mistakes: Iterable[Mistake | None]) -> Mistake | None:
 
 
 def is_existing_file(text: str, folder: Path) -> bool:
-    """Whether a text is only the path of a regular file, with a folder or an ending in it."""
+    """Return whether a text is only the path of a file, with a folder or an ending in it."""
     if not re.search(r"/|\.[A-Za-z]\w*$", text) or not _exists(text, (folder,)):
         return False
     return (folder / text).is_file()
 
 
 def is_existing_folder(text: str, folder: Path) -> bool:
-    """Whether a text is only the path of a folder."""
+    """Return whether a text is only the path of a folder."""
     return _exists(text, (folder,)) and (folder / text).is_dir()
 
 
 def _is_path(line: str) -> bool:
-    """Whether a line has the form of a path, and of nothing else."""
+    """Return whether a line has the form of a path, and of nothing else."""
     if len(line) > _MAX_PATH or _OTHER_SCHEME.match(line):
         return False
     return _PATH.fullmatch(line) is not None
 
 
 def _exists(line: str, folders: Sequence[Path]) -> bool:
-    """Whether a line is the path of something in one of the folders."""
+    """Return whether a line is the path of something in one of the folders."""
     if len(line) > _MAX_PATH or "\0" in line or "\n" in line:
         return False
     try:

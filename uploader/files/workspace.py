@@ -84,12 +84,14 @@ class Workspace:
     def of(cls, inputs: Inputs) -> Workspace:
         """Return the workspace that the inputs describe, with the credential files they name."""
         allowed = inputs.record(WorkspaceInputs)
+        credentials = list(inputs.credential_files)
+        credentials += _login_files(inputs.record(LoginInputs))
         return cls(
             inputs.platform.workspace,
             allowed.allow_outside_workspace,
             allowed.allow_symlinks,
             allowed.allow_credential_files,
-            [*inputs.credential_files, *_login_files(inputs.record(LoginInputs))],
+            credentials,
             inputs.platform.temp,
         )
 
@@ -169,7 +171,7 @@ class Workspace:
         return frozenset(secrets)
 
     def _contains(self, real: str) -> bool:
-        """Whether a real path is the workspace or lies in it."""
+        """Return whether a real path is the workspace or lies in it."""
         return real == self.real or real.startswith(below(self.real))
 
     def lexical(self, folder: str) -> str:
@@ -339,7 +341,7 @@ def _check_kind(status: os.stat_result, *, pipe: bool) -> None:
 
 
 def _is_protected(names: Sequence[str]) -> bool:
-    """Whether one of the names on a path, in lower case, protects what is below it."""
+    """Return whether one of the names on a path, in lower case, protects what is below it."""
     return any(name in {".git", ".ssh"} or name.startswith(".env") for name in names)
 
 

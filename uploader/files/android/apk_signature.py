@@ -188,7 +188,7 @@ def _layout(file: BinaryIO) -> _Layout:
 
 
 def _ends_at(tail: bytes, offset: int) -> bool:
-    """Whether an end record begins here whose comment ends the file."""
+    """Return whether an end record begins here whose comment ends the file."""
     end = offset + _END_RECORD
     if end > len(tail):
         return False

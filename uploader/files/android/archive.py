@@ -187,8 +187,8 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def is_zip(file: BinaryIO) -> bool:
-    """Whether a zip's end record and its comment end the file. `zipfile` allows more bytes behind
-    them, Android does not.
+    """Return whether a zip's end record and its comment end the file. `zipfile` allows more bytes
+    behind them, Android does not.
     """
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _END_RECORD - 0xFFFF))

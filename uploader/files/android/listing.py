@@ -32,7 +32,7 @@ TEXTS: Mapping[str, str] = {
 SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
 _SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
-_KNOWN = ", ".join((*(f"{kind}.png" for kind in SINGLE), *(f"{kind}/" for kind in _SEVERAL)))
+_KNOWN = ", ".join([f"{kind}.png" for kind in SINGLE] + [f"{kind}/" for kind in _SEVERAL])
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
 
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -227,7 +227,7 @@ def _bundled_crash_files(archive: Archive) -> frozenset[str]:
 
 
 def _wanted(name: str) -> bool:
-    """Whether a member of the zip is read."""
+    """Return whether a member of the zip is read."""
     if name in (BUNDLE_CONFIG, _BUNDLE_MANIFEST, _APK_MANIFEST):
         return True
     return any(pattern.fullmatch(name) for pattern in (_LIBRARY, _CARRIED, JAR_SIGNATURE))
@@ -271,7 +271,7 @@ def _decimal(value: str) -> int | None:
 
 
 def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
-    """Whether a boolean is set. One from a resource counts as not set."""
+    """Return whether a boolean is set. One from a resource counts as not set."""
     value = attributes.get(name, default)
     return value == "true" or bool(_decimal(value))
 
@@ -323,8 +323,8 @@ def native_code(archive: Archive, *, apk: bool) -> NativeCode:
 
 
 def _packs_under_aligned(config: bytes) -> bool:
-    """Whether a bundle's configuration aligns uncompressed libraries to pages of 4 KB. Raises
-    MalformedFile.
+    """Return whether a bundle's configuration aligns uncompressed libraries to pages of 4 KB.
+    Raises MalformedFile.
     """
     proto = _ProtoReader()
     try:

@@ -111,8 +111,8 @@ def _ids_of_markers(dex: bytes) -> Iterator[str]:
 
 
 def same_build(mapping: frozenset[str], dex: frozenset[str]) -> bool:
-    """Whether a mapping and a dex file may come from one build: they share an id, an id begins the
-    hash, or one of the two has no ids.
+    """Return whether a mapping and a dex file may come from one build: they share an id, an id
+    begins the hash, or one of the two has no ids.
     """
     if not mapping or not dex:
         return True

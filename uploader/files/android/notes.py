@@ -66,7 +66,7 @@ _ALIASES = {
 
 
 def is_language_name(name: str) -> bool:
-    """Whether the name has the form of a language, known to Play or not."""
+    """Return whether the name has the form of a language, known to Play or not."""
     return _LANGUAGE_NAME.fullmatch(name) is not None
 
 
@@ -127,7 +127,7 @@ class LocalizedFolder:
 
     @property
     def faulty(self) -> bool:
-        """Whether anything was found to be wrong."""
+        """Return whether anything was found to be wrong."""
         if len(self.problems) > self._earlier_problems:
             return True
         return not self.path.is_dir()
@@ -333,6 +333,7 @@ def release_names(
 
 
 def _whatsnew(folder: LocalizedFolder) -> Files:
+    """Find the files that are named `whatsnew-<language>`."""
     files = [entry for entry in folder.entries() if entry.is_file()]
     notes = [entry for entry in files if entry.name.startswith("whatsnew-")]
     for entry in notes:
@@ -346,7 +347,11 @@ def _whatsnew(folder: LocalizedFolder) -> Files:
 
 
 def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
-    names = [*(f"{code}.txt" for code in codes), "default.txt"]
+    """Find the file of each language in fastlane's layout: that of the first version code that has
+    one, otherwise the default.
+    """
+    names = [f"{code}.txt" for code in codes]
+    names.append("default.txt")
     for entry in folder.entries():
         files = {path.name: path for path in folder.entries(entry / "changelogs")}
         usable = [files[name] for name in names if name in files]
@@ -360,6 +365,7 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
 
 
 def _by_track(folder: LocalizedFolder, tracks: Sequence[str]) -> Files:
+    """Find the files of each language in gradle-play-publisher's layout."""
     root = folder.path / "release-notes"
     for entry in folder.entries(root if root.is_dir() else None):
         if entry.name == _NAMES:
@@ -408,7 +414,7 @@ def _notes(folder: LocalizedFolder, files: Files) -> Notes:
     default = notes.get(None, {})
     complete: Notes = {None: default}
     for track, texts in notes.items():
-        complete[track] = {**default, **texts}
+        complete[track] = default | texts
     return complete
 
 
@@ -477,7 +483,7 @@ class _InlineText(NamedTuple):
 
 
 def _is_map(text: str) -> bool:
-    """Whether a text begins like a map of languages."""
+    """Return whether a text begins like a map of languages."""
     if text.startswith("---"):
         text = _DOCUMENT_START.sub("", text, count=1)
     first_key = _FIRST_KEY.match(text)

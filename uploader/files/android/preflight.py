@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from uploader.errors import Problems
 from uploader.files.android.manifest import Manifest
@@ -68,7 +69,7 @@ def check_release(artifacts: Sequence[Artifact], problems: Problems) -> None:
         if manifest is None:
             continue
         _check_build(artifact.name, manifest, problems)
-        for warning in (*_target(manifest), *_pages(manifest)):
+        for warning in chain(_target(manifest), _pages(manifest)):
             problems.warn(f"{artifact.name} {warning}")
         abis.update(manifest.native.abis)
     for abi in sorted(abis & _COUNTERPARTS.keys()):
