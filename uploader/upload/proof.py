@@ -20,7 +20,8 @@ def prove(sender: FileSender, response: Response) -> None:
 
     Raises `IntegrityError` with both digests, or both sizes, where they differ.
     """
-    upload, source = sender.upload, sender.source
+    upload = sender.upload
+    source = sender.source
     upload.complete(response.json() or {})
     upload.sha256 = source.digests()["sha256"]
     stated = stated_digests.claims(upload.resource, response.headers)
@@ -64,7 +65,8 @@ def look_up_stored(sender: FileSender, refused: ApiError) -> Response:
 
 
 def _look_up(sender: FileSender) -> Response:
-    client, endpoint = sender.client, sender.upload.job.endpoint
+    client = sender.client
+    endpoint = sender.upload.job.endpoint
     request = Request("GET", client.url(endpoint.root, endpoint.lookup))
 
     def attempt() -> Response | TransportError:
@@ -106,7 +108,8 @@ def _difference(sender: FileSender, resource: Mapping[str, Any], claims: Iterabl
     """Say what the service has otherwise than it was sent, as the middle of a sentence; empty if
     nothing.
     """
-    size, source = sender.upload.size, sender.source
+    size = sender.upload.size
+    source = sender.source
     stated_size = stated_digests.stated_size(resource)
     if stated_size is not None and stated_size != size:
         return f"the service reports {stated_size} bytes, {size} were sent"
