@@ -1,10 +1,10 @@
 """google-auth's credentials, the adapter that sends their requests, and the login that hands out
 their tokens.
 
-google-auth decides what is asked and signs it. It sees only a 200 that is short enough; everything
-else ends in the adapter, so that google-auth repeats no request by itself and puts no response's
-text into an exception. `Login` decides when a token is fetched: ahead of time, and never inside
-another request.
+google-auth decides what is asked and signs it. It sees only a short response with status 200; every
+other response becomes an error in the adapter, so that google-auth repeats no request by itself and
+puts no response's text into an exception. `Login` decides when a token is fetched: ahead of time,
+and never inside another request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
@@ -68,7 +68,8 @@ from uploader.retry import Report, RetryPolicy
 EARLY_RENEWAL = 300.0  # seconds before a token expires
 # seconds; Google's, where a response does not say (RFC 6749, section 5.1 lets it be left out)
 USUAL_LIFETIME = 3600.0
-CONNECT_TIMEOUT, RESPONSE_TIMEOUT = 10.0, 30.0  # seconds
+CONNECT_TIMEOUT = 10.0  # seconds
+RESPONSE_TIMEOUT = 30.0  # seconds
 MAX_RESPONSE = 1 << 20  # bytes; a real one has a few thousand
 # a token with a line break would become a header of its own
 BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
@@ -108,11 +109,10 @@ class Unavailable(Exception):
     """The endpoint at `host` did not answer, or is failing: another try may help."""
 
     def __init__(self, host: str, response: Response | TransportError) -> None:
-        detail = (
-            f": {response.why}"
-            if isinstance(response, TransportError)
-            else f" (HTTP {response.status})"
-        )
+        if isinstance(response, TransportError):
+            detail = f": {response.why}"
+        else:
+            detail = f" (HTTP {response.status})"
         super().__init__(f"no access token from {host}{detail}")
         self.response = response
 
@@ -150,8 +150,10 @@ class TokenRequest(GoogleAuthRequest):
         timeout: Any = None,
         **options: Any,
     ) -> Any:
-        """Sends one request. `timeout` can only shorten ours; the option `cert` is a client
-        certificate and its key.
+        """Send one request and return its response, an HTTP 200, in google-auth's form.
+
+        `timeout` is in seconds and can only shorten the program's own. The option `cert` is a
+        client certificate and its key.
         """
         if not self._destinations.allow(url):
             raise CredentialsError(
@@ -160,38 +162,44 @@ class TokenRequest(GoogleAuthRequest):
                 hint="Check the credential configuration, and the variables that an earlier step "
                 "has set.",
             )
-        body, headers = body or b"", headers or {}
-        cert = options.get("cert")
-        self._mask(
-            value.partition(" ")[2]
-            for name, value in headers.items()
-            if name.lower() == "authorization"
-        )
-        self._mask(
-            value for name, value in parse_qsl(body.decode("utf-8", "replace")) if name in SENT
-        )
-        if cert and not all(Path(file).is_file() for file in cert):
-            what = (
-                "The client certificate named in the credential configuration, or its key, does "
-                "not exist."
-            )
-            raise CredentialsError(
-                what, hint="Check the paths in the certificate configuration of this machine."
-            )
+        body = body or b""
+        headers = dict(headers or {})
+        certificate = options.get("cert")
+        self._mask_request(headers, body)
+        if certificate:
+            _check_certificate(certificate)
         # A token is fetched once an hour: an idle connection would not live so long.
-        fields = tuple({**headers, "Connection": "close"}.items())
+        headers["Connection"] = "close"
         if self._root and is_google(url):
             url = re.sub("(?i)https://[^/?]+", self._root, url, count=1)
-        request = Request(method, url, fields, body, client_certificate=cert)
-        connect, whole = (
-            min(ours, timeout or ours) for ours in (CONNECT_TIMEOUT, RESPONSE_TIMEOUT)
-        )
-        host = urlsplit(request.url).hostname or ""
+        fields = tuple(headers.items())
+        request = Request(method, url, fields, body, client_certificate=certificate)
+        host = urlsplit(url).hostname or ""
+        response = self._send(request, host, timeout)
+        self._raise_for_error(response, host)
+        answer = _as_answer(method, response)
+        if isinstance(answer, TransportError):
+            raise Unavailable(host, answer)
+        self._mask_response(response)
+        self.responded = host
+        return SimpleNamespace(status=200, headers=response.headers, data=response.body)
+
+    def _send(self, request: Request, host: str, timeout: float | None) -> Response:
+        """Return the response, whatever its status. Raises Unavailable when there is none."""
+        connect = CONNECT_TIMEOUT
+        whole = RESPONSE_TIMEOUT
+        if timeout:
+            connect = min(connect, timeout)
+            whole = min(whole, timeout)
+        timeouts = Timeouts(connect, RESPONSE_TIMEOUT, whole, MAX_RESPONSE)
+        blocks = (request.prefix,) if request.prefix else ()
         try:
-            timeouts = Timeouts(connect, RESPONSE_TIMEOUT, whole, MAX_RESPONSE)
-            response = self._client.send(request, (body,) if body else (), "", timeouts)
+            return self._client.send(request, blocks, "", timeouts)
         except TransportError as broken:
             raise Unavailable(host, broken) from None
+
+    def _raise_for_error(self, response: Response, host: str) -> None:
+        """Raise the error that a response stands for; a short HTTP 200 is none."""
         error = google_error.read(response)
         if verdict(response) in (Verdict.RETRY, Verdict.IN_DOUBT) or error.reason in TEMPORARY:
             raise Unavailable(host, response)
@@ -205,26 +213,47 @@ class TokenRequest(GoogleAuthRequest):
             raise UntrustedHost(what, hint=HINT)
         if response.status != 200:
             raise refused(host, error, self._redactor.one_line(error.message, limit=500))
-        if isinstance(answer := _as_answer(method, response), TransportError):
-            raise Unavailable(host, answer)
-        received = response.json() or {}
-        self._mask(value for name in RECEIVED if isinstance(value := received.get(name), str))
-        self.responded = host
-        return SimpleNamespace(status=200, headers=response.headers, data=response.body)
 
-    def _mask(self, secrets: Iterable[str]) -> None:
-        """Makes secrets known before anything can be said about them."""
-        for secret in secrets:
-            if secret and not self._redactor.knows(secret):
-                self._redactor.add(secret)
-                self._on_secret(secret)
+    def _mask_request(self, headers: Mapping[str, str], body: bytes) -> None:
+        """Report the secrets of a request: its Authorization header, and those of its form."""
+        for name, value in headers.items():
+            if name.lower() == "authorization":
+                self._mask(value.partition(" ")[2])
+        for name, value in parse_qsl(body.decode("utf-8", "replace")):
+            if name in SENT:
+                self._mask(value)
+
+    def _mask_response(self, response: Response) -> None:
+        """Report the tokens in a response."""
+        received = response.json() or {}
+        for name in RECEIVED:
+            value = received.get(name)
+            if isinstance(value, str):
+                self._mask(value)
+
+    def _mask(self, secret: str) -> None:
+        """Report a secret, once, before any message can hold it."""
+        if secret and not self._redactor.knows(secret):
+            self._redactor.add(secret)
+            self._on_secret(secret)
+
+
+def _check_certificate(paths: Sequence[str]) -> None:
+    """Raise CredentialsError unless the client certificate and its key are files."""
+    if not all(Path(path).is_file() for path in paths):
+        what = (
+            "The client certificate named in the credential configuration, or its key, does "
+            "not exist."
+        )
+        raise CredentialsError(
+            what, hint="Check the paths in the certificate configuration of this machine."
+        )
 
 
 def _as_answer(method: str, response: Response) -> Response | TransportError:
-    """The response, or a broken connection in place of what no endpoint of a login says.
+    """Return the response, or a broken connection if no endpoint of a login answers like that.
 
-    What is posted is answered with a JSON object that holds a token. A machine's metadata is text
-    or JSON.
+    A POST is answered with a JSON object that holds a token. A machine's metadata is text or JSON.
     """
     if method == "POST":
         return as_answer(response, RECEIVED)
@@ -235,15 +264,27 @@ def _as_answer(method: str, response: Response) -> Response | TransportError:
 
 
 def refused(host: str, error: google_error.GoogleError, message: str) -> CredentialsError:
-    """The refusal of a token endpoint; `message` is its own words, already fit to be seen."""
-    said = message if error.reason in ("", message) else f"{error.reason}: {message}"
-    everything = f"{said} {error.body.get('error_subtype', '')}".lower()
-    known = (row for row in CAUSES if any(words in everything for words in row[1].split(" | ")))
-    code, _, cause, hint = next(known, ("", "", "", ""))
-    what = f"{host} refused the login (HTTP {error.status}): {said.rstrip('.')}."
+    """Return the error for a token endpoint's refusal.
+
+    `message` is the endpoint's own, already redacted.
+    """
+    reason = message
+    if error.reason not in ("", message):
+        reason = f"{error.reason}: {message}"
+    code, cause, hint = _advice(f"{reason} {error.body.get('error_subtype', '')}")
+    what = f"{host} refused the login (HTTP {error.status}): {reason.rstrip('.')}."
     return CredentialsError(
         what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code
     )
+
+
+def _advice(text: str) -> tuple[str, str, str]:
+    """Return the code, cause and hint of the first row of `CAUSES` whose words the text has."""
+    lowered = text.lower()
+    for code, alternatives, cause, hint in CAUSES:
+        if any(words in lowered for words in alternatives.split(" | ")):
+            return code, cause, hint
+    return "", "", ""
 
 
 def credentials(
@@ -253,8 +294,8 @@ def credentials(
     supplier: Any,
     access: Access,
 ) -> Any:
-    """The object that google-auth refreshes. Raises InputError when the configuration turns out to
-    be unusable.
+    """Return the object that google-auth refreshes. Raises InputError when the configuration turns
+    out to be unusable.
     """
     try:
         return _credentials(source.info, list(scopes), subject or None, supplier, access)
@@ -264,6 +305,7 @@ def credentials(
             if "private_key" in source.info
             else "the configuration can't be used."
         )
+    # Outside of `except`, so that the error does not carry an exception with parts of the key.
     raise InputError(
         Problem(source.origin, what, "a credential configuration as Google's tools write it.")
     )
@@ -279,65 +321,79 @@ def _credentials(
         )
     # google-auth's own reader ignores a `token_uri`; the refresh token has its scopes
     if kind == configuration.USER:
-        fields = {name: info[name] for name in ("refresh_token", "client_id", "client_secret")}
-        token_uri = info.get("token_uri") or GOOGLE_TOKEN_URI
-        return user_credentials.Credentials(None, token_uri=token_uri, **fields)
+        return user_credentials.Credentials(
+            None,
+            refresh_token=info["refresh_token"],
+            client_id=info["client_id"],
+            client_secret=info["client_secret"],
+            token_uri=info.get("token_uri") or GOOGLE_TOKEN_URI,
+        )
     if kind == configuration.EXTERNAL_USER:
         return external_account_authorized_user.Credentials.from_info(info)
     # IAM's generateAccessToken, or for a user its signJwt
     if kind == configuration.IMPERSONATED or subject:
-        alone = {name: value for name, value in info.items() if name != configuration.IMPERSONATION}
+        if "source_credentials" in info:
+            source = info["source_credentials"]
+        else:
+            source = _without(info, configuration.IMPERSONATION)
         url = info[configuration.IMPERSONATION]
         return impersonated_credentials.Credentials(
-            source_credentials=_credentials(
-                info.get("source_credentials", alone), scopes, None, supplier, access
-            ),
+            source_credentials=_credentials(source, scopes, None, supplier, access),
             target_principal=principal(url),
             target_scopes=scopes,
             delegates=info.get("delegates"),
             subject=subject,
             iam_endpoint_override=url,
         )
+    return _federated(info, scopes, supplier, access)
+
+
+def _federated(info: Mapping[str, Any], scopes: list[str], supplier: Any, access: Access) -> Any:
+    """Return the credentials that exchange a token of another identity provider."""
     if supplier:
         return identity_pool.Credentials.from_info(
             info, scopes=scopes, subject_token_supplier=supplier
         )
     if info["subject_token_type"] == AWS:
         return aws.Credentials.from_info(info, scopes=scopes)
-    if "file" in info["credential_source"]:
-        token = TokenFile(info["credential_source"], access)
-        without = {name: value for name, value in info.items() if name != "credential_source"}
+    source = info["credential_source"]
+    if "file" in source:
         return identity_pool.Credentials.from_info(
-            without, scopes=scopes, subject_token_supplier=token
+            _without(info, "credential_source"),
+            scopes=scopes,
+            subject_token_supplier=TokenFile(source, access),
         )
     # google-auth runs a command only if GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES allows it.
-    module = pluggable if "executable" in info["credential_source"] else identity_pool
-    return module.Credentials.from_info(info, scopes=scopes)
+    if "executable" in source:
+        return pluggable.Credentials.from_info(info, scopes=scopes)
+    return identity_pool.Credentials.from_info(info, scopes=scopes)
+
+
+def _without(info: Mapping[str, Any], left_out: str) -> dict[str, Any]:
+    return {name: value for name, value in info.items() if name != left_out}
 
 
 def destinations(
     source: configuration.CredentialSource, inputs: LoginInputs, supplier: JobToken | None = None
 ) -> Destinations:
-    """Every address that this login may ask, from the configuration that was checked."""
+    """Return every address that this login may ask, from the configuration that was checked."""
     if source.kind == configuration.DEFAULT:
         ping, root = _metadata_server(inputs)
         return Destinations.of([ping], below=[root])
-    urls, below = _asked(source.info)
+    urls, below = _addresses(source.info)
     if supplier and supplier.url:
         urls.append(supplier.url)
     if inputs.impersonate_user:
         account = principal(source.info.get(configuration.IMPERSONATION) or "")
-        urls += [f"{IAM}/{account}:signJwt", GOOGLE_TOKEN_URI]
+        urls.append(f"{IAM}/{account}:signJwt")
+        urls.append(GOOGLE_TOKEN_URI)
     return Destinations.of(urls, below)
 
 
-def _asked(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The URLs that a configuration has google-auth ask, and those below which it asks."""
-    urls = [
-        str(info[name])
-        for name in ("token_url", "token_uri", configuration.IMPERSONATION)
-        if info.get(name)
-    ]
+def _addresses(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the URLs that a configuration has google-auth ask, and those below which it asks."""
+    names = ("token_url", "token_uri", configuration.IMPERSONATION)
+    urls = [str(info[name]) for name in names if info.get(name)]
     below: list[str] = []
     if info.get("type") == configuration.USER and not info.get("token_uri"):
         urls.append(GOOGLE_TOKEN_URI)
@@ -345,15 +401,17 @@ def _asked(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     urls += [str(source[name]) for name in AWS_PATHS if source.get(name)]
     if info.get("subject_token_type") == AWS and source.get("url"):
         below.append(f"{source['url']}/")  # followed by the name of the machine's role
-    if nested := info.get("source_credentials"):
-        more_urls, more_below = _asked(nested)
-        urls, below = urls + more_urls, below + more_below
+    nested = info.get("source_credentials")
+    if nested:
+        nested_urls, nested_below = _addresses(nested)
+        urls += nested_urls
+        below += nested_below
     return urls, below
 
 
 def _metadata_server(inputs: LoginInputs) -> tuple[str, str]:
-    """The address that tells whether this is a machine of Google's, and the root of what is asked
-    then.
+    """Return the address that shows whether this is a machine of Google's, and the root of what is
+    asked if it is.
     """
     variables = inputs.platform.google_auth
     ip = variables.get("GCE_METADATA_IP") or "169.254.169.254"
@@ -366,12 +424,13 @@ def _metadata_server(inputs: LoginInputs) -> tuple[str, str]:
 
 
 def application_default(scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs) -> Any:
-    """A login by the metadata server, which is asked once and briefly. Raises CredentialsError."""
+    """Return a login by the metadata server, which is asked once and briefly. Raises
+    CredentialsError where there is none.
+    """
     try:
         if inputs.platform.google_auth.get("NO_GCE_CHECK") != "true":
-            response = request(
-                _metadata_server(inputs)[0], headers={"Metadata-Flavor": "Google"}, timeout=3.0
-            )
+            ping, _ = _metadata_server(inputs)
+            response = request(ping, headers={"Metadata-Flavor": "Google"}, timeout=3.0)
             if response.headers.get("Metadata-Flavor") == "Google":
                 return compute_engine.Credentials(
                     scopes=list(scopes), universe_domain="googleapis.com"
@@ -390,59 +449,73 @@ def application_default(scopes: Sequence[str], request: TokenRequest, inputs: Lo
 
 
 def fetch(credential: Any, request: TokenRequest) -> tuple[str, float]:
-    """A fresh access token and its life in seconds. Raises Unavailable, CredentialsError,
+    """Return a fresh access token and its life in seconds. Raises Unavailable, CredentialsError,
     ProtocolError.
     """
-    request.responded = said = ""
+    request.responded = ""
+    reason = ""
     try:
         credential.refresh(request)
-        expiry: datetime | None = credential.expiry
-        now = datetime.now(timezone.utc)
-        lifetime = (
-            (expiry.replace(tzinfo=timezone.utc) - now).total_seconds()
-            if expiry
-            else USUAL_LIFETIME
-        )
+        lifetime = _lifetime(credential.expiry)
         if BEARER.fullmatch(credential.token) and lifetime > 0:
             return credential.token, lifetime
-    except RAISED as caught:  # what Python itself says of a response may hold a part of it
-        said = str(caught.args[0]) if isinstance(caught, GoogleAuthError) and caught.args else ""
-        said = caught.strerror or "" if isinstance(caught, OSError) else said
-        said = _without_output(said, caught)
+    except RAISED as error:
+        reason = _without_output(_own_words(error), error)
     # a failure after a response is the response's; one before any is this machine's
     if request.responded:
         what = f"{request.responded} answered a token request with something other than a token."
         raise ProtocolError(what, hint=HINT)
-    said = said.strip().rstrip(".") or "the configured source of the token can't be read"
+    reason = reason.strip().rstrip(".") or "the configured source of the token can't be read"
     raise CredentialsError(
-        f"There is no token to log in with: {said}.",
+        f"There is no token to log in with: {reason}.",
         cause="The credential configuration names a source that this job does not have.",
         hint="Check `credential_source`, and that its file or command is reachable from here.",
         code="no-token-source",
     )
 
 
-def _without_output(said: str, caught: BaseException) -> str:
-    """The same words without what a command printed, which may be a secret."""
-    if isinstance(caught, subprocess.TimeoutExpired):
+def _lifetime(expiry: datetime | None) -> float:
+    """Return the seconds until a token expires; `expiry` is in UTC without saying so."""
+    if not expiry:
+        return USUAL_LIFETIME
+    now = datetime.now(timezone.utc)
+    return (expiry.replace(tzinfo=timezone.utc) - now).total_seconds()
+
+
+def _own_words(error: BaseException) -> str:
+    """Return the message of google-auth or the operating system.
+
+    It is empty for any other exception: what Python says of a response may hold a part of it.
+    """
+    if isinstance(error, OSError):
+        return error.strerror or ""
+    if isinstance(error, GoogleAuthError) and error.args:
+        return str(error.args[0])
+    return ""
+
+
+def _without_output(reason: str, error: BaseException) -> str:
+    """Return the reason without what a command printed, which may be a secret."""
+    if isinstance(error, subprocess.TimeoutExpired):
         return "the command in `credential_source` took too long"
-    if code := re.match(r"Executable exited with non-zero return code (-?\d+)", said):
+    exited = re.match(r"Executable exited with non-zero return code (-?\d+)", reason)
+    if exited:
         return (
-            f"the command in `credential_source` ended with exit code {code[1]}; what it printed "
+            f"the command in `credential_source` ended with exit code {exited[1]}; what it printed "
             "is not repeated"
         )
-    if said.startswith("Executable returned"):
+    if reason.startswith("Executable returned"):
         return (
             "the command in `credential_source` brought no token; what it printed is not repeated"
         )
-    return said
+    return reason
 
 
 def account_of(inputs: LoginInputs, source: configuration.CredentialSource) -> str:
-    """Who acts, for people."""
-    return (
-        f"{inputs.impersonate_user} through " if inputs.impersonate_user else ""
-    ) + source.account
+    """Return who acts, for people."""
+    if inputs.impersonate_user:
+        return f"{inputs.impersonate_user} through {source.account}"
+    return source.account
 
 
 class Login:
@@ -468,16 +541,17 @@ class Login:
         self.account = account_of(inputs, source)
         project = str(source.info.get("quota_project_id") or "")
         self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
-        self._scopes, self._policy, self._report = scopes, policy, report
+        self._inputs = inputs
+        self._scopes = scopes
+        self._policy = policy
+        self._report = report
+        supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
         # On a loopback endpoint the token exchange and the impersonation of a federated login go
         # there too.
         federated = source.kind in (configuration.KEYLESS, configuration.EXTERNAL)
         root = inputs.api_endpoint if federated and on_loopback(inputs.api_endpoint) else ""
-        self._inputs = inputs
-        supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
-        self._request = TokenRequest(
-            client, on_secret, destinations(source, inputs, supplier), root
-        )
+        addresses = destinations(source, inputs, supplier)
+        self._request = TokenRequest(client, on_secret, addresses, root)
         # the machine's own is looked for when the first token is needed
         self._credential: Any = None
         if source.kind != configuration.DEFAULT:
@@ -489,13 +563,14 @@ class Login:
         self._token = ""
         # of the first token: then nobody asks or waits again
         self._failure: UploaderError | None = None
-        self._lifetime = self._expires = 0.0
+        self._lifetime = 0.0
+        self._expires = 0.0
         for secret in source.secrets:
             on_secret(secret)
 
     def token(self, min_seconds: float = EARLY_RENEWAL) -> str:
-        """A bearer token that stays valid for `min_seconds`, or for half its life where it never
-        lives so long.
+        """Return a bearer token that stays valid for `min_seconds`, or for half its life where it
+        never lives so long.
 
         Raises CredentialsError when the login is refused, ProtocolError for a response that is no
         token, TemporaryError when the endpoint stays unavailable through `max-retries` waits,
@@ -514,7 +589,7 @@ class Login:
             return self._token
 
     def renew(self) -> None:
-        """Fetches a fresh token although the old one looked valid, after a 401. Calls at the same
+        """Fetch a fresh token although the old one looked valid, after a 401. Calls at the same
         time share one.
         """
         seen = self._token
@@ -523,17 +598,19 @@ class Login:
                 self._renew()
 
     def _renew(self) -> None:
-        retrier, clock = self._policy.retrier(self._report), self._policy.clock
+        retrier = self._policy.retrier(self._report)
+        clock = self._policy.clock
         while True:
             self._policy.cancellation.check()
             began = clock.monotonic()
             try:
-                self._credential = self._credential or application_default(
-                    self._scopes, self._request, self._inputs
-                )
+                if not self._credential:
+                    self._credential = application_default(
+                        self._scopes, self._request, self._inputs
+                    )
                 self._token, self._lifetime = fetch(self._credential, self._request)
-            except Unavailable as caught:
-                failure = caught
+            except Unavailable as error:
+                failure = error
             else:
                 self._expires = began + self._lifetime
                 return
