@@ -1,3 +1,3 @@
-"""Who the program acts as: what was given is checked without network, and becomes a login that
-hands out tokens.
+"""Who the program acts as: the credentials that were given are checked without network, and become
+a login that hands out tokens.
 """

@@ -34,10 +34,13 @@ from uploader.hosts import is_google_metadata, is_secure
 from uploader.inputs.platform import Platform
 from uploader.inputs.records import LoginInputs
 
-SERVICE_ACCOUNT, USER = "service_account", "authorized_user"
-EXTERNAL, EXTERNAL_USER = "external_account", "external_account_authorized_user"
+SERVICE_ACCOUNT = "service_account"
+USER = "authorized_user"
+EXTERNAL = "external_account"
+EXTERNAL_USER = "external_account_authorized_user"
 IMPERSONATED = "impersonated_service_account"
-KEYLESS, DEFAULT = "keyless", "default"
+KEYLESS = "keyless"
+DEFAULT = "default"
 IMPERSONATION = "service_account_impersonation_url"
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     SERVICE_ACCOUNT: ("client_email", "private_key", "token_uri"),
@@ -46,7 +49,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     EXTERNAL_USER: ("client_id", "client_secret", "refresh_token", "token_url"),
     IMPERSONATED: (IMPERSONATION,),
 }
-# What is taken for a credential, by a field that it has.
+# Files that people mistake for a credential, by a field that they have.
 NO_CREDENTIALS = {
     **dict.fromkeys(("installed", "web"), "an OAuth client file"),
     "project_info": "google-services.json",
@@ -57,6 +60,7 @@ ACCEPTED = (
     "a service-account key or another google-auth credential configuration: JSON, base64 of JSON, "
     "or a path."
 )
+_NO_SOURCE = "the field `{name}` must be an object that says where the token comes from."
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
 # A text that is surely a path and no secret: it ends as such files do, or names folders without a
 # capital.
@@ -82,7 +86,7 @@ class Setting:
 
     @classmethod
     def of(cls, inputs: LoginInputs) -> Setting:
-        """The setting of this run."""
+        """Return the setting of this run."""
         rules = Rules(inputs.api_endpoint, inputs.platform.server_url)
         return cls(rules, Access(Workspace.of_login(inputs), "credentials"), inputs.platform)
 
@@ -106,27 +110,26 @@ class CredentialSource:
 
 
 def parse(inputs: LoginInputs) -> CredentialSource:
-    """What the inputs say about credentials, in the contract's order: given, keyless, the
-    environment's, the machine's.
+    """Return the credentials that the inputs name, in the contract's order: `credentials`, a
+    keyless login, the environment's, the machine's.
 
     Reads at most one file. Raises InputError with every mistake found.
     """
-    if problems := tuple(_contradictions(inputs)):
+    problems = tuple(_contradictions(inputs))
+    if problems:
         raise InputError(*problems)
     setting = Setting.of(inputs)
+    variable = inputs.platform.google_application_credentials
     if inputs.workload_identity_provider:
         source = _keyless(inputs)
     elif inputs.credentials:
         source = _configured("credentials", inputs.credentials, setting)
-    elif variable := inputs.platform.google_application_credentials:
+    elif variable:
         source = _configured("GOOGLE_APPLICATION_CREDENTIALS", variable, setting)
     else:
         source = _machine(setting)
-    if (
-        inputs.impersonate_user
-        and source.kind != SERVICE_ACCOUNT
-        and not source.info.get(IMPERSONATION)
-    ):
+    is_service_account = source.kind == SERVICE_ACCOUNT or source.info.get(IMPERSONATION)
+    if inputs.impersonate_user and not is_service_account:
         what = (
             "acting for a user requires a service account, and these credentials are not for one."
         )
@@ -136,7 +139,7 @@ def parse(inputs: LoginInputs) -> CredentialSource:
 
 
 def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
-    """What can't stand together, or alone."""
+    """Yield a problem for each input that can't stand together with another, or alone."""
     keyless = inputs.workload_identity_provider
     if inputs.credentials and keyless:
         yield Problem(
@@ -157,39 +160,41 @@ def _contradictions(inputs: LoginInputs) -> Iterator[Problem]:
 
 
 def _machine(setting: Setting) -> CredentialSource:
-    """The user's gcloud login, held to the same checks as any other; else what the metadata server
-    hands out.
+    """Return the user's gcloud login, checked as any other configuration is; where there is none,
+    the machine's own credentials, which the metadata server hands out.
     """
     name = "application default credentials"
     path = gcloud_login(setting.platform)
     with suppress(RuntimeError, OSError):  # a container's user may have no home
         if (setting.platform.workspace / Path(path).expanduser()).is_file():
             return _configured(name, path, setting)
-    if problems := tuple(_wrong_metadata(setting)):
+    problems = tuple(_wrong_metadata(setting))
+    if problems:
         raise InputError(*problems)
     return CredentialSource(DEFAULT, name, "the machine")
 
 
 def _wrong_metadata(setting: Setting) -> Iterator[Problem]:
-    """Variables that would make another host the metadata server, which hands out tokens and is
-    believed.
+    """Yield a problem for each variable that would make another host the metadata server, which
+    hands out tokens and is believed.
     """
+    variables = setting.platform.google_auth
     accepted = "`metadata.google.internal` or `169.254.169.254`, or no such variable."
     for name in ("GCE_METADATA_HOST", "GCE_METADATA_ROOT", "GCE_METADATA_IP"):
-        url = f"http://{setting.platform.google_auth.get(name) or '169.254.169.254'}/"
-        if not (
-            urlsplit(url).path == "/" and (is_google_metadata(url) or setting.rules.local(url))
-        ):
+        url = f"http://{variables.get(name) or '169.254.169.254'}/"
+        has_path = urlsplit(url).path != "/"
+        if has_path or not (is_google_metadata(url) or setting.rules.local(url)):
             yield Problem(name, "names another host than Google's metadata server.", accepted)
-    if setting.platform.google_auth.get("GCE_METADATA_MTLS_MODE", "none").lower() != "none":
+    if variables.get("GCE_METADATA_MTLS_MODE", "none").lower() != "none":
         yield Problem("GCE_METADATA_MTLS_MODE", "is not supported.", "`none`, or no such variable.")
 
 
 def _keyless(inputs: LoginInputs) -> CredentialSource:
-    """The configuration that google-github-actions/auth would write, without the place that the
-    token comes from.
+    """Return the configuration that google-github-actions/auth would write, without the place that
+    the token comes from.
     """
-    provider, account = inputs.workload_identity_provider, inputs.service_account
+    provider = inputs.workload_identity_provider
+    account = inputs.service_account
     info = {
         "audience": f"//iam.googleapis.com/{provider}",
         "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
@@ -201,144 +206,201 @@ def _keyless(inputs: LoginInputs) -> CredentialSource:
     return CredentialSource(KEYLESS, account or provider, "workload-identity-provider", info)
 
 
-def _configured(origin: str, given: str, setting: Setting) -> CredentialSource:
-    """JSON, base64 of JSON, or the path of a file that holds one of the two."""
-    plain = _unwrapped(given)
-    if plain is None:
-        text, what, inside = _read(given, setting.platform.workspace)
-        setting = replace(setting, commands=not inside)
+def _configured(origin: str, value: str, setting: Setting) -> CredentialSource:
+    """Return the credentials in `value`: JSON, base64 of JSON, or the path of a file that holds one
+    of the two.
+    """
+    text = _unwrap(value)
+    if text is None:
+        text, problem, in_workspace = _read(value, setting.platform.workspace)
+        setting = replace(setting, commands=not in_workspace)
+        if text is None:
+            raise InputError(Problem(origin, problem, ACCEPTED))
     else:
-        text, what = plain, ""
         setting = replace(setting, commands=origin == "credentials")
-    value: object = None
-    if text is not None:
-        try:
-            # Not strict: a shell that turned the key's \n into line breaks left no doubt about what
-            # was meant.
-            value = json.loads(text, strict=False)
-            what = "JSON, but not an object."
-        except (ValueError, RecursionError):
-            what = "JSON that is cut off or damaged."
-    info, problems = _checked(value, setting) if isinstance(value, dict) else ({}, [what])
-    if text is None or problems:
+    configuration, problem = _load(text)
+    if configuration is None:
+        raise InputError(Problem(origin, problem, ACCEPTED))
+    info, problems = _check(configuration, setting)
+    if problems:
         raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in problems))
-    secrets = dict.fromkeys(
-        [*_named_secrets(info), *_whole(text, given), json.dumps(info, separators=(",", ":"))]
+    secrets = [*_secret_fields(info), *_whole(text, value), json.dumps(info, separators=(",", ":"))]
+    return CredentialSource(
+        kind=info["type"],
+        account=_account(info),
+        origin=origin,
+        info=info,
+        secrets=tuple(dict.fromkeys(secrets)),
+        lasting=_lasting(info),
     )
+
+
+def _load(text: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the JSON object, or None and what is wrong with the text.
+
+    Nothing is raised: the exception of a JSON reader holds the whole text.
+    """
+    try:
+        # Not strict: a shell that turned the key's \n into line breaks left no doubt about what
+        # was meant.
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None, "JSON that is cut off or damaged."
+    if not isinstance(value, dict):
+        return None, "JSON, but not an object."
+    return value, ""
+
+
+def _account(info: Mapping[str, Any]) -> str:
+    """Return who acts, for people."""
     name = (
         info.get("client_email") or principal(info.get(IMPERSONATION) or "") or info.get("account")
     )
-    account = (
-        name if isinstance(name, str) and name.isprintable() else f"an {info['type']} credential"
-    )
-    return CredentialSource(info["type"], account, origin, info, tuple(secrets), _lasting(info))
+    if isinstance(name, str) and name.isprintable():
+        return name
+    return f"an {info['type']} credential"
 
 
-def _unwrapped(given: str) -> str | None:
-    """JSON as it is, or out of its base64 (standard or URL-safe, padded or not, on any number of
-    lines).
+def _unwrap(value: str) -> str | None:
+    """Return JSON as it is, or out of its base64 (standard or URL-safe, padded or not, on any
+    number of lines); None where the value is neither.
     """
-    given = given.strip().lstrip("\ufeff")
-    if given.startswith(("{", "[", '"')):
-        return given
-    compact = "".join(given.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    value = value.strip().lstrip("\ufeff")
+    if value.startswith(("{", "[", '"')):
+        return value
+    compact = "".join(value.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    padding = "=" * (-len(compact) % 4)
     try:
-        text = (
-            base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
-            .decode("utf-8-sig")
-            .strip()
-        )
+        text = base64.b64decode(compact + padding, validate=True).decode("utf-8-sig").strip()
     except ValueError:
         return None
     return text if text.startswith("{") else None
 
 
-def _read(given: str, workspace: Path) -> tuple[str | None, str, bool]:
-    """The JSON text in a file, or what is wrong, and whether the file is in the workspace, or a
-    link there names it.
+def _read(value: str, workspace: Path) -> tuple[str | None, str, bool]:
+    """Return the JSON text in a file, or None and what is wrong; and whether the file is in the
+    workspace, or a link there names it.
 
-    An exception would remember what it read, so none is raised.
+    Nothing is raised: an exception would keep what was read.
     """
-    if "PRIVATE KEY" in given:
+    if "PRIVATE KEY" in value:
         return None, "a private key by itself; the whole JSON file around it is needed.", True
-    inside = True
     try:
-        path = workspace / Path(given).expanduser()
+        path = workspace / Path(value).expanduser()
         with path.open("rb") as file:
             content = file.read(MAX_FILE + 1)
-        root = below(os.path.realpath(workspace))
-        named = below(os.path.realpath(path.parent)) + path.name
-        inside = named.startswith(root) or os.path.realpath(path).startswith(root)
+        in_workspace = _is_below(path, workspace)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a user without a home
-        if not PATH.fullmatch(given):
-            return None, "neither JSON, nor base64 of JSON, nor a file that exists.", True
-        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-            return None, f"`{given}` can't be read: {reason(error)}.", True
-        where = "" if given.startswith(("/", "~")) else f" in {printable(str(workspace))}"
-        return (
-            None,
-            f"there is no file `{given}`{where}.{printable(path_hint(given, workspace))}",
-            True,
-        )
-    text = _unwrapped(content.decode("utf-8-sig", "replace")) if len(content) <= MAX_FILE else None
-    return text, "the file holds neither JSON nor base64 of JSON.", inside
+        return None, _why_not_read(value, workspace, error), True
+    text = None
+    if len(content) <= MAX_FILE:
+        text = _unwrap(content.decode("utf-8-sig", "replace"))
+    return text, "the file holds neither JSON nor base64 of JSON.", in_workspace
 
 
-def _checked(
+def _is_below(path: Path, workspace: Path) -> bool:
+    """Whether the file, or the link that the path names, is in the workspace."""
+    root = below(os.path.realpath(workspace))
+    link = below(os.path.realpath(path.parent)) + path.name
+    return link.startswith(root) or os.path.realpath(path).startswith(root)
+
+
+def _why_not_read(value: str, workspace: Path, error: Exception) -> str:
+    """Return why no file could be read; the value is repeated only if it is surely a path."""
+    if not PATH.fullmatch(value):
+        return "neither JSON, nor base64 of JSON, nor a file that exists."
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return f"`{value}` can't be read: {reason(error)}."
+    where = "" if value.startswith(("/", "~")) else f" in {printable(str(workspace))}"
+    return f"there is no file `{value}`{where}.{printable(path_hint(value, workspace))}"
+
+
+def _check(
     info: dict[str, Any], setting: Setting, *, nested: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """The configuration with its key repaired and its source checked too, and everything that is
-    wrong with it.
+    """Return the configuration with its key repaired, and everything that is wrong with it and with
+    its source.
     """
     kind = str(info.get("type"))
     if kind not in REQUIRED or (nested and kind == IMPERSONATED):
-        if what := next((what for name, what in NO_CREDENTIALS.items() if name in info), ""):
-            return info, [f"this is {what}, not a credential; give a service-account key."]
-        known = ", ".join(f"`{kind}`" for kind in REQUIRED)
-        return info, [f"the field `type` is missing, or is not one of {known}."]
+        return info, [_wrong_type(info)]
     problems: list[str] = []
-    if absent := [f"`{name}`" for name in REQUIRED[kind] if not _is_text(info.get(name))]:
-        fields = (
-            f"field{'s' * (len(absent) > 1)} {', '.join(absent)} of this `{kind}` configuration"
+    absent = [f"`{name}`" for name in REQUIRED[kind] if not _is_text(info.get(name))]
+    if absent:
+        noun = "fields" if len(absent) > 1 else "field"
+        problems.append(
+            f"the {noun} {', '.join(absent)} of this `{kind}` configuration must be present, as "
+            "text."
         )
-        problems.append(f"the {fields} must be present, as text.")
     problems += _wrong_urls(info, setting.rules)
     if info.get("universe_domain") not in (None, "googleapis.com"):
         problems.append(
             "the field `universe_domain` names an unsupported universe; only "
             "googleapis.com is supported."
         )
-    if kind == SERVICE_ACCOUNT and _is_text(info.get("private_key")):
-        key, complaint = _repaired(info["private_key"])
-        info = {**info, "private_key": key}
-        problems += [complaint] if complaint else []
-    if (
-        kind == SERVICE_ACCOUNT
-        and "`client_email`" not in absent
-        and "@" not in info["client_email"]
-    ):
-        problems.append("`client_email` is not an e-mail address.")
-    name = {EXTERNAL: "credential_source", IMPERSONATED: "source_credentials"}.get(kind, "")
-    source: Any = info.get(name)
-    if name and not (isinstance(source, dict) and source):
-        problems.append(
-            f"the field `{name}` must be an object that says where the token comes from."
-        )
+    more: list[str] = []
+    if kind == SERVICE_ACCOUNT:
+        info, more = _check_key(info)
     elif kind == EXTERNAL:
-        problems += wrong_source(
-            info, setting.rules, setting.access, setting.platform, commands=setting.commands
-        )
-        info = {**info, name: with_named_certificate(source, setting.platform)}
+        info, more = _check_external(info, setting)
     elif kind == IMPERSONATED:
-        source, complaints = _checked(source, setting, nested=True)
-        info = {**info, name: source}
-        problems += [f"in `{name}`: {complaint}" for complaint in complaints]
+        info, more = _check_impersonated(info, setting)
+    return info, problems + more
+
+
+def _wrong_type(info: Mapping[str, Any]) -> str:
+    """Return what is wrong with a configuration whose `type` is not one that a login can use."""
+    for name, what in NO_CREDENTIALS.items():
+        if name in info:
+            return f"this is {what}, not a credential; give a service-account key."
+    kinds = ", ".join(f"`{kind}`" for kind in REQUIRED)
+    return f"the field `type` is missing, or is not one of {kinds}."
+
+
+def _check_key(info: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return a service account's key file with its private key repaired, and what is wrong."""
+    problems: list[str] = []
+    if _is_text(info.get("private_key")):
+        key, problem = _repair_key(info["private_key"])
+        info = {**info, "private_key": key}
+        if problem:
+            problems.append(problem)
+    if _is_text(info.get("client_email")) and "@" not in info["client_email"]:
+        problems.append("`client_email` is not an e-mail address.")
     return info, problems
 
 
+def _check_external(info: dict[str, Any], setting: Setting) -> tuple[dict[str, Any], list[str]]:
+    """Return the configuration of a federated login with its certificate named, and what is wrong
+    with its `credential_source`.
+    """
+    source = info.get("credential_source")
+    if not isinstance(source, dict) or not source:
+        return info, [_NO_SOURCE.format(name="credential_source")]
+    problems = list(
+        wrong_source(
+            info, setting.rules, setting.access, setting.platform, commands=setting.commands
+        )
+    )
+    named = {**info, "credential_source": with_named_certificate(source, setting.platform)}
+    return named, problems
+
+
+def _check_impersonated(info: dict[str, Any], setting: Setting) -> tuple[dict[str, Any], list[str]]:
+    """Return the configuration of an impersonation with its source's key repaired, and what is
+    wrong with the source, which is another configuration.
+    """
+    source = info.get("source_credentials")
+    if not isinstance(source, dict) or not source:
+        return info, [_NO_SOURCE.format(name="source_credentials")]
+    source, problems = _check(source, setting, nested=True)
+    repaired = {**info, "source_credentials": source}
+    return repaired, [f"in `source_credentials`: {problem}" for problem in problems]
+
+
 def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
-    """What is wrong with the URLs of a configuration: those that are asked are Google's own, others
-    at least https.
+    """Yield what is wrong with the URLs of a configuration: those that are asked must be Google's
+    own, others at least https.
     """
     for name, url in info.items():
         if url is None or not name.endswith(("_url", "_uri")):
@@ -369,25 +431,24 @@ def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
             yield f"the URL in `{name}` must be https, or http on loopback."
 
 
-def _repaired(text: str) -> tuple[str, str]:
-    """A PEM key in its regular form, and what is wrong with it (empty when nothing is).
+def _repair_key(text: str) -> tuple[str, str]:
+    """Return a PEM key in its regular form, and what is wrong with it (empty when nothing is).
 
     Shells and secret stores damage line breaks, which carry no meaning in PEM (RFC 7468, section
     2): they are repaired.
     """
-    found = PEM.fullmatch(re.sub(r"(?<!\\)\\+[nr]", "\n", text).strip())
-    if not found:
+    pem = PEM.fullmatch(re.sub(r"(?<!\\)\\+[nr]", "\n", text).strip())
+    if not pem:
         return text, "`private_key` is not one whole PEM key, from its BEGIN line to its END line."
-    label, body = found[1], "".join(found[2].split())
+    label = pem[1]
+    body = "".join(pem[2].split())
     if "ENCRYPTED" in label or "ENCRYPTED" in body:
         return text, "`private_key` is protected by a passphrase."
     with suppress(ValueError):
         der = base64.b64decode(body, validate=True)
         if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
             return text, "`private_key` is not an RSA key."
-        # X.690, section 8.1.3: how long it is
-        octets = der[1] & 0x7F if len(der) >= 128 and der[0] == 0x30 else 0
-        if 1 <= octets <= 4 and len(der) == 2 + octets + int.from_bytes(der[2 : 2 + octets], "big"):
+        if _is_whole(der):
             return (
                 f"-----BEGIN {label}-----\n{textwrap.fill(body, 64)}\n-----END {label}-----\n",
                 "",
@@ -395,42 +456,56 @@ def _repaired(text: str) -> tuple[str, str]:
     return text, "`private_key` is cut off or damaged."
 
 
+def _is_whole(der: bytes) -> bool:
+    """Whether a DER sequence is as long as it says (X.690, section 8.1.3)."""
+    if len(der) < 128 or der[0] != 0x30:
+        return False
+    octets = der[1] & 0x7F
+    if not 1 <= octets <= 4:
+        return False
+    length = int.from_bytes(der[2 : 2 + octets], "big")
+    return len(der) == 2 + octets + length
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _named_secrets(info: Mapping[str, Any]) -> Iterator[str]:
-    """The values of every secret field, however deep, and of all headers that a token source is
-    asked with.
+def _secret_fields(info: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the values of every secret field, however deep, and of all headers that a token source
+    is asked with.
     """
     for name, value in info.items():
         if isinstance(value, Mapping):
-            yield from (
-                text.split()[-1] for text in value.values() if name == "headers" and _is_text(text)
-            )
-            yield from _named_secrets(value)
+            if name == "headers":
+                yield from (text.split()[-1] for text in value.values() if _is_text(text))
+            yield from _secret_fields(value)
         elif name in SECRET_FIELDS and isinstance(value, str) and value:
             yield value
 
 
-def _whole(text: str, given: str) -> Iterator[str]:
-    """What was given, where it is the secret itself and not a path. Not line by line: that would
-    mask lone braces.
+def _whole(text: str, value: str) -> Iterator[str]:
+    """Yield the configuration as it was given, where that is the secret itself and not a path.
+
+    JSON on several lines is left out: it would be masked line by line, lone braces among them.
     """
-    for form in (text, given):
+    for form in (text, value):
         if form.lstrip("\ufeff").startswith("{"):
-            yield from (form,) if "\n" not in form else ()
-        elif _unwrapped(form) is not None:
+            if "\n" not in form:
+                yield form
+        elif _unwrap(form) is not None:
             yield from (line for line in form.split() if len(line) >= 16)
 
 
 def _lasting(info: Mapping[str, Any]) -> bytes | None:
-    """The secret that a later run will have again: the private key's bytes, or the refresh
+    """Return the secret that a later run will have again: the private key's bytes, or the refresh
     token.
     """
-    if key := info.get("private_key"):
+    key = info.get("private_key")
+    if key:
         return base64.b64decode(re.sub(r"-----[^-]+-----|\s", "", key))
-    if token := info.get("refresh_token"):
+    token = info.get("refresh_token")
+    if token:
         return str(token).encode()
-    nested = info.get("source_credentials")
-    return _lasting(nested) if isinstance(nested, Mapping) else None
+    source = info.get("source_credentials")
+    return _lasting(source) if isinstance(source, Mapping) else None

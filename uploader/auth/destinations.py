@@ -1,9 +1,9 @@
 """Where a login may send a request: what each field of a credential configuration may name, and
 what follows from it.
 
-A configuration may lie in the checkout or come from an earlier job. What it makes the program read
-goes to Google's token service alone, so every address in it is compared with what Google, GitHub,
-Azure and AWS document.
+A configuration may come from the checkout or from an earlier job. What it makes the program read
+must go to Google's token service alone, so every address in it is compared with those that Google,
+GitHub, Azure and AWS document.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Destinations:
 
     @classmethod
     def of(cls, urls: Iterable[str], below: Iterable[str] = ()) -> Destinations:
-        """The destinations that these URLs name; their queries do not count."""
+        """Return the destinations that these URLs name; their queries do not count."""
         return cls(frozenset(map(_address, urls)), frozenset(map(_address, below)))
 
     def allow(self, url: str) -> bool:
@@ -85,8 +85,11 @@ class Destinations:
 
 
 def _address(url: str) -> tuple[Origin, str]:
-    found = origin(url)
-    return (found, "") if found == NOWHERE else (found, urlsplit(url).path or "/")
+    """Return the origin and the path of a URL, `NOWHERE` and no path for what is none."""
+    place = origin(url)
+    if place == NOWHERE:
+        return NOWHERE, ""
+    return place, urlsplit(url).path or "/"
 
 
 @dataclass(frozen=True)
@@ -109,18 +112,15 @@ class Rules:
         return self.local(url) or (is_google_service(url, "sts") and _has_path(url, TOKEN_PATHS))
 
     def token_uri(self, url: str) -> bool:
-        """Whether Google's OAuth service, or the one of a host that stands in for Google, hands out
-        tokens there.
+        """Whether Google's OAuth service, or a host that stands in for Google, hands out tokens
+        there.
         """
         if self.local(url) or url in TOKEN_URIS:
             return True
         if is_google_service(url, "oauth2") and _has_path(url, ("/token",)):
             return True
-        return (
-            origin(url) == origin(self.endpoint)
-            and origin(url).scheme == "https"
-            and _is_plain(url)
-        )
+        place = origin(url)
+        return place == origin(self.endpoint) and place.scheme == "https" and _is_plain(url)
 
     def impersonation(self, url: str) -> bool:
         """Whether the IAM credentials API hands out a service account's tokens there."""
@@ -130,20 +130,22 @@ class Rules:
 
     def identity(self, url: str) -> bool:
         """Whether a CI system, or the machine's own cloud, hands out an identity token there."""
+        if "#" in url:
+            return False
         if self.local(url) or is_github_oidc(url, self.server):
-            return "#" not in url
-        path = _address(url)[1]
+            return True
+        _, path = _address(url)
         if is_azure_metadata(url):
-            return path == AZURE_IDENTITY and "#" not in url
-        return is_google_metadata(url) and path == IDENTITY and "#" not in url
+            return path == AZURE_IDENTITY
+        return is_google_metadata(url) and path == IDENTITY
 
 
 def principal(url: str) -> str:
-    """The service account in an impersonation URL, empty when there is none."""
+    """Return the service account in an impersonation URL, empty when there is none."""
     if not _is_plain(url):
         return ""
-    found = _IMPERSONATION.fullmatch(urlsplit(url).path)
-    return found[1] if found else ""
+    match = _IMPERSONATION.fullmatch(urlsplit(url).path)
+    return match[1] if match else ""
 
 
 def _is_plain(url: str) -> bool:
@@ -156,8 +158,8 @@ def _has_path(url: str, paths: Iterable[str]) -> bool:
 
 
 def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
-    """What is wrong with an AWS source: metadata is asked at one link-local host, and AWS signs for
-    its own STS.
+    """Yield what is wrong with an AWS source: metadata is asked at one link-local host, and AWS
+    signs for its own STS.
     """
     if source.get("environment_id") != "aws1":
         yield "the field `environment_id` of `credential_source` must be `aws1`."
@@ -168,25 +170,33 @@ def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
             continue
         text = url if isinstance(url, str) else ""
         hosts.add(origin(text))
-        if not ((is_aws_metadata(text) or rules.local(text)) and _has_path(text, paths)):
+        allowed = is_aws_metadata(text) or rules.local(text)
+        if not allowed or not _has_path(text, paths):
             yield (
                 f"the URL in `{name}` of `credential_source` must be "
                 f"`http://169.254.169.254{paths[0]}`, or the same on [fd00:ec2::254]."
             )
     if len(hosts) > 1:
         yield "the URLs of `credential_source` must be on one metadata server."
-    url = source.get("regional_cred_verification_url")
-    found = _AWS_STS.fullmatch(url) if isinstance(url, str) else None
-    if not found or not (found[1] == "{region}" or AWS_REGION.fullmatch(found[1])):
+    if not _is_aws_sts(source.get("regional_cred_verification_url")):
         yield (
             "the URL in `regional_cred_verification_url` of `credential_source` must be "
             "`https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15`."
         )
 
 
+def _is_aws_sts(url: object) -> bool:
+    """Whether this is the security token service of AWS, in one region or with a place for it."""
+    match = _AWS_STS.fullmatch(url) if isinstance(url, str) else None
+    if not match:
+        return False
+    region = match[1]
+    return region == "{region}" or AWS_REGION.fullmatch(region) is not None
+
+
 def wrong_headers(headers: object) -> Iterator[str]:
-    """What is wrong with the headers that a token source is asked with; `Host` would choose another
-    server.
+    """Yield what is wrong with the headers that a token source is asked with; `Host` would choose
+    another server.
     """
     if headers is None:
         return
@@ -194,8 +204,8 @@ def wrong_headers(headers: object) -> Iterator[str]:
         yield "the field `headers` of `credential_source` must be an object of texts."
         return
     for name, value in headers.items():
-        fits = isinstance(value, str) and value.isascii() and value.isprintable()
-        if name.lower() not in HEADERS or not fits:
+        is_one_line = isinstance(value, str) and value.isascii() and value.isprintable()
+        if name.lower() not in HEADERS or not is_one_line:
             yield (
                 "the field `headers` of `credential_source` may hold `Authorization`, `Accept`, "
                 "`Metadata` and `Metadata-Flavor` alone, each a text on one line."

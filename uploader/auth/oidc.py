@@ -22,8 +22,8 @@ GITHUB_HINT = (
     "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer "
     "granted)."
 )
-# By where the program runs, what is told of a job that has no OIDC token: what is the matter, why,
-# what to do.
+# The error for a job that has no OIDC token, by the place where the program runs: what is wrong,
+# its cause, its remedy.
 NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
     "github": (
         "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set.",
@@ -50,8 +50,8 @@ NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
 
 
 class JobToken(SubjectTokenSupplier):
-    """Asks GitHub for a token whose audience is the provider, or hands on what GitLab put into the
-    environment.
+    """Asks GitHub for a token whose audience is the provider, or hands on the one that GitLab put
+    into the environment.
 
     Raises CredentialsError, before anything is sent, for a job that has neither.
     """
@@ -60,19 +60,20 @@ class JobToken(SubjectTokenSupplier):
         platform = inputs.platform
         self._bearer = platform.oidc_request_token
         self._url = platform.oidc_request_url if self._bearer else ""
-        self._given = "" if self._url else platform.id_token
-        if self._url and not self._is_issuer(inputs):
-            raise CredentialsError(
-                "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below "
-                "actions.githubusercontent.com, nor on this job's own server (GITHUB_SERVER_URL, "
-                "where GitHub's runner has set it).",
-                cause="An earlier step or job has set this variable.",
-                hint=GITHUB_HINT,
-            )
+        self._token = "" if self._url else platform.id_token
         if self._url:
+            if not self._is_issuer(inputs):
+                raise CredentialsError(
+                    "ACTIONS_ID_TOKEN_REQUEST_URL is not https on a host below "
+                    "actions.githubusercontent.com, nor on this job's own server "
+                    "(GITHUB_SERVER_URL, where GitHub's runner has set it).",
+                    cause="An earlier step or job has set this variable.",
+                    hint=GITHUB_HINT,
+                )
             audience = quote(f"{AUDIENCE}{inputs.workload_identity_provider}", safe="")
-            self._url += f"{'&' if '?' in self._url else '?'}audience={audience}"
-        elif not self._given:
+            separator = "&" if "?" in self._url else "?"
+            self._url += f"{separator}audience={audience}"
+        elif not self._token:
             what, why, hint = NO_TOKEN[platform.kind]
             raise CredentialsError(what, cause=why, hint=hint, code="no-id-token")
 
@@ -86,24 +87,25 @@ class JobToken(SubjectTokenSupplier):
 
     @property
     def url(self) -> str:
-        """What is asked for the token; empty where the environment holds it."""
+        """The URL that is asked for the token; empty where the environment holds it."""
         return self._url
 
     def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
-        """A fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its
+        """Return a fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its
         response holds none.
         """
-        if self._given:
-            return self._given
+        if self._token:
+            return self._token
         headers = {"Authorization": f"Bearer {self._bearer}", "Accept": "application/json"}
         try:
             response = request(self._url, headers=headers)
-        except CredentialsError as caught:
+        except CredentialsError as refusal:
             why = "GitHub did not permit the job's request for an OIDC token, or the job has ended."
             raise CredentialsError(
-                caught.what, cause=why, hint=GITHUB_HINT, code="id-token-refused"
+                refusal.what, cause=why, hint=GITHUB_HINT, code="id-token-refused"
             ) from None
-        token = (Response(200, body=response.data).json() or {}).get("value")
+        answer = Response(200, body=response.data).json() or {}
+        token = answer.get("value")
         if not isinstance(token, str) or not token:
             raise ProtocolError("GitHub's OIDC endpoint answered without a token.")
         return token

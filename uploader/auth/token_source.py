@@ -49,56 +49,63 @@ IDENTITY = (
 def wrong_source(
     info: Mapping[str, Any], rules: Rules, access: Access, platform: Platform, *, commands: bool
 ) -> Iterator[str]:
-    """What is wrong with the `credential_source`, an object, of a configuration; `commands` may be
-    run or not.
+    """Yield what is wrong with the `credential_source`, an object, of a configuration.
+
+    `commands` says whether it may name a command.
     """
     source = info["credential_source"]
     if info.get("subject_token_type") == AWS:
         yield from wrong_aws(source, rules)
         yield from _wrong_regions(platform)
         return
-    named = [name for name in SOURCES if name in source]
-    if len(named) != 1:
+    names = [name for name in SOURCES if name in source]
+    if len(names) != 1:
         yield (
             "the field `credential_source` must name one of `file`, `url`, `executable` and "
             "`certificate`."
         )
         return
-    if named == ["url"]:
+    [name] = names
+    if name == "url":
         url = source["url"]
-        if not (isinstance(url, str) and rules.identity(url)):
+        if not isinstance(url, str) or not rules.identity(url):
             yield IDENTITY
         yield from wrong_headers(source.get("headers"))
-    elif named == ["file"]:
+    elif name == "file":
         yield from _wrong_file("file", source["file"], access)
         if named_format(source) is None:
             yield (
                 "the `format` of `credential_source` must be `text`, or `json` with a "
                 "`subject_token_field_name`."
             )
-    elif named == ["executable"]:
+    elif name == "executable":
         yield from _wrong_command(source["executable"], access, commands=commands)
     else:
         yield from _wrong_certificate(source["certificate"], access, platform)
 
 
 def named_format(source: Mapping[str, Any]) -> str | None:
-    """The field of the JSON that holds the token, empty where the whole text is it; None for
-    anything else.
+    """Return the field of the JSON that holds the token, empty where the whole text is the token;
+    None for a format that is not supported.
     """
-    wanted = source.get("format")
-    if wanted is None:
+    token_format = source.get("format")
+    if token_format is None:
         return ""
-    if not isinstance(wanted, Mapping):
+    if not isinstance(token_format, Mapping):
         return None
-    kind, name = wanted.get("type", "text"), wanted.get("subject_token_field_name")
+    kind = token_format.get("type", "text")
     if kind == "text":
         return ""
-    return name if kind == "json" and isinstance(name, str) and name else None
+    field_name = token_format.get("subject_token_field_name")
+    if kind == "json" and isinstance(field_name, str) and field_name:
+        return field_name
+    return None
 
 
 def _wrong_regions(platform: Platform) -> Iterator[str]:
-    """A region becomes a part of a host name, so only what looks like one is taken."""
+    """Yield a complaint for each variable that names no AWS region: it becomes a part of a host
+    name.
+    """
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         region = platform.google_auth.get(name, "")
         if region and not AWS_REGION.fullmatch(region):
@@ -106,7 +113,9 @@ def _wrong_regions(platform: Platform) -> Iterator[str]:
 
 
 def _wrong_file(name: str, path: object, access: Access) -> Iterator[str]:
-    """What is wrong with a file that is there; one that is not may come before the login does."""
+    """Yield what is wrong with a file that exists; one that does not may be written before the
+    login.
+    """
     if not isinstance(path, str) or not path or not path.isprintable():
         yield f"the `{name}` of `credential_source` must be the path of a file."
         return
@@ -129,63 +138,68 @@ def _wrong_command(command: object, access: Access, *, commands: bool) -> Iterat
 
 
 def _wrong_certificate(certificate: object, access: Access, platform: Platform) -> Iterator[str]:
-    """The configuration of the certificate names two more files, held to the same rules."""
+    """Yield what is wrong with a certificate: with its trust chain, its configuration, and the two
+    files that the configuration names.
+    """
     if not isinstance(certificate, Mapping):
         yield "the field `certificate` of `credential_source` must be an object."
         return
-    if certificate.get("trust_chain_path") is not None:
-        yield from _wrong_file("trust_chain_path", certificate["trust_chain_path"], access)
-    name, path = "certificate_config_location", certificate.get("certificate_config_location")
+    trust_chain = certificate.get("trust_chain_path")
+    if trust_chain is not None:
+        yield from _wrong_file("trust_chain_path", trust_chain, access)
+    name = "certificate_config_location"
+    path = certificate.get(name)
     if path is None:
         name, path = _default_configuration(platform)
     if isinstance(path, str):
-        path = os.path.expanduser(path)  # noqa: PTH111  # as google-auth does, and without an error where there is no home
+        # as google-auth does, and without an error where there is no home
+        path = os.path.expanduser(path)  # noqa: PTH111  # Path.expanduser raises there
     complaints = list(_wrong_file(name, path, access))
-    yield from complaints
     if complaints:
+        yield from complaints
         return
     for field_name, file in _certificate_files(Path(path), access):
-        yield from _wrong_file(
-            f"{name}`, its `{field_name}`, and so the `certificate", file, access
-        )
+        label = f"{name}`, its `{field_name}`, and so the `certificate"
+        yield from _wrong_file(label, file, access)
 
 
 def _default_configuration(platform: Platform) -> tuple[str, str]:
-    """Which configuration of a certificate counts where a credential names none, and by which name
-    people know it.
+    """Return the configuration of a certificate that counts where a credential names none: the name
+    that people know it by, and its path.
     """
     for variable in CERTIFICATES:
-        if path := platform.google_auth.get(variable):
+        path = platform.google_auth.get(variable)
+        if path:
             return variable, path
-    folder = platform.google_auth.get("CLOUDSDK_CONFIG")
-    return _CONFIGURATION, str(Path(folder or GCLOUD_FOLDER) / _CONFIGURATION)
+    folder = platform.google_auth.get("CLOUDSDK_CONFIG") or GCLOUD_FOLDER
+    return _CONFIGURATION, str(Path(folder) / _CONFIGURATION)
 
 
 def with_named_certificate(source: Mapping[str, Any], platform: Platform) -> Mapping[str, Any]:
-    """The source with the configuration of its certificate named, so that google-auth looks for
-    none by itself.
+    """Return the source with the configuration of its certificate named, so that google-auth looks
+    for none by itself.
     """
     certificate = source.get("certificate")
-    if not isinstance(certificate, Mapping) or not certificate.get(
-        "use_default_certificate_config"
-    ):
+    if not isinstance(certificate, Mapping):
         return source
-    named = {
-        name: value
-        for name, value in certificate.items()
-        if name != "use_default_certificate_config"
-    }
-    named.setdefault("certificate_config_location", _default_configuration(platform)[1])
+    if not certificate.get("use_default_certificate_config"):
+        return source
+    named = dict(certificate)
+    del named["use_default_certificate_config"]
+    if "certificate_config_location" not in named:
+        _, path = _default_configuration(platform)
+        named["certificate_config_location"] = path
     return {**source, "certificate": named}
 
 
 def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object]]:
-    """The certificate and the key that a certificate configuration names; none where it is not
-    there.
+    """Yield the certificate and the key that a certificate configuration names, each with its
+    field; none where the configuration can't be read.
     """
     try:
         with access.open(path) as file:
-            workload = json.loads(file.read(MAX_TOKEN))["cert_configs"]["workload"]
+            configuration = json.loads(file.read(MAX_TOKEN))
+        workload = configuration["cert_configs"]["workload"]
         files = [(name, workload[name]) for name in ("cert_path", "key_path")]
     except (NotOpened, OSError, ValueError, LookupError, TypeError, RecursionError):
         return  # google-auth says what is missing
@@ -193,7 +207,7 @@ def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object
 
 
 class TokenFile(SubjectTokenSupplier):
-    """The token in a file, read anew for each exchange: Kubernetes replaces its file every hour or
+    """The token in a file, read again for each exchange: Kubernetes replaces its file every hour or
     so.
     """
 
@@ -203,30 +217,37 @@ class TokenFile(SubjectTokenSupplier):
         self._access = access
 
     def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
-        """The token as it is now. Raises CredentialsError where the file may not be read or holds
-        none.
+        """Return the token as it is now. Raises CredentialsError where the file may not be read or
+        holds none.
         """
         try:
             with self._access.open(Path(self._path)) as file:
                 content = file.read(MAX_TOKEN + 1)
         except Forbidden:
             raise self._failure(NEVER) from None
-        except (NotOpened, OSError) as refusal:
-            why = str(refusal) if isinstance(refusal, NotOpened) else "can't be read"
-            raise self._failure(why) from None
+        except NotOpened as refusal:
+            raise self._failure(str(refusal)) from None
+        except OSError:
+            raise self._failure("can't be read") from None
         if len(content) > MAX_TOKEN:
             raise self._failure("is larger than 1 MiB, too large for a token")
-        try:
-            text = content.decode("utf-8").strip()
-            token = json.loads(text)[self._field] if self._field else text
-        except (ValueError, LookupError, TypeError, RecursionError):
-            token = ""
+        token = self._token_in(content)
         if not isinstance(token, str) or not (_is_web_token(token) or _is_saml(token)):
             raise self._failure(
                 "holds no token in the `format` that `credential_source` says: neither a JSON Web "
                 "Token (three parts with dots between them) nor a SAML assertion"
             )
         return token
+
+    def _token_in(self, content: bytes) -> object:
+        """Return what stands at the token's place in the file, empty where there is nothing."""
+        try:
+            text = content.decode("utf-8").strip()
+            if self._field:
+                return json.loads(text)[self._field]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return ""
+        return text
 
     def _failure(self, why: str) -> CredentialsError:
         return CredentialsError(
@@ -239,29 +260,29 @@ class TokenFile(SubjectTokenSupplier):
 
 
 def _is_web_token(text: str) -> bool:
-    """Whether it is a JSON Web Token (RFC 7519): its first part is an object that names the
+    """Whether the text is a JSON Web Token (RFC 7519): its first part is an object that names the
     algorithm.
     """
-    found = _WEB_TOKEN.fullmatch(text)
-    if not found:
+    parts = _WEB_TOKEN.fullmatch(text)
+    if not parts:
         return False
     try:
-        header = json.loads(_decoded(found[1]))
+        header = json.loads(_decode(parts[1]))
     except (ValueError, RecursionError):
         return False
     return isinstance(header, dict) and "alg" in header
 
 
 def _is_saml(text: str) -> bool:
-    """Whether it is an assertion or a response of SAML 2.0, as XML or in base64."""
+    """Whether the text is an assertion or a response of SAML 2.0, as XML or in base64."""
     try:
-        xml = text if text.startswith("<") else _decoded(text).decode("utf-8")
+        xml = text if text.startswith("<") else _decode(text).decode("utf-8")
     except ValueError:
         return False
     return xml.lstrip().startswith("<") and _SAML in xml
 
 
-def _decoded(text: str) -> bytes:
-    """What is in base64, of either alphabet, padded or not. Raises ValueError."""
+def _decode(text: str) -> bytes:
+    """Return what is in base64, of either alphabet, padded or not. Raises ValueError."""
     plain = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
