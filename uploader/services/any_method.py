@@ -1,4 +1,4 @@
-"""Sends files to any upload method of Google's APIs, by the catalogue and the few rules in
+"""Sends files to any upload method of Google's APIs, by the catalogue and the rules in
 docs/TARGETS.md.
 """
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -21,19 +21,19 @@ from uploader.services.catalogue import Method, Values
 from uploader.text import nested_deeply
 
 _STORAGE = "storage.objects.insert"
-# Metadata alone is enough for these: Gmail's take a whole mail in it, or name a draft; Play's an
-# image's resource.
+# Methods that can be called with metadata and no file: Gmail's take a whole mail or a draft's id in
+# it, Play's an image's resource.
 _ALONE = ("gmail.", "androidpublisher.edits.images.")
-# A precondition on the state before the request fails when the request is repeated after it was
-# obeyed. Where it names that state, a repeat does no harm, and the object shows afterwards which of
-# the two failed it.
+# Preconditions on the object's state before the request. One that names that state fails when the
+# request is repeated after a success, so a repeat does no harm, and the object shows afterwards
+# whether the first request or somebody else's change made it fail.
 _STATES = {"ifGenerationMatch", "ifMetagenerationMatch"}
 _OTHER_STATES = {"ifGenerationNotMatch", "ifMetagenerationNotMatch"}
 _NAMELESS = "A simple upload can't carry the file's name, so Drive will call the file Untitled."
-# By path: the digest that a service states of what it stored, in which field, and the fields of a
-# response unless others are asked for (none: these are all). Cloud Storage states crc32c of every
-# object; Drive states sha256 where it is asked for, once it holds the bytes as they were sent
-# (developers.google.com/drive/api/reference/rest/v3/files).
+# By path: the digest that a service states of what it stored, the field that holds it, and the
+# fields of a response unless others are asked for (empty: all fields). Cloud Storage states crc32c
+# of every object; Drive states sha256 where it is asked for, once it holds the bytes as they were
+# sent (developers.google.com/drive/api/reference/rest/v3/files).
 _DIGESTS = {
     "/storage/v1/": ("crc32c", "crc32c", ""),
     "/drive/v2/": ("sha256", "sha256Checksum", ""),
@@ -44,29 +44,25 @@ _DIGESTS = {
 def prepare(
     inputs: CommonInputs, files: Artifacts, media_type: str, params: str, metadata: str
 ) -> Prepared:
-    """Checks target, parameters, metadata and files against the catalogue. Raises InputError with
+    """Check target, parameters, metadata and files against the catalogue. Raises InputError with
     every problem.
     """
     method = catalogue.find(inputs.target)
     if method is None:
-        near = " or ".join(get_close_matches(inputs.target, catalogue.targets()))
-        what = (
-            f"{inputs.target!r} is not an upload method.{f' Did you mean {near}?' if near else ''}"
-        )
-        raise InputError(Problem("target", what, "a method of docs/METHODS.md."))
+        raise InputError(_no_such_method(inputs.target))
     problems = Problems()
-    given = problems.collect(lambda: read_params(params))
+    parameters = problems.collect(lambda: read_params(params))
     resource = batch.read_metadata(metadata, problems)
-    values = {} if given is None else catalogue.check_params(method, given, problems)
+    values: Values = {}
+    if parameters is not None:
+        values = catalogue.check_params(method, parameters, problems)
+    name_field = method.name_field
     # Drive does without a name; whatever else takes one requires it.
-    name_field = (
-        ""
-        if inputs.upload_protocol == "simple" and method.id.startswith("drive.")
-        else method.name_field
-    )
+    if inputs.upload_protocol == "simple" and method.id.startswith("drive."):
+        name_field = ""
     media_type = catalogue.check_media_type(method, resource, media_type, problems)
-    alone = bool(resource) and not files and method.id.startswith(_ALONE)
-    if not (files or alone):
+    is_metadata_alone = bool(resource) and not files and method.id.startswith(_ALONE)
+    if not files and not is_metadata_alone:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
     if len(files) > 1 and name_field in resource:
         what = (
@@ -75,30 +71,55 @@ def prepare(
         )
         problems.add("metadata", what)
     problems.raise_if_any()
-    if alone:
+    if is_metadata_alone:
         return batch.metadata_alone(inputs, _endpoint(method, values, resource), resource)
-    uploads = []
-    for file in files:
-        kind = media_type or media_types.choose(file, method.template.media_types)
-        its_values, its_metadata = _named(method, values, resource, name_field, file)
-        uploads.append(
-            Upload(_endpoint(method, its_values, its_metadata), file, kind, its_metadata or None)
-        )
-    # else each request makes a new thing
+    uploads = tuple(
+        _upload(method, values, resource, name_field, file, media_type) for file in files
+    )
+    # any other request makes a new thing
     if uploads[0].endpoint.idempotent or method.id == _STORAGE:
-        seen: dict[Endpoint, str] = {}
-        for upload in uploads:
-            name = upload.artifact.name
-            if (first := seen.setdefault(upload.endpoint, name)) != name:
-                what = f"{name} would replace {first}: both go to the same place."
-                problems.add("files", what, "one file, or a name of its own for each")
-    made = batch.prepared(inputs, tuple(uploads), problems)
-    return made if name_field == method.name_field else replace(made, warnings=(_NAMELESS,))
+        _check_places(uploads, problems)
+    prepared = batch.prepared(inputs, uploads, problems)
+    if name_field != method.name_field:
+        return replace(prepared, warnings=(_NAMELESS,))
+    return prepared
+
+
+def _no_such_method(target: str) -> Problem:
+    what = f"{target!r} is not an upload method."
+    near = " or ".join(get_close_matches(target, catalogue.targets()))
+    if near:
+        what += f" Did you mean {near}?"
+    return Problem("target", what, "a method of docs/METHODS.md.")
+
+
+def _upload(
+    method: Method,
+    values: Values,
+    metadata: Mapping[str, Any],
+    name_field: str,
+    file: Artifact,
+    media_type: str,
+) -> Upload:
+    kind = media_type or media_types.choose(file, method.template.media_types)
+    values, metadata = _with_file_name(method, values, metadata, name_field, file)
+    return Upload(_endpoint(method, values, metadata), file, kind, metadata or None)
+
+
+def _check_places(uploads: Sequence[Upload], problems: Problems) -> None:
+    """Add a problem for each upload that would replace another one of this run."""
+    names: dict[Endpoint, str] = {}
+    for upload in uploads:
+        name = upload.artifact.name
+        first = names.setdefault(upload.endpoint, name)
+        if first != name:
+            what = f"{name} would replace {first}: both go to the same place."
+            problems.add("files", what, "one file, or a name of its own for each")
 
 
 def read_params(text: str) -> dict[str, Any]:
-    """The map in the input `params`, JSON or YAML, whose scalars stay as they are written. Raises
-    InputError.
+    """Return the map in the input `params`, JSON or YAML, whose scalars stay as they are written.
+    Raises InputError.
     """
     accepted = "a YAML or JSON map, without aliases"
     try:
@@ -107,15 +128,7 @@ def read_params(text: str) -> dict[str, Any]:
         import yaml  # most runs have no params
 
         try:
-            if nested_deeply(text) or any(
-                isinstance(token, yaml.AliasToken) for token in yaml.scan(text)
-            ):
-                # Deep brackets are scanned for hours, and a few lines with aliases can stand for
-                # gigabytes.
-                raise yaml.YAMLError  # noqa: TRY301  # as every other text that is not read
-            # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it
-            # was written.
-            value = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds nothing but str, list and dict
+            value = _read_yaml(text)
         except (yaml.YAMLError, RecursionError, ValueError):
             raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
@@ -123,25 +136,42 @@ def read_params(text: str) -> dict[str, Any]:
     raise InputError(Problem("params", "is not a map.", accepted))
 
 
-def _named(
+def _read_yaml(text: str) -> Any:
+    """Return the value of a YAML text, whose scalars are all text. Raises YAMLError, also for deep
+    brackets and for aliases.
+    """
+    import yaml  # most runs have no params
+
+    # Deep brackets are scanned for hours, and a few lines with aliases can stand for gigabytes.
+    if nested_deeply(text):
+        raise yaml.YAMLError
+    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+        raise yaml.YAMLError
+    # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was
+    # written.
+    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds nothing but str, list and dict
+
+
+def _with_file_name(
     method: Method, values: Values, metadata: Mapping[str, Any], name_field: str, file: Artifact
 ) -> tuple[Values, Mapping[str, Any]]:
-    """Values and metadata with the file's own name in them, where the method makes something that
-    has one.
+    """Return the parameters and the metadata with the file's own name, where the method makes
+    something that has a name and none was given.
     """
-    own = file.name.rpartition("/")[2]
+    file_name = file.name.rpartition("/")[2]
     if method.id != _STORAGE:
-        return values, {name_field: own, **metadata} if name_field else metadata
+        if name_field:
+            metadata = {name_field: file_name, **metadata}
+        return values, metadata
     # An object has the name given, or the file's path in the workspace, below a name that ends in
     # `/`.
-    given = _object_name(values, metadata)
-    if given and not given.endswith("/"):
+    prefix = _object_name(values, metadata)
+    if prefix and not prefix.endswith("/"):
         return values, metadata
-    inside = not file.name.startswith("/") and ".." not in file.name.split("/")
-    name = given + (file.name if inside else own)
-    return {**values, "name": (name,)}, {
-        key: value for key, value in metadata.items() if key != "name"
-    }
+    in_workspace = not file.name.startswith("/") and ".." not in file.name.split("/")
+    name = prefix + (file.name if in_workspace else file_name)
+    others = {key: value for key, value in metadata.items() if key != "name"}
+    return {**values, "name": (name,)}, others
 
 
 def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
@@ -149,37 +179,54 @@ def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
 
 
 def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> Endpoint:
-    path, http_method = method.template.path, method.template.http_method
-    filled = {name: values[name][0] for name in catalogue.placeholders(method.template.upload_path)}
-    # The digest that the method states, asked for beside every field that the values ask for.
-    digest, field, usual = next(
-        (one for prefix, one in _DIGESTS.items() if path.startswith(prefix)), ("", "", "")
-    )
-    asked, wanted = values, "".join(values.get("fields", ())) or usual
-    if wanted and field and not {field, "*"} & set(re.split(r"[\s,]+", wanted)):
-        asked = {**values, "fields": (f"{wanted},{field}",)}
+    template = method.template
+    path_values = {name: values[name][0] for name in catalogue.placeholders(template.upload_path)}
+    digest, query_values = _with_digest_field(template.path, values)
+    query: list[tuple[str, str]] = []
+    for name, texts in query_values.items():
+        if name not in path_values:
+            query += [(name, text) for text in texts]
+    scopes = template.scopes
     # The wider scope when the request names something that others may have made: a file, a folder.
-    existing = "fileId" in values or "addParents" in values or metadata.get("parents")
-    # Whether sending the same request twice leaves one thing: an update, or an object of a fixed
-    # name.
-    replaces, lookup = http_method in {"PUT", "PATCH"} or method.id == _STORAGE, ""
-    if names_state := not _STATES.isdisjoint(values):
-        payer = "".join(
-            f"?userProject={quote(value, safe='')}" for value in values.get("userProject", ())
-        )
-        bucket = catalogue.expand(path, {"bucket": values["bucket"][0]})
-        lookup = f"{bucket}/{quote(_object_name(values, metadata), safe='')}{payer}"
-    idempotent = replaces and (names_state or _OTHER_STATES.isdisjoint(values))
+    if "fileId" in values or "addParents" in values or metadata.get("parents"):
+        scopes = (method.scope_existing,)
+    names_state = not _STATES.isdisjoint(values)
+    names_other_state = not _OTHER_STATES.isdisjoint(values)
+    # An update, or an object of a fixed name: sending the same request twice leaves one thing.
+    replaces = template.http_method in {"PUT", "PATCH"} or method.id == _STORAGE
+    idempotent = replaces and (names_state or not names_other_state)
     return method.endpoint(
-        filled,
-        scopes=(method.scope_existing,) if existing else method.template.scopes,
-        query=tuple(
-            (name, value) for name, items in asked.items() if name not in filled for value in items
-        ),
+        path_values,
+        scopes=scopes,
+        query=tuple(query),
         idempotent=idempotent,
         at_most_once=not idempotent,
-        lookup=lookup,
-        id_promised=method.template.id_promised and "fields" not in values,
+        lookup=_lookup(template.path, values, metadata) if names_state else "",
+        id_promised=template.id_promised and "fields" not in values,
         partial="fields" in values,  # which may leave everything else out of the response
         response_digest=digest,
     )
+
+
+def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
+    """Return the digest that the method at `path` states, empty where it states none, and the
+    parameters, which ask for it where they ask for chosen fields.
+    """
+    for prefix, (digest, field, usual_fields) in _DIGESTS.items():
+        if path.startswith(prefix):
+            fields = "".join(values.get("fields", ())) or usual_fields
+            names = re.split(r"[\s,]+", fields)
+            if fields and field not in names and "*" not in names:
+                values = {**values, "fields": (f"{fields},{field}",)}
+            return digest, values
+    return "", values
+
+
+def _lookup(path: str, values: Values, metadata: Mapping[str, Any]) -> str:
+    """Return the path, with its query, that shows an object of Cloud Storage."""
+    bucket = catalogue.expand(path, {"bucket": values["bucket"][0]})
+    name = quote(_object_name(values, metadata), safe="")
+    lookup = f"{bucket}/{name}"
+    for project in values.get("userProject", ()):
+        lookup += f"?userProject={quote(project, safe='')}"
+    return lookup

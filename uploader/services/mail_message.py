@@ -1,10 +1,10 @@
 """A mail: composed of the inputs and of files in the workspace, or a message that is given and goes
 out as it is.
 
-Nothing slips a header into either. The standard library's e-mail package decodes what looks like an
-RFC 2047 encoded word, and a line break may come out; so control characters are refused behind the
+No input can add a header to either. The standard library's e-mail package decodes what looks like
+an RFC 2047 encoded word, and a line break may come out; so control characters are looked for after
 decoding. A composed message is a function of its content and its identity alone, so that a run that
-continues an unfinished upload makes the same bytes again. A given one is not taken apart with the
+continues an unfinished upload makes the same bytes again. A given message is not parsed with the
 standard library, whose work grows with the number of parts times their depth: one pass finds the
 headers of every part, and of every message within the message.
 """
@@ -12,7 +12,7 @@ headers of every part, and of every message within the message.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.errors import MessageError, MultipartInvariantViolationDefect
@@ -77,7 +77,8 @@ _MAX_ALL_HEADERS = 2 * _MAX_HEADERS  # with those of all parts; each counts _PAR
 _PART = 256
 # Bytes of one header with parameters, and of any other one in a part: both take the library
 # quadratic time.
-_MAX_STRUCTURE, _MAX_TEXT = 4096, 65_536
+_MAX_STRUCTURE = 4096
+_MAX_TEXT = 65_536
 _STRUCTURE = ("content-type", "content-disposition")
 _MESSAGES = {"message/rfc822", "message/global"}
 _DELIMITER = re.compile(rb"^--[^\r\n]*", re.MULTILINE)
@@ -99,22 +100,30 @@ class MessageIdentity:
 
     @classmethod
     def parse(cls, text: str) -> MessageIdentity | None:
-        """The identity that `str` wrote; None for anything else."""
-        found = re.fullmatch(r"([0-9]{1,11}) ([0-9a-f]{32})", text)
-        return cls(datetime.fromtimestamp(int(found[1]), timezone.utc), found[2]) if found else None
+        """Return the identity that `str` wrote; None for anything else."""
+        match = re.fullmatch(r"([0-9]{1,11}) ([0-9a-f]{32})", text)
+        if not match:
+            return None
+        seconds, token = match.groups()
+        return cls(datetime.fromtimestamp(int(seconds), timezone.utc), token)
 
     def without(self, message: bytes) -> bytes:
-        """What a message says, if it was composed under this identity: the same bytes under any
-        other.
+        """Return what a message says, if it was composed under this identity: the same bytes under
+        any other.
         """
-        date, token = f"Date: {format_datetime(self.date)}\r\n".encode(), self.token.encode()
-        return message.replace(date, b"", 1).replace(token, b"") if token in message else message
+        token = self.token.encode()
+        if token not in message:
+            return message
+        date = f"Date: {format_datetime(self.date)}\r\n".encode()
+        return message.replace(date, b"", 1).replace(token, b"")
 
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail that can be sent: how people see it, how many recipients and attachments it has, its
-    bytes by identity.
+    """A mail that can be sent.
+
+    `name` is for people; `recipients` and `attachments` are counts; `data` returns the bytes of the
+    message under an identity.
     """
 
     name: str
@@ -126,54 +135,64 @@ class Mail:
 
 def given(inputs: MailInputs, files: Artifacts) -> bool:
     """Whether the inputs say anything of what stands in the mail."""
-    return bool(
-        inputs.message_file or files or any(getattr(inputs, name) for name in _CONTENT_INPUTS)
-    )
+    if inputs.message_file or files:
+        return True
+    return any(getattr(inputs, name) for name in _CONTENT_INPUTS)
 
 
 def read(
     inputs: MailInputs, files: Artifacts, workspace: Workspace, *, to_send: bool, limit: int
 ) -> Mail:
-    """The mail. `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises
-    InputError.
+    """Return the mail that the inputs describe.
+
+    `to_send` demands a recipient, `limit` is in bytes of the encoded message. Raises InputError
+    with every problem.
     """
     problems = Problems()
     if inputs.message_file:
         return _given_message(inputs, files, workspace, problems, to_send=to_send, limit=limit)
+    people = _people(inputs, problems)
+    if has_control(inputs.mail_subject):
+        problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
+    read_text = partial(_text, workspace, problems=problems, limit=limit)
+    text = read_text("mail-body", inputs.mail_body, inputs.mail_body_file)
+    html = read_text("mail-html", inputs.mail_html, inputs.mail_html_file)
+    attachments = _attachments(files, problems, limit)
+    if len(people.get("From", ())) > 1:
+        problems.add("mail-from", "contains several addresses.", "one address")
+    _check_complete(inputs, problems, to_send=to_send)
+    problems.raise_if_any()
+    name = f'mail "{inputs.mail_subject}"' if inputs.mail_subject else "mail"
+    recipients = sum(len(people[header]) for header in _RECIPIENTS)
+    data = partial(
+        compose, people, inputs.mail_subject, text=text, html=html, attachments=attachments
+    )
+    return Mail(name, recipients, len(files), data, tuple(problems.warnings))
+
+
+def _people(inputs: MailInputs, problems: Problems) -> dict[str, tuple[Address, ...]]:
+    """Return the addresses of each header; one that can't be read is missing."""
     people: dict[str, tuple[Address, ...]] = {}
     for name in _ADDRESSES:
         try:
             people[name.capitalize()] = addresses(getattr(inputs, f"mail_{name}"))
         except ValueError as error:  # noqa: PERF203 - each input has its own
             problems.add(f"mail-{name}", str(error), "`Ann <ann@example.com>, bob@example.com`")
-    if has_control(inputs.mail_subject):
-        problems.add("mail-subject", "contains a control character, perhaps in an encoded word.")
-    text = partial(_text, workspace, problems=problems, limit=limit)
-    compose_it = partial(
-        compose,
-        people,
-        inputs.mail_subject,
-        text=text("mail-body", inputs.mail_body, inputs.mail_body_file),
-        html=text("mail-html", inputs.mail_html, inputs.mail_html_file),
-        attachments=_attachments(files, problems, limit),
-    )
-    if len(people.get("From", ())) > 1:
-        problems.add("mail-from", "contains several addresses.", "one address")
+    return people
+
+
+def _check_complete(inputs: MailInputs, problems: Problems, *, to_send: bool) -> None:
+    """Add a problem for each part that a composed mail lacks."""
     if to_send and not (inputs.mail_to or inputs.mail_cc or inputs.mail_bcc):
         problems.add("mail-to", "is missing: the mail has no recipient.")
     if inputs.gmail_action in {"insert", "import"} and not inputs.mail_from:
         problems.add("mail-from", "is missing: a mail that is inserted needs a sender.")
-    if not (
-        inputs.mail_subject or inputs.common.files or any(getattr(inputs, name) for name in _BODIES)
-    ):
+    has_body = any(getattr(inputs, name) for name in _BODIES)
+    if not (inputs.mail_subject or inputs.common.files or has_body):
         problems.add(
             "mail-body",
             "is missing, and so are the subject, HTML and files: the mail would be empty.",
         )
-    problems.raise_if_any()
-    name = f'mail "{inputs.mail_subject}"' if inputs.mail_subject else "mail"
-    recipients = sum(len(found) for header, found in people.items() if header != "From")
-    return Mail(name, recipients, len(files), compose_it, tuple(problems.warnings))
 
 
 def _given_message(
@@ -185,19 +204,25 @@ def _given_message(
     to_send: bool,
     limit: int,
 ) -> Mail:
-    """The message of `message-file`, which goes out as it is."""
-    for name in [*filter(partial(getattr, inputs), _CONTENT_INPUTS), *(["files"] if files else [])]:
+    """Return the message of `message-file`, which goes out as it is."""
+    others = [name for name in _CONTENT_INPUTS if getattr(inputs, name)]
+    if files:
+        others.append("files")
+    for name in others:
         problems.add(
             name.replace("_", "-"),
             "can't be combined with `message-file`, which is the whole message.",
         )
     raw = problems.collect(lambda: _content(workspace, "message-file", inputs.message_file, limit))
-    name, message, recipients = printable(inputs.message_file), b"", 0
-    try:
-        message, recipients = checked(raw, to_send=to_send) if raw is not None else (b"", 0)
-    except ValueError as error:
-        for fault in error.args:
-            problems.add("message-file", f"{name} {fault}", "an RFC 822 message")
+    name = printable(inputs.message_file)
+    message = b""
+    recipients = 0
+    if raw is not None:
+        try:
+            message, recipients = checked(raw, to_send=to_send)
+        except ValueError as error:
+            for fault in error.args:
+                problems.add("message-file", f"{name} {fault}", "an RFC 822 message")
     if len(message) > limit:
         problems.extend([_too_large("message-file", f"{name} takes", len(message), limit)])
     problems.raise_if_any()
@@ -211,20 +236,22 @@ def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
 
 
 def _content(workspace: Workspace, name: str, path: str, limit: int) -> bytes:
-    """What is in the file that an input names; a link may not lead out of its folder, unless that
-    is allowed.
+    """Return what is in the file that the input `name` gives.
+
+    A link may not lead out of its folder, unless that is allowed. Raises InputError, also for more
+    than `limit` bytes.
     """
-    file = from_path(
-        workspace.root / path, path, workspace.access(name, str(PurePosixPath(path).parent))
-    )
-    if (file.size or 0) > limit:
-        raise InputError(_too_large(name, f"{file.name} takes", file.size or 0, limit))
+    folder = str(PurePosixPath(path).parent)
+    file = from_path(workspace.root / path, path, workspace.access(name, folder))
+    size = file.size or 0
+    if size > limit:
+        raise InputError(_too_large(name, f"{file.name} takes", size, limit))
     return media_types.head(file, limit)
 
 
 def addresses(text: str) -> tuple[Address, ...]:
-    """The addresses of a header such as `Ann <ann@example.com>, bob@example.com`. Raises ValueError
-    with the reason.
+    """Return the addresses of a header such as `Ann <ann@example.com>, bob@example.com`. Raises
+    ValueError with the reason.
     """
     if not text:
         return ()
@@ -232,26 +259,24 @@ def addresses(text: str) -> tuple[Address, ...]:
         raise ValueError("contains a line break.")
     try:
         header = _POLICY.header_factory("to", text)
-        found: tuple[Address, ...] = header.addresses
+        people: tuple[Address, ...] = header.addresses
     except _UNREADABLE:  # how the standard library's parser fails
         raise ValueError("is not a list of e-mail addresses.") from None
-    if has_control(text) or any(map(has_control, map(str, found))):
+    if has_control(text) or any(has_control(str(person)) for person in people):
         raise ValueError("contains a control character, perhaps in an encoded word.")
-    wrong = [address.addr_spec for address in found if not _ADDRESS.fullmatch(address.addr_spec)]
-    if header.defects or wrong or not found:
-        raise ValueError(
-            f"{wrong[0]!r} is not an e-mail address."
-            if wrong
-            else "is not a list of e-mail addresses."
-        )
-    return found
+    for person in people:
+        if not _ADDRESS.fullmatch(person.addr_spec):
+            raise ValueError(f"{person.addr_spec!r} is not an e-mail address.")
+    if header.defects or not people:
+        raise ValueError("is not a list of e-mail addresses.")
+    return people
 
 
 def _text(
     workspace: Workspace, name: str, value: str, path: str, *, problems: Problems, limit: int
 ) -> str:
-    """The text itself, or that of the file which `NAME-file`, or `file:PATH` in its place,
-    names.
+    """Return the text itself, or that of the file which `NAME-file`, or `file:PATH` in its place,
+    names. It is empty where there is a problem.
     """
     if value and path:
         problems.add(f"{name}-file", f"is given together with `{name}`.", "one of the two")
@@ -268,19 +293,25 @@ def _text(
             what = "is the path of a file in the workspace, and would be sent as the text."
             problems.add(name, what, f"`{name}-file` with that path, or the text itself")
         return value
+    content = problems.collect(lambda: _content(workspace, name, path, limit))
+    if content is None:
+        return ""
     try:
-        return (problems.collect(lambda: _content(workspace, name, path, limit)) or b"").decode()
+        return content.decode()
     except UnicodeDecodeError:
         problems.add(name, f"{printable(path)} is not UTF-8.", "text in UTF-8")
         return ""
 
 
 def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Attachment, ...]:
+    """Return the files as attachments; none of them is read once one has a problem."""
+    problems_before = len(problems)
     # as base64, without its line ends
-    sizes, before = sum(file.size or 0 for file in files) * 4 // 3, len(problems)
-    if sizes > limit:  # checked before anything is read: it may not fit in memory
-        what = f"{plural(len(files), 'file')} {'takes' if len(files) == 1 else 'take'}"
-        problems.extend([_too_large("files", f"{what} at least", sizes, limit)])
+    size = sum(file.size or 0 for file in files) * 4 // 3
+    if size > limit:  # checked before anything is read: it may not fit in memory
+        verb = "takes" if len(files) == 1 else "take"
+        what = f"{plural(len(files), 'file')} {verb} at least"
+        problems.extend([_too_large("files", what, size, limit)])
     attachments = []
     for file in files:
         if file.size is None:
@@ -288,11 +319,11 @@ def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Atta
         name = PurePosixPath(file.name).name
         if not name.isprintable() or has_control(name):
             problems.add("files", f"{file.name!r} contains a control character in its name.")
-        if len(problems) == before:
-            kind, content = media_types.kinds(file)[0], media_types.head(file, file.size or 0)
+        if len(problems) == problems_before:
+            kind = media_types.kinds(file)[0]
             if kind.startswith(("message/", "multipart/")):
                 kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
-            attachments.append((name, kind, content))
+            attachments.append((name, kind, media_types.head(file, file.size or 0)))
     return tuple(attachments)
 
 
@@ -304,36 +335,41 @@ def compose(
     html: str,
     attachments: Iterable[Attachment],
 ) -> bytes:
-    """The message as it is sent, with CRLF line ends; Bcc stays in, since Gmail delivers by it and
-    takes it out.
+    """Return the message as it is sent, with CRLF line ends.
 
-    Empty text and empty HTML mean that there is none. Raises InputError when it would not say what
-    was asked.
+    Bcc stays in: Gmail delivers by it and takes it out. Empty text and empty HTML mean that there
+    is none. Raises InputError when the message would not say what was asked.
     """
-    subject, sender = decoded(subject), people.get("From")
+    subject = decoded(subject)
     changed = Problem(
         "mail-subject", "can't be written into a message without changing it.", "plain text"
     )
     if decoded(subject) != subject:  # the library would decode it once more
         raise InputError(changed)
-    message = EmailMessage(policy=_POLICY)
+    sender = people.get("From")
     domain = sender[0].domain if sender else "uploader.invalid"
-    headers: dict[str, str | tuple[Address, ...]] = {**people, "Subject": subject}
-    headers |= {
+    headers: dict[str, str | tuple[Address, ...]] = {
+        **people,
+        "Subject": subject,
         "Date": format_datetime(identity.date),
         "Message-ID": f"<{identity.token}@{domain}>",
     }
+    message = EmailMessage(policy=_POLICY)
     try:
         for name, value in headers.items():
             if value:
                 message[name] = value
-        message.set_content(text or html, subtype="plain" if text or not html else "html")
-        if text and html:
-            message.add_alternative(html, subtype="html")
+        if html and not text:
+            message.set_content(html, subtype="html")
+        else:
+            message.set_content(text, subtype="plain")
+            if html:
+                message.add_alternative(html, subtype="html")
         for name, media_type, content in attachments:
             family, _, kind = media_type.partition("/")
             message.add_attachment(content, maintype=family, subtype=kind, filename=name)
-        for number, part in enumerate(part for part in message.walk() if part.is_multipart()):
+        multiparts = [part for part in message.walk() if part.is_multipart()]
+        for number, part in enumerate(multiparts):
             part.set_boundary(f"=_{identity.token}_{number}")
         return message.as_bytes()
     except _UNREADABLE:  # what newer versions of the library refuse to write themselves
@@ -341,12 +377,40 @@ def compose(
 
 
 def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
-    """A message that was given, every line ended by CRLF as RFC 5322 wants it, and how many
+    """Return a given message with every line ended by CRLF as RFC 5322 wants it, and how many
     addresses it goes to.
 
     `to_send` demands a recipient. Raises ValueError with everything that is wrong, each as the rest
     of a sentence.
     """
+    _check_head(raw)
+    message = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
+    faults: list[str] = []
+    recipients = 0
+    try:
+        # the old policy, which leaves hostile values alone
+        headers = BytesHeaderParser().parsebytes(message)
+        texts: list[str] = []
+        for name in _RECIPIENTS:
+            texts += map(str, headers.get_all(name, []))
+        recipients = len(getaddresses(texts))
+        faults += _header_faults(headers, to_send=to_send)
+        fault = next(_faults(message), "")
+        if fault:
+            faults.append(fault)
+        elif not _has_boundary(headers, message):
+            faults.append("is multipart, but its boundary does not occur in it.")
+    except RecursionError:  # the standard library follows each comment into the next one
+        faults.append("has comments or addresses that are nested too deeply.")
+    except _UNREADABLE:
+        faults.append("has a header that can't be read.")
+    if faults:
+        raise ValueError(*faults)
+    return message, recipients
+
+
+def _check_head(raw: bytes) -> None:
+    """Raise ValueError unless a message begins with headers that can be parsed at all."""
     end = re.search(rb"\r?\n\r?\n", raw)
     head = raw[: end.start()] if end else raw
     if head.startswith(b"From "):
@@ -359,65 +423,65 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
         raise ValueError(
             f"has {len(head):,} bytes of headers; Gmail accepts at most {_MAX_HEADERS:,}."
         )
-    message = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\r\n")
-    found, sent_to = [], 0
-    try:
-        # the old policy, which leaves hostile values alone
-        parsed = BytesHeaderParser().parsebytes(message)
-        names = [name.lower() for name in parsed]
-        sent_to = len(
-            getaddresses([str(value) for name in _RECIPIENTS for value in parsed.get_all(name, [])])
-        )
-        found += [
-            f"has {names.count(name)} {name} headers." for name in _ONCE if names.count(name) > 1
-        ]
-        if _unreadable(parsed) or not {"from", "to", "cc", "bcc", "subject"} & set(names):
-            found.append("is not a message: its headers can't be read.")
-        if to_send and not any("@" in str(parsed.get(name, "")) for name in _RECIPIENTS):
-            found.append("has no recipient in To, Cc or Bcc.")
-        if fault := next(_faults(message), ""):
-            found.append(fault)
-        elif parsed.get_content_maintype() == "multipart":
-            boundary = parsed.get_boundary()
-            if boundary is None or b"\r\n--" + boundary.encode("ascii", "replace") not in message:
-                found.append("is multipart, but its boundary does not occur in it.")
-    except RecursionError:  # the standard library follows each comment into the next one
-        found.append("has comments or addresses that are nested too deeply.")
-    except _UNREADABLE:
-        found.append("has a header that can't be read.")
-    if found:
-        raise ValueError(*found)
-    return message, sent_to
+
+
+def _header_faults(headers: Message, *, to_send: bool) -> Iterator[str]:
+    """Yield what is wrong with the headers of the message itself."""
+    names = [name.lower() for name in headers]
+    for name in _ONCE:
+        if names.count(name) > 1:
+            yield f"has {names.count(name)} {name} headers."
+    if _has_defects(headers) or not {"from", "to", "cc", "bcc", "subject"} & set(names):
+        yield "is not a message: its headers can't be read."
+    if to_send and not any("@" in str(headers.get(name, "")) for name in _RECIPIENTS):
+        yield "has no recipient in To, Cc or Bcc."
+
+
+def _has_boundary(headers: Message, message: bytes) -> bool:
+    """Whether the parts of a multipart message can be found; true for any other message."""
+    if headers.get_content_maintype() != "multipart":
+        return True
+    boundary = headers.get_boundary()
+    if boundary is None:
+        return False
+    return b"\r\n--" + boundary.encode("ascii", "replace") in message
 
 
 def _faults(message: bytes) -> Iterator[str]:
-    """What is wrong with the headers of the message and its parts. Behind the first, there may be
-    no headers.
+    """Yield what is wrong with the headers of the message and its parts.
+
+    Ask for the first fault only: behind it, there may be no headers.
     """
     left = _MAX_ALL_HEADERS
     for number, (part, size) in enumerate(_parts(message)):
+        is_inner = number > 0
         left -= size + _PART
         if left < 0:
             yield "has more parts, or longer headers in them, than any mail needs."
-        if number and (_unreadable(part) or len(part.get_all("content-type", ())) > 1):
+        if is_inner and (_has_defects(part) or len(part.get_all("content-type", ())) > 1):
             yield "has a part whose headers can't be read."
-        has = "has a part with" if number else "has"
+        prefix = "has a part with" if is_inner else "has"
         for name, value in part.items():
-            structured = name.lower() in _STRUCTURE
-            limit = _MAX_STRUCTURE if structured else _MAX_TEXT if number else _MAX_HEADERS
+            limit = _max_length(name, is_inner=is_inner)
             if len(str(value)) > limit:
-                yield f"{has} a {name} header of more than {limit:,} bytes."
-            # A file's name, for one, put together and decoded as RFC 2231 says.
-            values = (
-                [collapse_rfc2231_value(text) for _, text in part.get_params([], name)]
-                if structured
-                else []
-            )
-            if any(has_control(_FOLD.sub(" ", str(one))) for one in (value, *values)):
-                yield f"{has} a control character in its {name} header."
+                yield f"{prefix} a {name} header of more than {limit:,} bytes."
+            texts = [value]
+            if name.lower() in _STRUCTURE:
+                # A file's name, for one, put together and decoded as RFC 2231 says.
+                parameters = part.get_params([], name)
+                texts += [collapse_rfc2231_value(text) for _, text in parameters]
+            if any(has_control(_FOLD.sub(" ", str(text))) for text in texts):
+                yield f"{prefix} a control character in its {name} header."
 
 
-def _unreadable(headers: Message) -> bool:
+def _max_length(name: str, *, is_inner: bool) -> int:
+    """Return how many bytes a header may have, in a part (`is_inner`) or in the message."""
+    if name.lower() in _STRUCTURE:
+        return _MAX_STRUCTURE
+    return _MAX_TEXT if is_inner else _MAX_HEADERS
+
+
+def _has_defects(headers: Message) -> bool:
     """Whether headers have a defect, except the one that Python 3.10 finds in every multipart
     message without parts.
     """
@@ -427,36 +491,59 @@ def _unreadable(headers: Message) -> bool:
 
 
 def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
-    """The headers of the message, of its parts and of the messages among them, however deep, with
-    their bytes.
+    """Yield the headers of the message, of its parts and of the messages among them, however deep,
+    with their bytes.
 
     Look at each before you ask for the next, which its boundary may lead to.
     """
-    types: dict[bytes, str] = {}  # by boundary: what its parts are that do not say it themselves
+    types: dict[bytes, str] = {}  # by boundary: the type of its parts that do not state one
     delimiters = _DELIMITER.finditer(message)
-    start, default = 0, ""
+    start = 0
+    default = ""
     while True:
         blank = _BLANK_LINE.search(message, max(start - 2, 0))
         end = blank.start() + 2 if blank else len(message)
         part = BytesHeaderParser().parsebytes(message[start:end])
         part.set_default_type(default)
         yield part, end - start
-        if boundary := part.get_boundary():
+        boundary = part.get_boundary()
+        if boundary:
             digest = part.get_content_type() == "multipart/digest"  # RFC 2046, section 5.1.5
             types[boundary.encode("ascii", "replace")] = (
                 "message/rfc822" if digest else "text/plain"
             )
         encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
-        start, default = end + 2, "text/plain"
-        if part.get_content_type() not in _MESSAGES or encoding in {"base64", "quoted-printable"}:
-            line = next((one for one in delimiters if one[0][2:].rstrip() in types), None)
-            if line is None:
+        is_message = part.get_content_type() in _MESSAGES
+        if is_message and encoding not in {"base64", "quoted-printable"}:
+            # the headers of the message inside follow at once
+            start = end + 2
+            default = "text/plain"
+        else:
+            delimiter = _next_delimiter(delimiters, types)
+            if delimiter is None:
                 return
-            start, default = line.end() + 2, types[line[0][2:].rstrip()]
+            start = delimiter.end() + 2
+            default = types[_boundary(delimiter)]
+
+
+def _next_delimiter(
+    delimiters: Iterator[re.Match[bytes]], boundaries: Container[bytes]
+) -> re.Match[bytes] | None:
+    """Return the next line that begins a part of one of the boundaries; None behind the last."""
+    for delimiter in delimiters:
+        if _boundary(delimiter) in boundaries:
+            return delimiter
+    return None
+
+
+def _boundary(delimiter: re.Match[bytes]) -> bytes:
+    return delimiter[0][2:].rstrip()
 
 
 def decoded(text: str) -> str:
-    """The text with its RFC 2047 encoded words decoded; as it is when one of them can't be."""
+    """Return the text with its RFC 2047 encoded words decoded; as it is when one of them can't
+    be.
+    """
     try:
         return str(make_header(decode_header(text)))
     except _UNREADABLE:

@@ -1,8 +1,8 @@
 """Sends one over-the-air package to Android's OTA service, the one target that speaks the
 X-Goog-Upload dialect.
 
-The upload is answered without the package's name, which the service makes: the list of the
-deployment's packages tells it, and whether the service could use what it received. Sources:
+The response to the upload lacks the package's name, which the service makes. The list of the
+deployment's packages has it, and shows whether the service could use what it received. Sources:
 developers.google.com/android/over-the-air, v1/how-tos/create-package, v1/how-tos/associate-package
 and reference/rest/v1/deployments.packages.
 """
@@ -23,7 +23,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.archive import is_zip
-from uploader.files.artifacts import Artifacts
+from uploader.files.artifacts import Artifact, Artifacts
 from uploader.inputs.records import CommonInputs
 from uploader.results import FileResult
 from uploader.services import batch, media_types
@@ -60,7 +60,7 @@ ENDPOINT = Endpoint(
 
 
 def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str) -> Prepared:
-    """Checks that there is one whole zip, a deployment and a title. Raises InputError with every
+    """Check that there is one whole zip, a deployment and a title. Raises InputError with every
     problem.
     """
     problems = Problems()
@@ -69,22 +69,30 @@ def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str)
     metadata = {"deployment": deployment, "package_title": title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for file in files:
-        if file.size is not None:  # nobody can look into a stream; the service does
-            with file.reader() as opened:
-                if media_types.sniff(opened.read(4)) != "application/zip" or not is_zip(opened):
-                    what = f"{file.name} is not a zip file, or its end is missing."
-                    problems.add("files", what, "a complete zip file")
-    made = batch.prepared(inputs, uploads, problems)
-    flow = partial(_flow, deployment, title, uploads[0])
-    return made if inputs.dry_run else replace(made, flow=flow)
+        if not _may_be_zip(file):
+            what = f"{file.name} is not a zip file, or its end is missing."
+            problems.add("files", what, "a complete zip file")
+    prepared = batch.prepared(inputs, uploads, problems)
+    if inputs.dry_run:
+        return prepared
+    return replace(prepared, flow=partial(_flow, deployment, title, uploads[0]))
+
+
+def _may_be_zip(file: Artifact) -> bool:
+    """Whether the file is a whole zip; true of a stream, which only the service can look into."""
+    if file.size is None:
+        return True
+    with file.reader() as opened:
+        return media_types.sniff(opened.read(4)) == "application/zip" and is_zip(opened)
 
 
 def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
-    """The upload between two looks at the packages: the one that is new is the one that it made.
+    """Upload between two looks at the list of packages: the one that is new is the one that the
+    upload made.
 
-    Neither look ends the run: whether the account may upload, the start of the upload says before
-    the first byte. Where all was sent and the service never said what became of it, a new package
-    is the success.
+    A list that can't be read does not end the run: the start of the upload shows before its first
+    byte whether the account may upload. Where everything was sent and the response is lost, a new
+    package is the success.
     """
     before: Packages | None = None
     try:
@@ -92,82 +100,109 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outc
     except (Interrupted, CredentialsError):
         raise
     except UploaderError as error:
-        said = sentence(error.what)
         context.warning(
-            f"{_UNKNOWN} {said} Nor can it be told whether the service accepts the package."
+            f"{_UNKNOWN} {sentence(error.what)} Nor can it be told whether the service accepts the "
+            "package."
         )
     [result] = context.upload_all((upload,))
-    doubt = result.failure if isinstance(result.failure, OutcomeUnknown) else None
-    if result.failure and (before is None or not doubt):
-        raise result.failure
-    name = "" if before is None else _name(context, result, before, deployment, title)
-    known = f"the package {name}" if name else "a package"
-    return Outcome(f"{upload.artifact.name} is {known} of {deployment}.")
+    if result.failure:
+        is_doubt = isinstance(result.failure, OutcomeUnknown)
+        if before is None or not is_doubt:
+            raise result.failure
+    name = ""
+    if before is not None:
+        name = _identify(context, result, before, deployment, title)
+    package = f"the package {name}" if name else "a package"
+    return Outcome(f"{upload.artifact.name} is {package} of {deployment}.")
 
 
-def _name(
+def _identify(
     context: Context, result: FileResult, before: Packages, deployment: str, title: str
 ) -> str:
-    """The name of the package that was made; empty, with a warning, where it can't be told.
+    """Return the name of the package that was made; empty, with a warning, where it is not known.
 
-    Raises the upload's own `OutcomeUnknown` where no new package settles it, `ServiceError` for one
-    that failed.
+    Raises the upload's own `OutcomeUnknown` if no new package shows that it arrived, `ServiceError`
+    for a package that failed.
     """
-    doubt, new = result.failure, Packages()
+    doubt = result.failure
     if result.resumed_from == result.bytes and not doubt:
         before = {}  # an earlier run had sent all of it, so the package was there already
     try:
-        waits = context.backoff()
-        while True:
-            found = _same_title(context, deployment, title)
-            new = {name: why for name, why in sorted(found.items()) if name not in before}
-            if new or not doubt:
-                break
-            waits.wait("the deployment lists no new package")
+        new = _new_packages(context, before, deployment, title, wait=doubt is not None)
     except Interrupted:
         raise
     except UploaderError as error:
         if doubt:
             raise doubt from None
-        # the package is there, whatever has come of this look
+        # the package is there, although the list of packages can't be read
         context.warning(f"{_UNKNOWN} {error}")
         return ""
     if new and all(new.values()):
-        name, why = next(iter(new.items()))
-        failure = ServiceError(
-            f"The upload of {result.path} arrived, but the service reports that it failed (package "
-            f"{name}): {why}",
-            cause="The service received the file and could not make a package of it.",
-            hint="Correct what the service's message names, then run again: the package will be "
-            "sent again.",
-            code="package-failed",
-        )
-        context.identified(replace(result, id=name, error=str(failure), failure=failure))
-        raise failure
+        raise _failed(context, result, new)
     if len(new) != 1:
         if doubt:
             raise doubt
-        shown = ", ".join(
-            f"{name}: failed, {why}" if why else name for name, why in list(new.items())[:5]
-        )
-        several = f"{len(new)} new packages ({shown})" if new else "no new package"
-        context.warning(f"{_UNKNOWN} The deployment lists {several} with the title {title!r}.")
+        packages = f"{len(new)} new packages ({_shown(new)})" if new else "no new package"
+        context.warning(f"{_UNKNOWN} The deployment lists {packages} with the title {title!r}.")
         return ""
     [name] = new
     if isinstance(doubt, OutcomeUnknown):
         context.info(
             f"{sentence(doubt.what)} The deployment lists the new package {name}, so it did."
         )
-        # but for its failure
-        arrived, told = result.bytes - (result.resumed_from or 0), result.timeline[:-1]
-        result = replace(result, bytes_uploaded=arrived, timeline=told, error="", failure=None)
+        result = replace(
+            result,
+            bytes_uploaded=result.bytes - (result.resumed_from or 0),
+            timeline=result.timeline[:-1],  # the last entry is the failure
+            error="",
+            failure=None,
+        )
     context.identified(replace(result, id=name))
     return name
 
 
+def _new_packages(
+    context: Context, before: Packages, deployment: str, title: str, *, wait: bool
+) -> Packages:
+    """Return the packages of this title that were not there before, sorted by name.
+
+    With `wait` the list is asked again until it has one. Raises TemporaryError if it never does.
+    """
+    waits = context.backoff()
+    while True:
+        packages = _same_title(context, deployment, title)
+        new = {name: why for name, why in sorted(packages.items()) if name not in before}
+        if new or not wait:
+            return new
+        waits.wait("the deployment lists no new package")
+
+
+def _failed(context: Context, result: FileResult, new: Packages) -> ServiceError:
+    """Report the first of the new packages, all of which failed, and return the error for it."""
+    name, why = next(iter(new.items()))
+    failure = ServiceError(
+        f"The upload of {result.path} arrived, but the service reports that it failed (package "
+        f"{name}): {why}",
+        cause="The service received the file and could not make a package of it.",
+        hint="Correct what the service's message names, then run again: the package will be "
+        "sent again.",
+        code="package-failed",
+    )
+    context.identified(replace(result, id=name, error=str(failure), failure=failure))
+    return failure
+
+
+def _shown(packages: Packages) -> str:
+    """Return the first five packages for a message, each with why it failed."""
+    shown = []
+    for name, why in list(packages.items())[:5]:
+        shown.append(f"{name}: failed, {why}" if why else name)
+    return ", ".join(shown)
+
+
 def _same_title(context: Context, deployment: str, title: str) -> Packages:
-    """The deployment's packages that are titled as this one, by name, each with why its upload
-    failed, if it did.
+    """Return the deployment's packages of this title, by name, each with why its upload failed,
+    empty where it did not.
     """
     call = Call(
         "GET",
@@ -177,16 +212,19 @@ def _same_title(context: Context, deployment: str, title: str) -> Packages:
         what="the list of the deployment's packages",
         ask_twice=True,
     )
-    packages = context.call(call).get("packages")
-    found: Packages = {}
-    for one in packages if isinstance(packages, list) else ():
-        if (
-            isinstance(one, dict)
-            and one.get("title") == title
-            and isinstance(name := one.get("name"), str)
-            and name
-        ):
-            details, found[name] = one.get("details"), ""
-            if isinstance(details, dict) and details.get("uploadState") == "FAILURE":
-                found[name] = str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
-    return found
+    listed = context.call(call).get("packages")
+    packages: Packages = {}
+    for package in listed if isinstance(listed, list) else ():
+        if not isinstance(package, dict) or package.get("title") != title:
+            continue
+        name = package.get("name")
+        if isinstance(name, str) and name:
+            packages[name] = _upload_error(package.get("details"))
+    return packages
+
+
+def _upload_error(details: object) -> str:
+    """Return why the upload of a package failed, empty where it did not."""
+    if not isinstance(details, dict) or details.get("uploadState") != "FAILURE":
+        return ""
+    return str(details.get("uploadError") or "it gives no reason")[:_MAX_ERROR]
