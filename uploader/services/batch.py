@@ -1,7 +1,7 @@
-"""What the targets other than Play have in common: checks before the first request, the flow that
-sends, its refusals.
+"""What the targets other than Play have in common: the checks before the first request, the flow
+that sends files or metadata, and advice for refusals.
 
-None of them has anything to undo, so a dry run says what would be sent and sends nothing.
+They leave nothing to undo, so a dry run says what would be sent and sends nothing.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from uploader.text import format_size, plural
 OutputsOf: TypeAlias = Callable[[tuple[FileResult, ...]], Mapping[str, str]]
 
 SHOWN = 20  # files that the plan names one by one
-MINUTE = "%Y-%m-%d %H:%M"  # how `begun_before` tells a time in UTC
+MINUTE = "%Y-%m-%d %H:%M"  # the format of times (UTC) for `begun_before`
 _CHECK = "Check what the service has before you run again."
-# What Google's APIs give as reason or status with a 403 when the account may not do it, in either
-# error model.
+# The reasons and statuses of a 403, in both error models of Google's APIs, that say that the
+# account lacks permission.
 _DENIED = {
     "PERMISSION_DENIED",
     "IAM_PERMISSION_DENIED",
@@ -60,16 +60,16 @@ _DENIED = {
 }
 
 
-def require(problems: Problems, **given: object) -> None:
-    """Adds a problem for each input that is empty; a name's underscores stand for hyphens."""
-    for name, value in given.items():
+def require(problems: Problems, **inputs: object) -> None:
+    """Add a problem for each input that is empty; a name's underscores stand for hyphens."""
+    for name, value in inputs.items():
         if not value:
             problems.add(name.replace("_", "-"), "is required for this target.")
 
 
 def one_app(names: tuple[str, ...], problems: Problems) -> str:
-    """The app's name; adds a problem for several, which only a release and a status can be
-    about.
+    """Return the app's name, empty where there is none. Add a problem for several, which only a
+    release and a status can be about.
     """
     if len(names) > 1:
         problems.add(
@@ -77,39 +77,44 @@ def one_app(names: tuple[str, ...], problems: Problems) -> str:
             f"{len(names)} apps are given, and this target works on one.",
             "one package name",
         )
-    return "".join(names[:1])
+    return names[0] if names else ""
 
 
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
-    """Adds a problem unless there is exactly one file."""
+    """Add a problem unless there is exactly one file."""
     if len(files) != 1:
-        wrong = (
-            f"{'no file was' if not files else f'{len(files)} files were'} given; {what} takes "
-            "exactly one."
+        number = f"{len(files)} files were" if files else "no file was"
+        problems.add(
+            "files",
+            f"{number} given; {what} takes exactly one.",
+            "a pattern that matches one file",
         )
-        problems.add("files", wrong, "a pattern that matches one file")
 
 
 def read_metadata(text: str, problems: Problems) -> dict[str, Any]:
-    """The JSON object in the input `metadata`; an empty one, and a problem, for anything else."""
+    """Return the JSON object in the input `metadata`. Anything else is a problem, and counts as an
+    empty one.
+    """
+    accepted = "a JSON object"
     try:
         value = json.loads(text or "{}")
         # Python reads NaN and half a surrogate pair
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-        wrong = "is not a map."
     except (ValueError, RecursionError):
-        value, wrong = None, "is not JSON."
-    if isinstance(value, dict):
-        return value
-    problems.add("metadata", wrong, "a JSON object")
-    return {}
+        problems.add("metadata", "is not JSON.", accepted)
+        return {}
+    if not isinstance(value, dict):
+        problems.add("metadata", "is not a map.", accepted)
+        return {}
+    return value
 
 
 def check(upload: Upload, protocol: str, problems: Problems) -> None:
-    """Everything that the endpoint can't take: too large, another type, a stream, a way of sending
-    it does not have.
+    """Add a problem for everything that the endpoint can't take: a file that is too large, of
+    another type or a stream, a protocol that it does not have.
     """
-    file, endpoint = upload.artifact, upload.endpoint
+    file = upload.artifact
+    endpoint = upload.endpoint
     if file.size is None and not endpoint.resumable:
         problems.add(
             "files", f"{file.name} is a stream; {endpoint.id} must know the size in advance."
@@ -120,25 +125,7 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
             f"{endpoint.max_size:,}."
         )
         problems.add("files", what)
-    supported = {
-        "resumable": endpoint.resumable,
-        "multipart": endpoint.multipart,
-        "simple": endpoint.simple,
-    }
-    if not supported.get(protocol, True):
-        accepted = ", ".join(["auto", *(known for known, yes in supported.items() if yes)])
-        problems.add(
-            "upload-protocol", f"{endpoint.id} does not support {protocol} uploads.", accepted
-        )
-    elif file.size is None and protocol in {"simple", "multipart"}:
-        what = f"{file.name} is a stream, which a {protocol} upload can't carry."
-        problems.add("upload-protocol", what, "auto or resumable")
-    elif protocol == "simple" and upload.metadata:
-        what = (
-            "a simple upload can't carry metadata: "
-            f"{', '.join(f'`{field}`' for field in upload.metadata)}."
-        )
-        problems.add("upload-protocol", what, "auto, multipart or resumable")
+    _check_protocol(upload, protocol, problems)
     if not upload.media_type:
         problems.add(
             "files",
@@ -147,33 +134,66 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
         )
 
 
+def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
+    """Add a problem for a protocol that the endpoint does not have, or that can't carry the
+    upload.
+    """
+    file = upload.artifact
+    endpoint = upload.endpoint
+    supported = {
+        "resumable": endpoint.resumable,
+        "multipart": endpoint.multipart,
+        "simple": endpoint.simple,
+    }
+    if not supported.get(protocol, True):
+        names = [name for name, is_supported in supported.items() if is_supported]
+        problems.add(
+            "upload-protocol",
+            f"{endpoint.id} does not support {protocol} uploads.",
+            ", ".join(["auto", *names]),
+        )
+    elif file.size is None and protocol in {"simple", "multipart"}:
+        what = f"{file.name} is a stream, which a {protocol} upload can't carry."
+        problems.add("upload-protocol", what, "auto or resumable")
+    elif protocol == "simple" and upload.metadata:
+        fields = ", ".join(f"`{field}`" for field in upload.metadata)
+        what = f"a simple upload can't carry metadata: {fields}."
+        problems.add("upload-protocol", what, "auto, multipart or resumable")
+
+
 def prepared(
     inputs: CommonInputs,
     uploads: tuple[Upload, ...],
     problems: Problems,
     outputs: OutputsOf = lambda _: {},
 ) -> Prepared:
-    """A target that only sends files: its plan, and the flow or the dry run of it, after the
-    endpoints' checks.
+    """Return a target that only sends files, with its plan, and the flow or the dry run of it.
 
-    `outputs` makes the output values that only this target has. Raises InputError with the
-    `problems` so far, too.
+    `outputs` makes the output values that only this target has. Raises InputError for the
+    `problems` so far, and for what the endpoints can't take.
     """
     for upload in uploads:
         check(upload, inputs.upload_protocol, problems)
     problems.raise_if_any()
-    lines, would = [], []
+    plan = []
+    dry_run_lines = []
     for upload in uploads:
-        file, endpoint = upload.artifact, upload.endpoint
-        length = "a stream" if file.size is None else format_size(file.size)
-        what = f"{file.name} ({length}, {upload.media_type}) to {endpoint.id}"
+        file = upload.artifact
+        endpoint = upload.endpoint
+        size = "a stream" if file.size is None else format_size(file.size)
+        what = f"{file.name} ({size}, {upload.media_type}) to {endpoint.id}"
         query = "?" + urlencode(endpoint.query) if endpoint.query else ""
-        lines.append(f"Upload {what}")
-        would.append(f"Would send {what}: {endpoint.http_method} {endpoint.path}{query}")
-    if rest := len(lines[SHOWN:]):
-        lines[SHOWN:] = [f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}"]
-    flow = dry_run(*would) if inputs.dry_run else partial(_send, uploads, inputs.target, outputs)
-    return Prepared(tuple(lines), uploads[0].endpoint.scopes, flow)
+        plan.append(f"Upload {what}")
+        dry_run_lines.append(f"Would send {what}: {endpoint.http_method} {endpoint.path}{query}")
+    rest = len(plan) - SHOWN
+    if rest > 0:
+        plan = plan[:SHOWN]
+        plan.append(f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}")
+    if inputs.dry_run:
+        flow = dry_run(*dry_run_lines)
+    else:
+        flow = partial(_send, uploads, inputs.target, outputs)
+    return Prepared(tuple(plan), uploads[0].endpoint.scopes, flow)
 
 
 def dry_run(*lines: str) -> Flow:
@@ -190,7 +210,7 @@ def dry_run(*lines: str) -> Flow:
 def _send(
     uploads: tuple[Upload, ...], target: str, outputs: OutputsOf, context: Context
 ) -> Outcome:
-    """Sends all files, however many of them fail, then raises the first failure."""
+    """Send all files, however many of them fail, then raise the first failure."""
     results = context.upload_all(uploads)
     context.publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
@@ -203,8 +223,8 @@ def _send(
 def with_default_advice() -> Iterator[None]:
     """Give the refusals of a flow a cause and a remedy.
 
-    One for lack of permission is a `CredentialsError`: it ends like a failed login, as the account
-    must change.
+    Raises CredentialsError, as a failed login does, for a refusal for lack of permission: in both
+    cases the account must change.
     """
     try:
         yield
@@ -234,7 +254,7 @@ def with_default_advice() -> Iterator[None]:
 def metadata_alone(
     inputs: CommonInputs, endpoint: Endpoint, metadata: Mapping[str, Any]
 ) -> Prepared:
-    """What a target is that is given metadata and no file."""
+    """Return a target that is given metadata and no file."""
 
     def flow(context: Context) -> Outcome:
         mail = endpoint.id.startswith("gmail.")  # a second one would be worse than none
@@ -252,20 +272,20 @@ def metadata_alone(
 def send_metadata(
     endpoint: Endpoint, metadata: Mapping[str, Any], what: str, noted: bool, context: Context
 ) -> dict[str, Any]:
-    """The service's response, whose id becomes an output. Raises ProtocolError for a response
-    without an id.
+    """Send metadata without a file, publish the id in the response, and return the response.
 
-    Where a repeat would add a second thing, it is `noted` meanwhile, since there is no session to
-    ask. Raises OutcomeUnknown where an earlier run left such a note, once.
+    Where a repeat would add a second thing and `noted` is true, a note is kept during the request,
+    since there is no session to ask. Raises OutcomeUnknown where an earlier run left such a note,
+    once, and ProtocolError for a response without an id.
     """
     key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
     if noted and not endpoint.idempotent:
-        kept = context.recall(key)
-        context.remember(
-            key, None if kept else f"{datetime.fromtimestamp(context.now(), timezone.utc):{MINUTE}}"
-        )
-        if kept:
-            raise begun_before(what, kept)
+        earlier = context.recall(key)
+        if earlier:
+            context.remember(key, None)
+            raise begun_before(what, earlier)
+        now = datetime.fromtimestamp(context.now(), timezone.utc)
+        context.remember(key, f"{now:{MINUTE}}")
     call = Call(
         endpoint.http_method,
         endpoint.root,
@@ -285,18 +305,19 @@ def send_metadata(
             context.remember(key, None)
         raise
     context.remember(key, None)
-    named = endpoint.identify(response)
-    if not named:
+    identifier = endpoint.identify(response)
+    if not identifier:
         raise ProtocolError(
             f"The service answered {what} without the id of what it made.", hint=_CHECK
         )
-    context.publish({}, ids=(named,))  # no upload tells it
+    # without an upload, nothing else publishes it
+    context.publish({}, ids=(identifier,))
     return response
 
 
 def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
-    """The error for a mail that a run began and said no more of, without a session that could be
-    asked.
+    """Return the error for a mail that a run began and did not finish, without a session that could
+    be asked.
     """
     return OutcomeUnknown(
         f"It is not known whether {what} still has to be sent: a run began it at {when} UTC.",

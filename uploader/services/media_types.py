@@ -1,5 +1,5 @@
-"""Tells what a file is, from its first bytes and its name: where the two disagree, the bytes
-decide.
+"""Chooses the media type of a file by its first bytes and its name; where the two disagree, the
+bytes decide.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OCTETS = "application/octet-stream"
 _HEAD = 512
 
 # Signatures at the beginning of a file. A name that claims one of these types is ignored when the
-# bytes lack it.
+# bytes do not have its signature.
 _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
     ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
@@ -51,13 +51,13 @@ _EXTENSIONS = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-# Without the machine's own tables, which `mimetypes` reads when it is asked: the same type on every
-# runner, and sooner.
+# Python's own tables only. `mimetypes.guess_type` would also read those of the machine, which takes
+# time and gives other types on another runner.
 _TYPES = {**mimetypes.common_types, **mimetypes.types_map, **_EXTENSIONS}
 
 
 def head(artifact: Artifact, count: int = _HEAD) -> bytes:
-    """The first `count` bytes; none of a stream, which can be read only once."""
+    """Return the first `count` bytes; none of a stream, which can be read only once."""
     if artifact.size is None:
         return b""
     with artifact.reader() as file:
@@ -65,24 +65,36 @@ def head(artifact: Artifact, count: int = _HEAD) -> bytes:
 
 
 def sniff(first: bytes) -> str:
-    """The media type that the first bytes prove; empty when they prove none."""
-    return next((kind for kind, signature in _SIGNATURES if signature.match(first)), "")
+    """Return the media type that the first bytes prove; empty when they prove none."""
+    for kind, signature in _SIGNATURES:
+        if signature.match(first):
+            return kind
+    return ""
 
 
 def kinds(artifact: Artifact) -> tuple[str, ...]:
-    """What the file can be called, the best name first; never empty."""
-    proven, claimed = sniff(head(artifact)), _TYPES.get(splitext(artifact.name)[1].lower(), "")
-    if claimed in dict(_SIGNATURES) and claimed != proven and artifact.size is not None:
+    """Return the media types that fit the file, the best first; never empty."""
+    proven = sniff(head(artifact))
+    extension = splitext(artifact.name)[1].lower()
+    claimed = _TYPES.get(extension, "")
+    has_signature = claimed in dict(_SIGNATURES)
+    if has_signature and claimed != proven and artifact.size is not None:
         claimed = ""
-    order = (claimed, proven) if proven in _CONTAINERS or not proven else (proven, claimed)
-    return tuple(dict.fromkeys(kind for kind in (*order, OCTETS) if kind))
+    if not proven or proven in _CONTAINERS:
+        order = (claimed, proven, OCTETS)
+    else:
+        order = (proven, claimed, OCTETS)
+    return tuple(dict.fromkeys(kind for kind in order if kind))
 
 
 def choose(artifact: Artifact, accepted: Sequence[str]) -> str:
-    """The best media type of the file that the method accepts; empty when it accepts none of
+    """Return the best media type of the file that the method accepts; empty when it accepts none of
     them.
     """
-    return next((kind for kind in kinds(artifact) if accepts(accepted, kind)), "")
+    for kind in kinds(artifact):
+        if accepts(accepted, kind):
+            return kind
+    return ""
 
 
 def accepts(accepted: Sequence[str], kind: str) -> bool:

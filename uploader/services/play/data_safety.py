@@ -1,15 +1,16 @@
 """The target `play-data-safety`: sends the data safety form, as the Play Console exports it,
 outside any edit.
 
-Source: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. Google's
-own check of the answers comes with the response; here only what no form of the console can be is
-refused.
+Source: developers.google.com/android-publisher/api-ref/rest/v3/applications/dataSafety. Google
+checks the answers, and its response says what is wrong with them; the checks here refuse only files
+that can't be an export of the console.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from functools import partial
 
 from uploader.errors import InputError, Problem, Problems
@@ -37,7 +38,7 @@ _ACCEPTED = "the CSV file that the Play Console exports (App content > Data safe
 
 
 def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -> Prepared:
-    """Reads the form. Raises InputError with every problem."""
+    """Read and check the form. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(packages, problems)
     batch.require(problems, package_name=package)
@@ -46,16 +47,19 @@ def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -
     problems.raise_if_any()
     text, answers = form or ("", 0)
     what = f"{files[0].name} ({plural(answers, 'answer')}) as the data safety form of {package}"
-    flow = partial(_flow, package, text, answers, inputs.rehearsal)
-    sends = batch.dry_run(f"Would send {what}.") if inputs.dry_run else flow
-    return Prepared((f"Send {what}",), (client.SCOPE,), sends, apps={package: ()})
+    if inputs.dry_run:
+        flow = batch.dry_run(f"Would send {what}.")
+    else:
+        flow = partial(_flow, package, text, answers, inputs.rehearsal)
+    return Prepared((f"Send {what}",), (client.SCOPE,), flow, apps={package: ()})
 
 
 def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Outcome:
-    """One request, which may be repeated: the form replaces the one before."""
-    path, what = expand(_PATH, {"package": package}), "the data safety form"
+    """Send the form in one request, which may be repeated: the form replaces the one before."""
+    path = expand(_PATH, {"package": package})
+    call = Call("POST", client.ROOT, path, json={"safetyLabels": text}, what="the data safety form")
     with explained_refusals():
-        context.call(Call("POST", client.ROOT, path, json={"safetyLabels": text}, what=what))
+        context.call(call)
     if not rehearsal:
         context.info(
             "Google Play has taken the data safety form. It goes live when Google has reviewed it."
@@ -64,16 +68,13 @@ def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Conte
 
 
 def _read(file: Artifact) -> tuple[str, int]:
-    """The text of the form and how many of its rows hold an answer. Raises InputError for what is
-    no such form.
+    """Return the text of the form and how many of its rows hold an answer. Raises InputError for a
+    file that is no such form.
     """
-    if file.size is None or file.size > _MAX_SIZE:
-        size = (
-            "is a stream"
-            if file.size is None
-            else f"has {file.size:,} bytes, more than any data safety form"
-        )
-        raise InputError(Problem("files", f"{file.name} {size}.", _ACCEPTED))
+    if file.size is None:
+        raise _wrong_form(f"{file.name} is a stream.")
+    if file.size > _MAX_SIZE:
+        raise _wrong_form(f"{file.name} has {file.size:,} bytes, more than any data safety form.")
     with file.reader() as opened:
         data = opened.read(_MAX_SIZE + 1)
     try:
@@ -82,28 +83,37 @@ def _read(file: Artifact) -> tuple[str, int]:
         rows = [(reader.line_num, row) for row in reader if row]
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            Problem("files", f"line {line} of {file.name} is not UTF-8.", _ACCEPTED)
-        ) from None
+        raise _wrong_form(f"line {line} of {file.name} is not UTF-8.") from None
     except csv.Error as error:
-        raise InputError(
-            Problem("files", f"{file.name} is not a CSV file: {error}.", _ACCEPTED)
-        ) from None
+        raise _wrong_form(f"{file.name} is not a CSV file: {error}.") from None
     if not rows or tuple(rows[0][1]) != _HEADER:
-        what = f"{file.name} does not begin with the header row {','.join(_HEADER)}."
-        raise InputError(Problem("files", what, _ACCEPTED))
+        raise _wrong_form(f"{file.name} does not begin with the header row {','.join(_HEADER)}.")
+    return text, _count_answers(file.name, rows[1:])
+
+
+def _count_answers(name: str, rows: Iterable[tuple[int, list[str]]]) -> int:
+    """Return how many rows, each with the number of its line, hold an answer. Raises InputError
+    with the first mistakes of the file `name`.
+    """
     wrong = []
-    for line, row in rows[1:]:
+    answers = 0
+    for line, row in rows:
         if len(row) != len(_HEADER):
             wrong.append(
-                f"line {line} of {file.name} has {plural(len(row), 'field')} instead of "
-                f"{len(_HEADER)}."
+                f"line {line} of {name} has {plural(len(row), 'field')} instead of {len(_HEADER)}."
             )
-        elif not row[0].strip():
-            wrong.append(f"line {line} of {file.name} has no question id.")
-    answers = sum(bool(row[2].strip()) for _, row in rows[1:] if len(row) == len(_HEADER))
-    if not (wrong or answers):
-        wrong.append(f"{file.name} holds no answer.")
+            continue
+        question, _, answer, *_ = row
+        if not question.strip():
+            wrong.append(f"line {line} of {name} has no question id.")
+        if answer.strip():
+            answers += 1
+    if not wrong and not answers:
+        wrong.append(f"{name} holds no answer.")
     if wrong:
-        raise InputError(*(Problem("files", what, _ACCEPTED) for what in wrong[:_SHOWN]))
-    return text, answers
+        raise _wrong_form(*wrong[:_SHOWN])
+    return answers
+
+
+def _wrong_form(*mistakes: str) -> InputError:
+    return InputError(*(Problem("files", what, _ACCEPTED) for what in mistakes))

@@ -37,7 +37,8 @@ SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
 MAX_PAGES = 20
 PAGE_SIZE = 1000  # rows
 DAY = 86_400  # seconds
-# after Greenwich, in Los Angeles; 8 hours in winter, but the earlier makes data look older
+# A day in Los Angeles ends 7 hours after one in UTC; in winter 8 hours, so that data look an hour
+# older than they are.
 DAY_ENDS = 7 * 3600
 ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
 Z = 1.959964  # standard deviations of a two-sided interval of 95 %
@@ -56,8 +57,10 @@ Ruling = Literal["pass", "hold", "halt"]
 
 @dataclass(frozen=True)
 class Gate:
-    """What a rollout is held to. `max_age` is in seconds, `days` how many count; without `halts` it
-    only reports.
+    """The limits of a rollout, and how they are applied.
+
+    The newest `days` count, each with at least `min_users`. Data that are older than `max_age`
+    (seconds) hold the rollout. Without `halts` the gate only reports.
     """
 
     limits: tuple[Limit, ...] = ()
@@ -69,8 +72,10 @@ class Gate:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What Google measured of one version on one day: a share of that day's users, and its interval
-    where given.
+    """The rate that Google measured for one version on one day.
+
+    `rate` is a share of that day's users; `interval` is Google's own confidence interval, None
+    where it gives none.
     """
 
     code: str
@@ -81,18 +86,19 @@ class Measurement:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The 95 % confidence interval."""
+        """Return the 95 % confidence interval."""
         return self.interval or wilson(self.rate, self.users)
 
 
-# all of one metric, and the day before which they end
+# the day before which the data of one metric end, and all its measurements
 Measured: TypeAlias = tuple[date, tuple[Measurement, ...]]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One version on one day against one limit; `bound` is the limit as a share of users, None
-    where there is none.
+    """The finding for one version on one day under one limit.
+
+    `bound` is the limit as a share of users, None where the day can't be judged.
     """
 
     limit: Limit
@@ -103,7 +109,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What follows for the rollout, why, and all that was judged."""
+    """What follows for the rollout, why, and every finding."""
 
     ruling: Ruling
     reasons: tuple[str, ...] = ()
@@ -111,54 +117,63 @@ class Judgement:
 
     @property
     def why(self) -> str:
-        """All reasons in one sentence, without its full stop."""
+        """Return all reasons in one sentence, without its full stop."""
         return "; ".join(reason.rstrip(".") for reason in self.reasons)
 
 
 def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured | str]:
-    """What was measured of each metric that the gate has a limit for, or why that is not known."""
-    found: dict[Metric, Measured | str] = {}
+    """Return what was measured of each metric that the gate has a limit for, or why that is not
+    known.
+    """
+    measured: dict[Metric, Measured | str] = {}
     for metric in dict.fromkeys(limit.metric for limit in gate.limits):
         try:
-            found[metric] = _measured(context, package, metric, gate.days)
+            measured[metric] = _measured(context, package, metric, gate.days)
         except (ServiceError, CredentialsError, TemporaryError) as error:  # noqa: PERF203 - each metric has its own
-            found[metric] = error.what
-    return found
+            measured[metric] = error.what
+    return measured
 
 
 def _measured(context: Context, package: str, metric: Metric, days: int) -> Measured:
-    """All versions are asked for at once, so that one that Google leaves out, having few users, is
-    missed.
+    """Return the newest days of one metric, for all versions.
+
+    All are asked for at once, so that a version that Google leaves out, having few users, is
+    noticed. Raises ProtocolError for a response in another form.
     """
-    resource, name = _SETS[metric]
-    path = expand("/v1beta1/apps/{package}/", {"package": package}) + resource
-    what = f"the freshness of the {metric}"
-    response = context.call(Call("GET", ROOT, path, what=what, promised=("freshnessInfo",)))
-    freshness = response.get("freshnessInfo") or {}
-    daily = [
-        one for one in entries(freshness, "freshnesses") if one.get("aggregationPeriod") == "DAILY"
-    ]
-    if not daily:
-        raise ProtocolError("The Reporting API does not say how fresh its data are.")
-    end = _date(daily[0].get("latestEndTime"))
-    timeline = {"startTime": _midnight(end - timedelta(days)), "endTime": _midnight(end)}
-    query = {
-        "timelineSpec": {"aggregationPeriod": "DAILY", **timeline},
+    metric_set, rate_name = _SETS[metric]
+    path = expand("/v1beta1/apps/{package}/", {"package": package}) + metric_set
+    end = _newest_end(context, path, metric)
+    query: dict[str, Json] = {
+        "timelineSpec": {
+            "aggregationPeriod": "DAILY",
+            "startTime": _midnight(end - timedelta(days)),
+            "endTime": _midnight(end),
+        },
         "dimensions": ["versionCode"],
-        "metrics": [name, "distinctUsers"],
+        "metrics": [rate_name, "distinctUsers"],
         "pageSize": PAGE_SIZE,
     }
-    rows: list[Measurement] = []
+    measurements: list[Measurement] = []
     for _ in range(MAX_PAGES):
         response = context.call(
             Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}", ask_twice=True)
         )
-        rows += _rows(response, name)
+        measurements += _measurements(response, rate_name)
         token = response.get("nextPageToken")
         if not token:
-            return end, tuple(rows)
+            return end, tuple(measurements)
         query = {**query, "pageToken": str(token)}
     raise ProtocolError(f"The Reporting API returned more than {MAX_PAGES} pages of the {metric}.")
+
+
+def _newest_end(context: Context, path: str, metric: Metric) -> date:
+    """Return the day before which the daily data of a metric end."""
+    what = f"the freshness of the {metric}"
+    response = context.call(Call("GET", ROOT, path, what=what, promised=("freshnessInfo",)))
+    for freshness in entries(response.get("freshnessInfo") or {}, "freshnesses"):
+        if freshness.get("aggregationPeriod") == "DAILY":
+            return _date(freshness.get("latestEndTime"))
+    raise ProtocolError("The Reporting API does not say how fresh its data are.")
 
 
 def _midnight(day: date) -> dict[str, Json]:
@@ -171,9 +186,10 @@ def _midnight(day: date) -> dict[str, Json]:
 
 
 def _date(value: object) -> date:
-    found = value if isinstance(value, Mapping) else {}
+    """Return the day of a google.type.DateTime. Raises ProtocolError for anything else."""
+    fields = value if isinstance(value, Mapping) else {}
     try:
-        day = date(found["year"], found["month"], found["day"])
+        day = date(fields["year"], fields["month"], fields["day"])
     except (LookupError, TypeError, ValueError, OverflowError):
         day = date.min
     if day < ANDROID:  # nor may the days before it leave the calendar
@@ -181,39 +197,50 @@ def _date(value: object) -> date:
     return day
 
 
-def _rows(response: object, name: str) -> Iterator[Measurement]:
-    """The rows of a response. Raises ProtocolError for one that can't be read: nothing is concluded
-    from the others.
+def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
+    """Yield the measurements of a response. Raises ProtocolError for a row that can't be read:
+    nothing is concluded from the others.
     """
     for row in entries(response, "rows"):
-        codes = [str(one.get("int64Value")) for one in entries(row, "dimensions")]
-        values = {str(one.get("metric")): one for one in entries(row, "metrics")}
-        if name not in values or "distinctUsers" not in values:
+        codes = [str(dimension.get("int64Value")) for dimension in entries(row, "dimensions")]
+        metrics = {str(metric.get("metric")): metric for metric in entries(row, "metrics")}
+        if rate_name not in metrics or "distinctUsers" not in metrics:
             continue  # left out for this version and day, as if the whole row were
-        users, rate = (
-            _number(values[metric].get("decimalValue")) for metric in ("distinctUsers", name)
-        )
+        users = _number(metrics["distinctUsers"].get("decimalValue"))
+        rate = _number(metrics[rate_name].get("decimalValue"))
         if not (0 <= users < 1e12 and 0 <= rate <= 1):
             raise ProtocolError(
                 f"The Reporting API returned a rate of {rate:g} of {users:g} users, which can't be."
             )
-        bounds = values[name].get("decimalValueConfidenceInterval")
-        given = bounds if isinstance(bounds, Mapping) else {}
-        lower, upper = (_number(given.get(bound)) for bound in ("lowerBound", "upperBound"))
-        # as any comparison with NaN is false
-        interval = (lower, upper) if 0 <= lower <= rate <= upper <= 1 else None
         yield Measurement(
-            next(iter(codes), ""), _date(row.get("startTime")), rate, int(users), interval
+            code=codes[0] if codes else "",
+            day=_date(row.get("startTime")),
+            rate=rate,
+            users=int(users),
+            interval=_interval(metrics[rate_name], rate),
         )
 
 
+def _interval(metric: Mapping[str, Json], rate: float) -> tuple[float, float] | None:
+    """Return Google's own confidence interval; None where it gives none, or one that can't be."""
+    bounds = metric.get("decimalValueConfidenceInterval")
+    if not isinstance(bounds, Mapping):
+        return None
+    lower = _number(bounds.get("lowerBound"))
+    upper = _number(bounds.get("upperBound"))
+    # false where one of them is NaN
+    if 0 <= lower <= rate <= upper <= 1:
+        return lower, upper
+    return None
+
+
 def _number(value: object) -> float:
-    """A google.type.Decimal, of which an empty text means 0; not a number where it is no such
-    thing.
-    """
+    """Return a google.type.Decimal, in which an empty text means 0; NaN for anything else."""
     text = value.get("value", "") if isinstance(value, Mapping) else None
+    if not isinstance(text, str):
+        return math.nan
     try:
-        return float(text or 0) if isinstance(text, str) else math.nan
+        return float(text or 0)
     except ValueError:
         return math.nan
 
@@ -225,36 +252,47 @@ def judge(
     codes: Iterable[str],
     baseline: Iterable[str],
 ) -> Judgement:
-    """The judgement over the versions `codes` at `now` (seconds since the epoch), compared with
-    those of `baseline`.
+    """Return the judgement over the versions `codes` at `now` (seconds since the epoch), compared
+    with those of `baseline`.
 
     `found` has for each metric what was measured, or why that is not known.
     """
+    versions = set(codes)
+    completed = set(baseline)
     judgements = [
-        _judge(gate, limit, now, found[limit.metric], set(codes), set(baseline))
-        for limit in gate.limits
+        _judge(gate, limit, now, found[limit.metric], versions, completed) for limit in gate.limits
     ]
-    ruling: Ruling = min(
-        (one.ruling for one in judgements), key=("halt", "hold", "pass").index, default="pass"
-    )
-    reasons = (reason for each in judgements if each.ruling == ruling for reason in each.reasons)
-    return Judgement(
-        ruling,
-        tuple(dict.fromkeys(reasons)),
-        tuple(one for each in judgements for one in each.judged),
-    )
+    ruling = _strictest(judgements)
+    reasons: list[str] = []
+    judged: list[Judged] = []
+    for judgement in judgements:
+        judged += judgement.judged
+        if judgement.ruling == ruling:
+            reasons += judgement.reasons
+    return Judgement(ruling, tuple(dict.fromkeys(reasons)), tuple(judged))
+
+
+def _strictest(judgements: Iterable[Judgement]) -> Ruling:
+    rulings = {judgement.ruling for judgement in judgements}
+    if "halt" in rulings:
+        return "halt"
+    if "hold" in rulings:
+        return "hold"
+    return "pass"
 
 
 def wilson(rate: float, users: int) -> tuple[float, float]:
-    """Wilson's interval of 95 % for a share that was seen among so many users (J. Am. Stat. Assoc.
-    22, 1927).
+    """Return Wilson's interval of 95 % for a share that was seen among so many users (J. Am. Stat.
+    Assoc. 22, 1927).
     """
     spread = Z * Z / users
     middle = (rate + spread / 2) / (1 + spread)
     half = Z / (1 + spread) * math.sqrt(rate * (1 - rate) / users + spread / (4 * users))
     # At its ends the interval is exact, where rounding would leave a trace of a crash that nobody
     # saw.
-    return max(middle - half, 0.0) if rate else 0.0, min(middle + half, 1.0) if rate < 1 else 1.0
+    lower = max(middle - half, 0.0) if rate else 0.0
+    upper = min(middle + half, 1.0) if rate < 1 else 1.0
+    return lower, upper
 
 
 def _judge(
@@ -265,20 +303,25 @@ def _judge(
     codes: set[str],
     baseline: set[str],
 ) -> Judgement:
+    """Return what follows from one limit. Data that are unknown or too old hold the rollout."""
     name = NAMES[limit.metric]
     if isinstance(measured, str):
         return Judgement("hold", (f"the {name} is not known: {measured}",))
     end, measurements = measured
-    old = now - datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp() - DAY_ENDS
-    if old < 0:
-        return Judgement(
-            "hold",
-            (f"the {name} is not known: Google dates its newest data to the future, {end}.",),
+    midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
+    age = now - midnight - DAY_ENDS
+    if age < 0:
+        reason = f"the {name} is not known: Google dates its newest data to the future, {end}."
+        return Judgement("hold", (reason,))
+    if age > gate.max_age:
+        hours = f"{gate.max_age / 3600:g} hours"
+        reason = (
+            f"the {name} is stale: the newest data end before {end}, which is more than {hours} "
+            "ago."
         )
-    if old > gate.max_age:
-        age = f"before {end}, which is more than {gate.max_age / 3600:g} hours ago"
-        return Judgement("hold", (f"the {name} is stale: the newest data end {age}.",))
-    period = [row for row in measurements if end - timedelta(gate.days) <= row.day < end]
+        return Judgement("hold", (reason,))
+    begin = end - timedelta(gate.days)
+    period = [row for row in measurements if begin <= row.day < end]
     rows = sorted((row for row in period if row.code in codes), key=lambda row: (row.day, row.code))
     compared = [row for row in period if row.code in baseline and row.users >= gate.min_users]
     judged = tuple(_day(limit, row, compared, gate.min_users) for row in rows)
@@ -287,12 +330,11 @@ def _judge(
 
 
 def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int) -> Judged:
-    """One version on one day; `bound` is the limit, `surely` the one above which a rate is surely
-    too high.
-    """
+    """Return the finding for one version on one day."""
     if row.users < min_users:
         return Judged(limit, row, None, "too few users")
-    bound = surely = limit.value
+    bound = limit.value
+    surely = limit.value  # a rate whose lower bound is above it is surely too high
     if limit.relative:
         others = [other for other in compared if other.day == row.day]
         users = sum(other.users for other in others)  # as weights only
@@ -300,61 +342,89 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
             return Judged(limit, row, None, "nothing to compare with")
         rate = sum(other.users * other.rate for other in others) / users
         upper = sum(other.users * other.bounds[1] for other in others) / users
-        bound, surely = limit.value * rate, limit.value * max(rate, upper)
-    finding: Finding = (
-        "below" if row.rate <= bound else "surely above" if row.bounds[0] > surely else "above"
-    )
-    return Judged(limit, row, bound, finding)
+        bound = limit.value * rate
+        surely = limit.value * max(rate, upper)
+    if row.rate <= bound:
+        return Judged(limit, row, bound, "below")
+    if row.bounds[0] > surely:
+        return Judged(limit, row, bound, "surely above")
+    return Judged(limit, row, bound, "above")
 
 
 def _ruling(
     judged: tuple[Judged, ...], min_users: int, name: str
 ) -> tuple[Ruling, tuple[str, ...]]:
-    if surely := [one for one in judged if one.finding == "surely above"]:
-        # the table has the others
-        return "halt", (_in_words(max(surely, key=lambda one: one.row.bounds[0])),)
-    last = {one.row.code: one.row.day for one in judged if one.bound is not None}
-    newest = [one for one in judged if one.bound is not None and one.row.day == last[one.row.code]]
-    if above := [one for one in newest if one.finding == "above"]:
-        return "hold", tuple(f"{_in_words(one)}, but perhaps by chance" for one in above)
+    """Return what follows for the rollout from all days of one limit, and why; `name` is the
+    metric's.
+    """
+    surely_above = [day for day in judged if day.finding == "surely above"]
+    if surely_above:
+        # the worst day alone: the table has the others
+        worst = max(surely_above, key=lambda day: day.row.bounds[0])
+        return "halt", (_in_words(worst),)
+    newest = _newest(judged)
+    above = [day for day in newest if day.finding == "above"]
+    if above:
+        return "hold", tuple(f"{_in_words(day)}, but perhaps by chance" for day in above)
     if newest:
         return "pass", ()
-    if any(one.finding == "nothing to compare with" for one in judged):
-        return "hold", (f"there is no completed release whose {name} it could be compared with.",)
-    most = max((one.row.users for one in judged), default=0)
-    few = f"was measured among at most {most:,} users a day, and {min_users:,} are needed"
-    return "hold", (
-        f"the {name} {few if judged else 'was not measured: too few users have this release'}.",
+    return "hold", (_why_not_judged(judged, min_users, name),)
+
+
+def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
+    """Return the newest day of each version that could be judged; `judged` is sorted by day."""
+    days = [day for day in judged if day.bound is not None]
+    newest = {day.row.code: day.row.day for day in days}
+    return [day for day in days if day.row.day == newest[day.row.code]]
+
+
+def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> str:
+    """Return why no day of any version could be judged."""
+    if not judged:
+        return f"the {name} was not measured: too few users have this release."
+    if any(day.finding == "nothing to compare with" for day in judged):
+        return f"there is no completed release whose {name} it could be compared with."
+    most = max(day.row.users for day in judged)
+    return (
+        f"the {name} was measured among at most {most:,} users a day, and {min_users:,} are needed."
     )
 
 
-def _in_words(one: Judged) -> str:
-    """One finding for people: `version 42 has a user-perceived crash rate of 2.1 % (at least 1.6 %)
-    …`.
+def _in_words(judged: Judged) -> str:
+    """Return one finding for people: `version 42 has a user-perceived crash rate of 2.1 % (at least
+    1.6 %) …`.
     """
-    row, limit = one.row, _limit(one)
-    rate = (
-        f"a {NAMES[one.limit.metric]} of {_percent(row.rate)} (at least {_percent(row.bounds[0])})"
-    )
+    row = judged.row
+    metric = NAMES[judged.limit.metric]
+    rate = f"a {metric} of {_percent(row.rate)} (at least {_percent(row.bounds[0])})"
     return (
         f"version {row.code} has {rate} among {row.users:,} users on {row.day}: above the limit of "
-        f"{limit}"
+        f"{_limit(judged)}"
     )
 
 
 def section(judged: Sequence[Judged]) -> Section:
-    """One row for each version, day and limit; a chart for each metric, of what could be judged."""
+    """Return the table of the measurements, a row for each version, day and limit, and a chart for
+    each metric, of what could be judged.
+    """
     header = ("Day", "Version", "Measured", "Rate", "At least", "Limit", "Users", "Finding")
-    charts = filter(None, (_chart(metric, judged) for metric in NAMES))
-    return Section("Measurements", header, tuple(map(_row, judged)), tuple(charts))
+    rows = tuple(_row(day) for day in judged)
+    charts = []
+    for metric in NAMES:
+        chart = _chart(metric, judged)
+        if chart:
+            charts.append(chart)
+    return Section("Measurements", header, rows, tuple(charts))
 
 
 def _chart(metric: Metric, judged: Iterable[Judged]) -> Chart | None:
-    """The rate of each version on each day, and the lowest limit that it was held to."""
+    """Return a chart with the rate of each version on each day, and the lowest limit that it was
+    held to; None where there is none.
+    """
     bounds: dict[Measurement, float] = {}
-    for one in judged:
-        if one.limit.metric == metric and one.bound is not None:
-            bounds[one.row] = min(one.bound, bounds.get(one.row, one.bound))
+    for day in judged:
+        if day.limit.metric == metric and day.bound is not None:
+            bounds[day.row] = min(day.bound, bounds.get(day.row, day.bound))
     if not bounds:
         return None
     labels = tuple(f"{row.code}, {row.day:%d %b}" for row in bounds)
@@ -364,25 +434,25 @@ def _chart(metric: Metric, judged: Iterable[Judged]) -> Chart | None:
     return Chart(title, labels, rates, limits)
 
 
-def _row(one: Judged) -> tuple[str, ...]:
-    row = one.row
+def _row(judged: Judged) -> tuple[str, ...]:
+    row = judged.row
     return (
         str(row.day),
         row.code,
-        NAMES[one.limit.metric],
+        NAMES[judged.limit.metric],
         _percent(row.rate),
         _percent(row.bounds[0]) if row.users else "",
-        _limit(one),
+        _limit(judged),
         f"{row.users:,}",
-        capitalised(one.finding),
+        capitalised(judged.finding),
     )
 
 
-def _limit(one: Judged) -> str:
-    bound = "" if one.bound is None else _percent(one.bound)
-    return f"{bound} ({one.limit.value:g}x)" if one.limit.relative else bound
+def _limit(judged: Judged) -> str:
+    bound = "" if judged.bound is None else _percent(judged.bound)
+    return f"{bound} ({judged.limit.value:g}x)" if judged.limit.relative else bound
 
 
 def _percent(share: float) -> str:
-    """A rate as people read it: `1.09 %`."""
+    """Return a rate as people read it: `1.09 %`."""
     return f"{share * 100:.3g} %"
