@@ -62,8 +62,8 @@ ACCEPTED = (
 )
 _NO_SOURCE = "the field `{name}` must be an object that says where the token comes from."
 PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1-----", re.DOTALL)
-# A text that is surely a path and no secret: it ends as such files do, or names folders without a
-# capital.
+# A text that is surely a path and no secret: it ends as such files do, or consists of folders in
+# lower case.
 PATH = re.compile(
     r"[\w @+.:~/\\-]{1,200}\.(?:json|txt|key|b64|base64)|(?:~|\.\.?)?(?:/[a-z0-9._-]{1,64}){2,}"
 )
@@ -75,8 +75,8 @@ class Setting:
     """What a configuration is checked against: where requests may go, which files may be read, what
     is run.
 
-    `commands` says whether it may name a command: it is the workflow's own, or no file of the
-    workspace.
+    `commands` says whether it may name a command: only the workflow's own configuration, or one
+    outside of the workspace, may.
     """
 
     rules: Rules

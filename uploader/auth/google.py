@@ -66,15 +66,16 @@ from uploader.redaction import Redactor
 from uploader.retry import Report, RetryPolicy
 
 EARLY_RENEWAL = 300.0  # seconds before a token expires
-# seconds; Google's, where a response does not say (RFC 6749, section 5.1 lets it be left out)
+# seconds; Google's, for a response without `expires_in` (optional by RFC 6749, section 5.1)
 USUAL_LIFETIME = 3600.0
 CONNECT_TIMEOUT = 10.0  # seconds
 RESPONSE_TIMEOUT = 30.0  # seconds
 MAX_RESPONSE = 1 << 20  # bytes; a real one has a few thousand
 # a token with a line break would become a header of its own
 BEARER = re.compile(r"[\x21-\x7e]{1,16384}")
-# RFC 6749, section 4.1.2.1; Google
+# errors that pass by themselves: RFC 6749, section 4.1.2.1, and Google's own
 TEMPORARY = ("server_error", "temporarily_unavailable", "internal_failure")
+# the fields of requests and of responses that are secrets
 SENT = ("assertion", "subject_token", "actor_token", "refresh_token", "client_secret")
 RECEIVED = ("access_token", "accessToken", "id_token", "refresh_token", "signedJwt", "value")
 # What google-auth raises on a damaged configuration, an unreadable file or a strange response.
@@ -90,17 +91,20 @@ _USUAL = (
 RAISED = (GoogleAuthError, UnsupportedAlgorithm, subprocess.SubprocessError, *_USUAL)
 HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
-_ENTRIES = (
-    Path(__file__)
-    .with_name("login_errors.txt")
-    .read_text(encoding="utf-8")
-    .strip()
-    .split("\n\n")[1:]
-)
+
+def _read_causes() -> tuple[tuple[str, str, str, str], ...]:
+    """Read login_errors.txt, whose first paragraph describes the others."""
+    text = Path(__file__).with_name("login_errors.txt").read_text(encoding="utf-8")
+    causes = []
+    for entry in text.strip().split("\n\n")[1:]:
+        head, cause, hint = entry.splitlines()
+        code, words = head.split(": ", 1)
+        causes.append((code, words, cause, hint))
+    return tuple(causes)
+
+
 # The error's code, words of the response, likely cause and hint; the first row that fits counts.
-CAUSES = tuple(
-    (*head.split(": ", 1), cause, hint) for head, cause, hint in map(str.splitlines, _ENTRIES)
-)
+CAUSES = _read_causes()
 
 logging.getLogger("google").addHandler(logging.NullHandler())  # its advice is not for our log
 
