@@ -301,14 +301,12 @@ def credentials(
     """Return the object that google-auth refreshes. Raises InputError when the configuration turns
     out to be unusable.
     """
+    what = "the configuration can't be used."
     try:
         return _credentials(source.info, list(scopes), subject or None, supplier, access)
     except RAISED:
-        what = (
-            "`private_key` can't be read."
-            if "private_key" in source.info
-            else "the configuration can't be used."
-        )
+        if "private_key" in source.info:
+            what = "`private_key` can't be read."
     # Outside of `except`, so that the error does not carry an exception with parts of the key.
     raise InputError(
         Problem(source.origin, what, "a credential configuration as Google's tools write it.")
@@ -553,7 +551,9 @@ class Login:
         # On a loopback endpoint the token exchange and the impersonation of a federated login go
         # there too.
         federated = source.kind in (configuration.KEYLESS, configuration.EXTERNAL)
-        root = inputs.api_endpoint if federated and on_loopback(inputs.api_endpoint) else ""
+        root = ""
+        if federated and on_loopback(inputs.api_endpoint):
+            root = inputs.api_endpoint
         addresses = destinations(source, inputs, supplier)
         self._request = TokenRequest(client, on_secret, addresses, root)
         # the machine's own is looked for when the first token is needed

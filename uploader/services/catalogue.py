@@ -177,7 +177,13 @@ def check_params(method: Method, params: Mapping[str, Any], problems: Problems) 
 def _texts(value: object) -> tuple[str, ...]:
     """Return a parameter's value, or each value of its list, as it stands in a URL."""
     items = value if isinstance(value, list) else [value]
-    return tuple(str(item).lower() if isinstance(item, bool) else str(item) for item in items)
+    return tuple(map(_text, items))
+
+
+def _text(item: object) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    return str(item)
 
 
 def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str:

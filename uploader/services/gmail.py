@@ -65,8 +65,8 @@ def prepare(
     """Check and compose the mail, whose encoded size counts for the limit. Raises InputError with
     every problem.
     """
-    method = _ACTIONS[inputs.gmail_action].method
-    plan = _ACTIONS[inputs.gmail_action].plan
+    action = _ACTIONS[inputs.gmail_action]
+    method = action.method
     endpoint = _endpoint(inputs)
     problems = Problems()
     if method in _OF_A_DRAFT and not inputs.draft_id:
@@ -77,7 +77,7 @@ def prepare(
         problems.raise_if_any()
         send: _Send
         if "raw" in resource or "raw" in _message_of(resource):
-            line = f"{plan} {_HELD}"
+            line = f"{action.plan} {_HELD}"
             send = partial(batch.send_metadata, endpoint, resource, _HELD, True)
             return _prepared(inputs, endpoint, send, line)
         if method == "drafts.send":
@@ -98,7 +98,7 @@ def prepare(
     upload = Upload(endpoint, _artifact(mail, identity), _MEDIA, resource or None)
     batch.check(upload, inputs.common.upload_protocol, problems)
     problems.raise_if_any()
-    line = f"{plan} {_description(mail, upload.artifact)}"
+    line = f"{action.plan} {_description(mail, upload.artifact)}"
     in_session = endpoint.idempotent or inputs.common.upload_protocol in {"auto", "resumable"}
     send = partial(_send, mail, identity, upload, in_session)
     return _prepared(inputs, endpoint, send, line, mail.warnings)

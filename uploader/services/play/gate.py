@@ -320,10 +320,17 @@ def _judge(
             "ago."
         )
         return Judgement("hold", (reason,))
-    begin = end - timedelta(gate.days)
-    period = [row for row in measurements if begin <= row.day < end]
-    rows = sorted((row for row in period if row.code in codes), key=lambda row: (row.day, row.code))
-    compared = [row for row in period if row.code in baseline and row.users >= gate.min_users]
+    first_day = end - timedelta(gate.days)
+    rows: list[Measurement] = []
+    compared: list[Measurement] = []
+    for row in measurements:
+        if not first_day <= row.day < end:
+            continue
+        if row.code in codes:
+            rows.append(row)
+        if row.code in baseline and row.users >= gate.min_users:
+            compared.append(row)
+    rows.sort(key=lambda row: (row.day, row.code))
     judged = tuple(_day(limit, row, compared, gate.min_users) for row in rows)
     ruling, reasons = _ruling(judged, gate.min_users, name)
     return Judgement(ruling, reasons, judged)
@@ -427,11 +434,15 @@ def _chart(metric: Metric, judged: Iterable[Judged]) -> Chart | None:
             bounds[day.row] = min(day.bound, bounds.get(day.row, day.bound))
     if not bounds:
         return None
-    labels = tuple(f"{row.code}, {row.day:%d %b}" for row in bounds)
-    rates = tuple(round(100 * row.rate, 4) for row in bounds)
-    limits = tuple(round(100 * bound, 4) for bound in bounds.values())
+    labels = []
+    rates = []
+    limits = []
+    for row, bound in bounds.items():
+        labels.append(f"{row.code}, {row.day:%d %b}")
+        rates.append(round(100 * row.rate, 4))
+        limits.append(round(100 * bound, 4))
     title = f"{capitalised(NAMES[metric])} in percent, and its limit"
-    return Chart(title, labels, rates, limits)
+    return Chart(title, tuple(labels), tuple(rates), tuple(limits))
 
 
 def _row(judged: Judged) -> tuple[str, ...]:
