@@ -37,8 +37,8 @@ SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
 MAX_PAGES = 20
 PAGE_SIZE = 1000  # rows
 DAY = 86_400  # seconds
-# A day in Los Angeles ends 7 hours after one in UTC; in winter 8 hours, so that data look an hour
-# older than they are.
+# seconds; a day in Los Angeles ends 7 hours after one in UTC. In winter it ends 8 hours after, and
+# data look an hour older than they are.
 DAY_ENDS = 7 * 3600
 ANDROID = date(2008, 9, 23)  # its first release; nothing was measured before
 Z = 1.959964  # standard deviations of a two-sided interval of 95 %
@@ -59,8 +59,8 @@ Ruling = Literal["pass", "hold", "halt"]
 class Gate:
     """The limits of a rollout, and how they are applied.
 
-    The newest `days` count, each with at least `min_users`. Data that are older than `max_age`
-    (seconds) hold the rollout. Without `halts` the gate only reports.
+    The newest `days` count; one with fewer than `min_users` is not judged. Data that are older than
+    `max_age` (seconds) hold the rollout. Without `halts` the gate only reports.
     """
 
     limits: tuple[Limit, ...] = ()
