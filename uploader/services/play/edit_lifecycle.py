@@ -532,7 +532,9 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     if kept.state.stage is Stage.CLEAN and kept.state.commit is CommitKnowledge.NONE:
         # It is a copy of what was live then, and people may have changed that since.
         context.info(f"Edit {kept.id} of an earlier run has no changes in it.")
+        discard(kept)
         return inserted(job, context)
+    was_sent = kept.state.commit is not CommitKnowledge.NONE
     if kept.state.open:
         look(kept)
     serves = kept.changes.keys() <= job.purposes(context.sha256)
@@ -549,7 +551,7 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     else:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
         context.publish({"edit-id": ""})
-    if kept.state.commit is CommitKnowledge.NONE:  # nothing of it can have come to users
+    if not was_sent:  # nothing of it can have come to users
         kept.promoted = {}
     return inserted(job, context, kept if serves else None)
 
