@@ -59,9 +59,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One HTTP response with its whole body.
-
-    `sent_whole` is false when the server closed the connection before it had the whole request.
+    """One HTTP response with its whole body. `sent_whole` is false when it came while the request
+    was on its way.
     """
 
     status: int
@@ -74,8 +73,7 @@ class Response:
         list, broken text).
         """
         try:
-            text = self.body.decode("utf-8-sig")
-            value = json.loads(text)
+            value = json.loads(text := self.body.decode("utf-8-sig"))
             # half a surrogate pair can't be written anywhere again (RFC 8259, 8.2)
             if "\\ud" in text.lower():
                 json.dumps(value, ensure_ascii=False).encode()
@@ -96,6 +94,4 @@ class TransportError(Exception):
 
     def __init__(self, why: str, sent_whole: bool, code: str = "") -> None:
         super().__init__(why)
-        self.why = why
-        self.sent_whole = sent_whole
-        self.code = code
+        self.why, self.sent_whole, self.code = why, sent_whole, code
