@@ -20,7 +20,8 @@ from uploader.clock import Clock
 from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
 from uploader.files.workspace import Workspace
 from uploader.hosts import is_google
-from uploader.http.client import HttpClient, named, proxy_for
+from uploader.http.client import HttpClient
+from uploader.http.environment import describe_proxy, proxy_for
 from uploader.inputs import Inputs
 from uploader.inputs.records import (
     LoginInputs,
@@ -147,7 +148,7 @@ class Run:
             reporter.info(f"API requests go to {endpoint} instead of Google's own servers.")
         client = self._client or HttpClient(connections=settings.concurrency or MAX_IN_FLIGHT)
         if proxy := proxy_for(endpoint or GOOGLE):
-            reporter.info(f"Requests go through {named(proxy)}.")
+            reporter.info(f"Requests go through {describe_proxy(proxy)}.")
         self._cancellation.on_cancel(client.abort)
         policy = RetryPolicy(
             self._clock, self._cancellation, settings.max_retries, settings.retry_deadline

@@ -13,7 +13,6 @@ before it is parsed, and the body has to say where it ends.
 from __future__ import annotations
 
 import io
-import os
 import re
 import select
 import socket
@@ -23,30 +22,24 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse, RemoteDisconnected
-from pathlib import Path
+from http.client import HTTPException, HTTPResponse
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from requests import PreparedRequest
 from requests import Response as RequestsResponse
 from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidURL
-from requests.utils import get_environ_proxies, select_proxy
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import (
-    ConnectTimeoutError,
     HTTPError,
-    LocationValueError,
-    NewConnectionError,
-    ProxyError,
 )
 from urllib3.util.wait import wait_for_read
 
 from uploader import __version__
-from uploader.errors import InputError, Problem, UntrustedHost
-from uploader.hosts import NOWHERE, may_use_proxy, origin
-from uploader.http.messages import Block, Headers, Request, Response, TransportError
+from uploader.hosts import NOWHERE, origin
+from uploader.http.environment import authorities, proxy_for
+from uploader.http.failures import BrokenAnswer, as_failure
+from uploader.http.messages import Block, Headers, Request, Response
 
 # bytes of a response's body; no resource that these methods return comes near it
 MAX_BODY = 4 * 1024 * 1024
@@ -117,7 +110,7 @@ class HttpClient:
                 exchange.prepared(token),
                 stream=True,
                 timeout=(timeouts.connect, timeouts.response),
-                verify=_authorities() or True,
+                verify=authorities() or True,
                 cert=request.client_certificate,
                 proxies={"https": proxy} if proxy else {},
             )
@@ -125,7 +118,7 @@ class HttpClient:
                 return exchange.received(answer.raw)
         # a chunk of a negative size is a ValueError
         except (OSError, HTTPException, HTTPError, ValueError) as error:
-            raise _failure(error, request.url, proxy, exchange.sent_whole) from None
+            raise as_failure(error, request.url, proxy, sent_whole=exchange.sent_whole) from None
         finally:
             self._under_way.discard(exchange)
 
@@ -262,7 +255,7 @@ class _Connection(HTTPConnection):
         while rest:
             found = poll.poll(max(deadline - time.monotonic(), 0) * 1000)
             if not found:
-                raise _Broken("no data was transferred within the time limit")
+                raise BrokenAnswer("no data was transferred within the time limit")
             # TLS inside a proxy's TLS may hold a response that it received behind the end of its
             # handshake.
             if (nested or found[0][1] & ~select.POLLOUT) and self.incoming.has_begun():
@@ -317,8 +310,8 @@ class _Incoming(io.RawIOBase):
     def _has_head(self) -> bool:
         """Whether all of the response's head is there, or nothing will come any more.
 
-        Raises `_Broken` for one that is cut, too large, or malformed in a way that a parser would
-        pass over.
+        Raises `BrokenAnswer` for one that is cut, too large, or malformed in a way that a parser
+        would pass over.
         """
         while not self._head_is_whole and self.has_begun():
             end = _END_OF_HEAD.search(self._head)
@@ -328,12 +321,12 @@ class _Incoming(io.RawIOBase):
                 self._head_is_whole = True
                 break
             if len(self._head) > MAX_HEAD:
-                raise _Broken("the headers of the answer were too large")
+                raise BrokenAnswer("the headers of the answer were too large")
             received = self._receive()
             if received is None:
                 break
             if not received and self._head:
-                raise _Broken("the connection ended inside the headers of the answer")
+                raise BrokenAnswer("the connection ended inside the headers of the answer")
             self._head_is_whole = not received
             self._head += received
         return self._head_is_whole
@@ -341,7 +334,7 @@ class _Incoming(io.RawIOBase):
     def _receive(self) -> bytes | None:
         """The bytes that are there, none at the end; None where nothing has come."""
         if self._left <= 0:
-            raise _Broken("the answer was too large")
+            raise BrokenAnswer("the answer was too large")
         timeout = self._sock.gettimeout()
         self._sock.settimeout(0)
         try:
@@ -363,7 +356,7 @@ class _Incoming(io.RawIOBase):
                 return count
             if not wait_for_read(self._sock, seconds):
                 break
-        raise _Broken("the answer did not arrive in time")
+        raise BrokenAnswer("the answer did not arrive in time")
 
     def close(self) -> None:
         if self._open:
@@ -372,15 +365,15 @@ class _Incoming(io.RawIOBase):
 
 
 def _check_head(head: bytes) -> None:
-    """Raises `_Broken` for headers that parsers read in different ways: folded ones, and lines that
-    are no header.
+    """Raises `BrokenAnswer` for headers that parsers read in different ways: folded ones, and lines
+    that are no header.
     """
     if len(head) > MAX_HEAD:
-        raise _Broken("the headers of the answer were too large")
+        raise BrokenAnswer("the headers of the answer were too large")
     for line in head.split(b"\n")[1:-2]:
         if not _FIELD.fullmatch(line):
             folded = line[:1] in (b" ", b"\t")
-            raise _Broken(f"the answer has a {'folded' if folded else 'malformed'} header")
+            raise BrokenAnswer(f"the answer has a {'folded' if folded else 'malformed'} header")
 
 
 class _Adapter(HTTPAdapter):
@@ -397,98 +390,3 @@ class _Adapter(HTTPAdapter):
         pool: Any = super().get_connection_with_tls_context(*args, **options)
         pool.ConnectionCls = _TLSConnection if pool.scheme == "https" else _Connection
         return pool
-
-
-def proxy_for(url: str) -> str:
-    """The URL of the proxy on the way to another; empty where there is none. Raises `InputError`
-    for a SOCKS proxy.
-    """
-    proxy = select_proxy(url, get_environ_proxies(url)) or "" if may_use_proxy(url) else ""
-    if proxy.lower().startswith("socks"):  # no other try would find another one
-        what = f"{named(proxy)} is a SOCKS proxy, which can't be used."
-        accepted = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
-        raise InputError(Problem("proxy", what, accepted))
-    return proxy
-
-
-def named(proxy: str) -> str:
-    """The proxy by its host and port, without the password in its URL, and the variable that it
-    comes from.
-    """
-    place = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
-    # in the order of precedence, as with urllib
-    names = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-    variable = next((name for name in names if os.environ.get(name)), "")
-    return f"the proxy {place}" + (f" (from {variable})" if variable else "")
-
-
-def _authorities() -> str:
-    """The file or folder of the certificates that are trusted; empty for those that come with
-    requests.
-    """
-    path = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
-    return os.path.expanduser(path)  # noqa: PTH111  # which a path object may refuse
-
-
-class _Broken(OSError):
-    """Words of our own for why there is no response."""
-
-
-_MALFORMED = (InvalidURL, LocationValueError)
-# by an answer in plain HTTP, as OpenSSL names it
-_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-_WORDS: tuple[tuple[Any, str], ...] = (
-    (ConnectionRefusedError, "the connection to {peer} was refused"),
-    (RemoteDisconnected, "the connection was closed before an answer"),
-    (ConnectionResetError, "the connection was reset"),
-    (socket.gaierror, "the address of {peer} could not be found (DNS)"),
-    (TimeoutError, "no data was transferred within the time limit"),
-    (ssl.SSLError, "the TLS connection failed"),
-    (_MALFORMED, "the URL of {peer} is malformed"),
-    (NewConnectionError, "{peer} could not be reached"),
-    (ProxyError, "{peer} did not open a connection to {host}{status}"),
-    (BaseException, "the connection ended without a complete answer"),
-)
-
-
-def _failure(error: BaseException, url: str, proxy: str, sent_whole: bool) -> Exception:
-    """What broke on the way to a URL; `proxy` is the URL of the one in between, if any."""
-    causes = [error]
-    for cause in causes:  # outermost first; urllib3 wraps some in the arguments
-        inner = (cause.__cause__, cause.__context__, *cause.args)
-        causes += [each for each in inner if isinstance(each, BaseException) and each not in causes]
-
-    def found(kind: Any) -> Any:
-        return next((cause for cause in causes if isinstance(cause, kind)), None)
-
-    host, authorities = urlsplit(url).hostname or "the server", _authorities()
-    if refused := found(ssl.SSLCertVerificationError):
-        return UntrustedHost(
-            f"The certificate of {'the proxy' if found(ProxyError) else host} is not trusted: "
-            f"{refused.verify_message.rstrip('.')}.",
-            cause="Usually a proxy is inspecting TLS traffic with a certificate authority of its "
-            "own.",
-            hint="Set REQUESTS_CA_BUNDLE (in GitLab's component its input ca-file) to a file that "
-            "holds the authority's certificate.",
-            code="certificate-not-trusted",
-        )
-    try:
-        if authorities and url.startswith("https:") and not Path(authorities).is_dir():
-            ssl.create_default_context(cafile=authorities)
-    except OSError:  # no other try would find any certificates there
-        what, accepted = (
-            f"no certificates can be read from {authorities}.",
-            "a file of certificates in PEM form.",
-        )
-        return InputError(Problem("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", what, accepted))
-    code = "host-not-found" if found(socket.gaierror) else ""
-    code = "connection-refused" if found(ConnectionRefusedError) else code
-    code = "no-tls" if getattr(found(ssl.SSLError), "reason", "") in _NO_TLS else code
-    if proxy:
-        unreachable = found((NewConnectionError, ConnectTimeoutError, *_MALFORMED))
-        code = "proxy-unreachable" if unreachable else "proxy-refused" if found(ProxyError) else ""
-    # http.client's words; what follows is the proxy's
-    tunnel = re.search(r"Tunnel connection failed: ([0-9]{3})", " ".join(map(str, causes)))
-    words = str(found(_Broken) or next(words for kind, words in _WORDS if found(kind)))
-    status, peer = f" (HTTP {tunnel[1]})" if tunnel else "", named(proxy) if proxy else host
-    return TransportError(words.format(peer=peer, host=host, status=status), sent_whole, code)
