@@ -33,8 +33,9 @@ from uploader.text import format_size, plural
 
 
 def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """The release of each app that is asked for. Raises InputError with every problem that can be
-    seen offline.
+    """Return the release of each app that is asked for.
+
+    Raises InputError with every problem that can be seen offline.
     """
     problems = Problems()
     inspected = [problems.collect(partial(inspect, file)) for file in files]
@@ -42,45 +43,56 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     apps = {_package(inputs, artifacts, problems): (files, artifacts)}
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
-    jobs, told, served, codes = (
-        [],
-        list[str](),
-        set[str](),
-        {str(version_code(one)) for one in artifacts},
-    )
+    all_codes = _version_codes(artifacts)
     inputs = _for_all_users(inputs, files, problems)
+    jobs: list[ReleaseJob] = []
+    warnings: list[str] = []
+    served: set[str] = set()
     for package, (own_files, own) in apps.items():
-        others = codes - {str(version_code(one)) for one in own}
-        given = _for_app(inputs, package or PACKAGE, others)
+        others = all_codes - _version_codes(own)
+        own_inputs = _for_app(inputs, package or PACKAGE, others)
         if own and len(apps) > 1:
-            given = replace(given, tracks=reach.fitting(given.tracks, own))
-        served.update(given.tracks)
-        jobs.append(
-            replace(
-                _job(given, package, own_files, own, workspace, problems), apps_in_run=len(apps)
-            )
-        )
-        told += _warnings(given, own)
-    for track in inputs.tracks if len(artifacts) == len(files) and apps else ():
+            own_inputs = replace(own_inputs, tracks=reach.fitting(own_inputs.tracks, own))
+        served.update(own_inputs.tracks)
+        job = _job(own_inputs, package, own_files, own, workspace, problems)
+        jobs.append(replace(job, apps_in_run=len(apps)))
+        warnings += _warnings(own_inputs, own)
+    if apps and len(artifacts) == len(files):
+        _check_tracks_are_served(inputs.tracks, served, problems)
+    _check_shared(jobs, problems)
+    problems.raise_if_any()
+    order = [artifact.manifest.package for artifact in artifacts if artifact.manifest]
+    return Prepared(
+        lines=tuple(_lines(jobs)),
+        scopes=(client.SCOPE,),
+        flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
+        warnings=tuple(dict.fromkeys((*warnings, *problems.warnings))),
+        apps={job.package: tuple(map(int, job.codes)) for job in jobs},
+        unsettled=partial(perhaps_committed, jobs),
+    )
+
+
+def _version_codes(artifacts: Artifacts) -> set[str]:
+    return {str(version_code(artifact)) for artifact in artifacts}
+
+
+def _check_tracks_are_served(
+    tracks: Sequence[str], served: Collection[str], problems: Problems
+) -> None:
+    """Add a problem for each track that gets the release of none of the apps."""
+    for track in tracks:
         if track not in served:
             what = (
                 f"{track} is a track for none of the apps, whose artifacts are for other devices."
             )
             problems.add("tracks", what, "the tracks of the apps", code="form-factor-differs")
-    _check_shared(jobs, problems)
-    problems.raise_if_any()
-    order = tuple(one.manifest.package for one in artifacts if one.manifest)
-    lines = [(job.package, line) for job in jobs for line in _steps(job)]
-    return Prepared(
-        lines=tuple(
-            line if len(jobs) == 1 else f"for {package}: {line}" for package, line in lines
-        ),
-        scopes=(client.SCOPE,),
-        flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
-        warnings=tuple(dict.fromkeys((*told, *problems.warnings))),
-        apps={job.package: tuple(map(int, job.codes)) for job in jobs},
-        unsettled=partial(perhaps_committed, jobs),
-    )
+
+
+def _lines(jobs: Sequence[ReleaseJob]) -> Iterator[str]:
+    """Return the steps of all jobs; of several apps each line names its app."""
+    for job in jobs:
+        for step in _steps(job):
+            yield step if len(jobs) == 1 else f"for {job.package}: {step}"
 
 
 _ByApp: TypeAlias = dict[str, tuple[Artifacts, Artifacts]]
@@ -89,27 +101,25 @@ _ByApp: TypeAlias = dict[str, tuple[Artifacts, Artifacts]]
 def _by_app(
     inputs: ReleaseInputs, files: Artifacts, artifacts: Artifacts, problems: Problems
 ) -> _ByApp:
-    """The files of each of several apps, in the order of `package-name`, twice: all of them can be
-    read.
+    """Return the files of each of several apps, in the order of `package-name`.
+
+    They are there twice, as the files and as the artifacts of the app: all of them can be read.
     """
-    own = {
-        name: tuple(one for one in artifacts if one.manifest and one.manifest.package == name)
-        for name in inputs.package_name
-    }
+    by_app: dict[str, list[Artifact]] = {name: [] for name in inputs.package_name}
     for artifact in artifacts:
-        if artifact.manifest and artifact.manifest.package not in own:
-            what = (
-                f"{artifact.name} belongs to {artifact.manifest.package}, which `package-name` "
-                "does not name."
-            )
+        if artifact.manifest is None:
+            continue
+        package = artifact.manifest.package
+        if package in by_app:
+            by_app[package].append(artifact)
+        else:
+            what = f"{artifact.name} belongs to {package}, which `package-name` does not name."
             problems.add("files", what, "the artifacts of the apps that are named")
-    for name, found in own.items():
-        if files and not found and len(artifacts) == len(files):
-            problems.add(
-                "package-name",
-                f"none of the files belongs to {name}.",
-                "only the apps of the files",
-            )
+    all_can_be_read = len(artifacts) == len(files)
+    for name, own in by_app.items():
+        if files and not own and all_can_be_read:
+            what = f"none of the files belongs to {name}."
+            problems.add("package-name", what, "only the apps of the files")
     if inputs.promote_version_codes:
         problems.add("promote-version-codes", *ABOUT_ONE)
     if inputs.images_directory and PACKAGE not in inputs.images_directory:
@@ -118,7 +128,7 @@ def _by_app(
             "and images."
         )
     check_several(inputs, problems)
-    return {name: (found, found) for name, found in own.items() if found or not files}
+    return {name: (tuple(own), tuple(own)) for name, own in by_app.items() if own or not files}
 
 
 def _for_app(inputs: ReleaseInputs, package: str, others: Collection[str]) -> ReleaseInputs:
@@ -307,20 +317,28 @@ def _refuse_version_code(name: str, version_code: int, problems: Problems) -> No
 
 
 def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
-    """Whether it is clear what goes where."""
-    releasing = _releases(inputs, files)
+    """Add a problem for whatever leaves open what goes where."""
+    _check_promotion(inputs, files, problems)
+    _check_tracks(inputs, files, problems)
+    _check_shard(inputs, files, problems)
+
+
+def _check_promotion(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
     if files and inputs.promote_from:
         what = "a promotion takes the release of another track, but new files were given as well."
         problems.add("promote-from", what, "this input or `files`")
     if inputs.promote_from in inputs.tracks:
         problems.add("promote-from", f"{inputs.promote_from} is one of `tracks`.", "another track")
     if inputs.expected_certificate and not files:
-        problems.add(
-            "expected-certificate", "there is no artifact to check.", "together with `files`"
-        )
+        what = "there is no artifact to check."
+        problems.add("expected-certificate", what, "together with `files`")
     if inputs.promote_version_codes and not inputs.promote_from:
         what = "the track that the versions are on is not given."
         problems.add("promote-version-codes", what, "together with `promote-from`")
+
+
+def _check_tracks(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
+    releasing = _releases(inputs, files)
     if releasing and not inputs.tracks and (inputs.commit or not files):
         what = "no track is given, and a release never goes to a track that was not named."
         problems.add(
@@ -335,20 +353,24 @@ def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
             what,
             "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there",
         )
-    if inputs.commit and not (
-        releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
-    ):
-        problems.add(
-            "files",
-            "none are given, and no other input asks for anything.",
-            "artifacts (.aab, .apk)",
+    asked = releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
+    if inputs.commit and not asked:
+        what = "none are given, and no other input asks for anything."
+        problems.add("files", what, "artifacts (.aab, .apk)")
+
+
+def _check_shard(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
+    """Jobs that split the files of one release would each commit a part of it, against one
+    another.
+    """
+    if not files or not inputs.common.shard:
+        return
+    number, jobs = inputs.common.shard
+    if jobs > 1 and inputs.commit and not inputs.existing_edit_id:
+        what = (
+            f"this is job {number}/{jobs}, and each of the {jobs} jobs would commit only its own "
+            "part of the release."
         )
-    shard = inputs.common.shard
-    if files and shard and shard[1] > 1 and inputs.commit and not inputs.existing_edit_id:
-        # Jobs that split the files of one release would each commit a part of it, against one
-        # another.
-        part, jobs = "{}/{}".format(*shard), f"each of the {shard[1]} jobs"
-        what = f"this is job {part}, and {jobs} would commit only its own part of the release."
         accepted = (
             "`1/1` for all files in one job; a part together with `existing-edit-id` or `commit: "
             "false`"
@@ -378,19 +400,14 @@ def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
     """Google's rules: a fraction belongs to a release in progress or halted, and one in progress
     has one.
     """
-    new, status, fraction = _makes_release(inputs, files), inputs.status, inputs.user_fraction
+    new = _makes_release(inputs, files)
+    status, fraction = inputs.status, inputs.user_fraction
     if fraction is not None and status and status not in STAGED:
-        problems.add(
-            "user-fraction",
-            f"a release with status {status} has none.",
-            "only with `inProgress` or `halted`",
-        )
+        what = f"a release with status {status} has none."
+        problems.add("user-fraction", what, "only with `inProgress` or `halted`")
     if new and status == "inProgress" and fraction is None:
-        problems.add(
-            "user-fraction",
-            "a release with status inProgress needs one.",
-            "a decimal between 0 and 1",
-        )
+        what = "a release with status inProgress needs one."
+        problems.add("user-fraction", what, "a decimal between 0 and 1")
     if (files or inputs.promote_from) and status == "halted" and fraction is None:
         what = (
             "only a release that is on the track can be halted; a new one can't be released as "
@@ -402,16 +419,22 @@ def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
             "completed, inProgress, draft; or `halted` without `files` and `promote-from`",
         )
     if not new and status == "draft":
-        problems.add(
-            "status", "a release that is on the track can't become a draft again.", "with `files`"
-        )
-    if inputs.countries:
-        production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
-        staged = fraction is not None or not new  # one that is on the track may have its fraction
-        if not (production and staged and status in ("", "inProgress")):
-            what = "Google Play accepts them only for a staged rollout on production."
-            accepted = "with `tracks: production` and `user-fraction`"
-            problems.add("countries", what, accepted, code="countries-not-allowed")
+        what = "a release that is on the track can't become a draft again."
+        problems.add("status", what, "with `files`")
+    _check_countries(inputs, new=new, problems=problems)
+
+
+def _check_countries(inputs: ReleaseInputs, *, new: bool, problems: Problems) -> None:
+    """Add a problem for countries without a staged rollout on production."""
+    if not inputs.countries:
+        return
+    # A release that is on the track may have its fraction.
+    staged = inputs.user_fraction is not None or not new
+    production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
+    if not (staged and production and inputs.status in ("", "inProgress")):
+        what = "Google Play accepts them only for a staged rollout on production."
+        accepted = "with `tracks: production` and `user-fraction`"
+        problems.add("countries", what, accepted, code="countries-not-allowed")
 
 
 def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
@@ -466,39 +489,47 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
 
 
 def _steps(job: ReleaseJob) -> Iterator[str]:
-    """The job as people read it before it begins: one line for each step, in their order."""
-    shared = job.existing_edit and not job.dry_run
-    yield f"work in edit {job.existing_edit}" if shared else f"open an edit for {job.package}"
+    """Return the job as people read it before it begins: a line for each step, in order."""
+    if job.existing_edit and not job.dry_run:
+        yield f"work in edit {job.existing_edit}"
+    else:
+        yield f"open an edit for {job.package}"
     for artifact in job.artifacts:
-        if artifact.manifest:
-            what = (
-                f"{artifact.name}, {format_size(artifact.size or 0)}, version "
-                f"{artifact.manifest.version}"
-            )
-            yield f"upload {what}, unless Google Play has it already"
-            # enough to tell one key from another
-            signer = preflight.fingerprint(artifact.certificate_sha256[:16])
-            yield f"in {artifact.name}: signed with certificate {signer}…"
-            yield from (
-                f"in {artifact.name}: {fact}" for fact in preflight.facts(artifact.manifest)
-            )
-    yield from (f"with {file}" for file in plan.files_of(job) if file.kind != "artifact")
+        yield from _steps_of_artifact(artifact)
+    for file in plan.files_of(job):
+        if file.kind != "artifact":
+            yield f"with {file}"
     if job.listing:
-        images, languages = sum(map(len, job.listing.images.values())), len(job.listing.texts)
-        yield (
-            f"synchronise {plural(images, 'image')} and the texts of "
-            f"{plural(languages, 'language')}"
-        )
+        images = plural(sum(map(len, job.listing.images.values())), "image")
+        languages = plural(len(job.listing.texts), "language")
+        yield f"synchronise {images} and the texts of {languages}"
     for track in job.tracks:
         yield _step_on_track(job, track)
     for track in job.tester_tracks:
         yield f"let {', '.join(job.testers)} test track {track}"
-    end = "commit the edit" if job.commit else "leave the edit open"
-    yield "validate the edit and delete it: nothing is published" if job.dry_run else end
-    if job.universal_apk and not job.dry_run:
+    if job.dry_run:
+        yield "validate the edit and delete it: nothing is published"
+        return
+    yield "commit the edit" if job.commit else "leave the edit open"
+    if job.universal_apk:
         yield f"fetch the universal APK once it is generated: {job.universal_apk.destination.name}"
-    if job.review and not job.dry_run:
+    if job.review:
         yield f"wait until the release is {job.review.state}"
+
+
+def _steps_of_artifact(artifact: Artifact) -> Iterator[str]:
+    """Return the upload of an artifact, and what is known of it."""
+    manifest = artifact.manifest
+    if manifest is None:
+        return
+    size = format_size(artifact.size or 0)
+    what = f"{artifact.name}, {size}, version {manifest.version}"
+    yield f"upload {what}, unless Google Play has it already"
+    # Sixteen digits are enough to tell one key from another.
+    signer = preflight.fingerprint(artifact.certificate_sha256[:16])
+    yield f"in {artifact.name}: signed with certificate {signer}…"
+    for fact in preflight.facts(manifest):
+        yield f"in {artifact.name}: {fact}"
 
 
 def _step_on_track(job: ReleaseJob, track: str) -> str:
