@@ -191,40 +191,40 @@ class ApiClient:
                 retrier.wait(as_reason(error), cause=cause)
 
 
-def send_call(step: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
+def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
     """The JSON object in the response to one call, which is repeated where a second effect does no
     harm.
 
     Raises what `request_with_retries` raises, and `OutcomeUnknown` when a call that must not be
     repeated may have been obeyed.
     """
-    what = step.what or f"{step.method} {step.path}"
-    url = client.url(step.root, step.path) + (f"?{urlencode(step.query)}" if step.query else "")
-    request = Request(step.method, url, closing=step.closing)
-    if step.json is not None:
+    what = call.what or f"{call.method} {call.path}"
+    url = client.url(call.root, call.path) + (f"?{urlencode(call.query)}" if call.query else "")
+    request = Request(call.method, url, closing=call.closing)
+    if call.json is not None:
         headers = (("Content-Type", JSON_TYPE),)
-        request = replace(request, headers=headers, prefix=json.dumps(step.json).encode())
-    about = f"{step.about}: {what}" if step.about else capitalised(what)
+        request = replace(request, headers=headers, prefix=json.dumps(call.json).encode())
+    about = f"{call.about}: {what}" if call.about else capitalised(what)
     retrier = client.policy.retrier(lambda wait: reporter.info(f"{about}: {wait}"), what)
 
     def attempt() -> Response | TransportError:
         # The response to a call with an effect is worth waiting for: a commit takes over a minute
         # at times.
-        response = client.exchange(request, final=not step.idempotent, path=step.path)
-        return as_answer(response, step.promised, may_be_empty=step.may_be_empty)
+        response = client.exchange(request, final=not call.idempotent, path=call.path)
+        return as_answer(response, call.promised, may_be_empty=call.may_be_empty)
 
     def ask() -> dict[str, Any]:
         response = client.request_with_retries(
             attempt,
             retrier,
             what,
-            in_doubt=lambda response: None if step.idempotent else _lost(response, what),
-            retry_on=step.retry_on,
+            in_doubt=lambda response: None if call.idempotent else _lost(response, what),
+            retry_on=call.retry_on,
         )
         return response.json() or {}
 
     answer = ask()
-    if step.ask_twice and not answer:
+    if call.ask_twice and not answer:
         answer = ask()
     return answer
 

@@ -295,54 +295,69 @@ def _fields(before: Release, after: Release) -> Iterator[TextChange]:
 
 
 def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
-    """The changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=` stays, `?`
-    is unknown.
+    """Return the changes as people read them in the log: `+` comes, `~` changes, `-` goes, `=`
+    stays, `?` is unknown.
 
     `review` says what became of the review; until something has, it is what the commit does about
     it.
     """
-    every = islice(_lines(changes, on_review(changes) if review is None else review), _MAX_LINES)
-    found = [line if len(line) <= _MAX_WIDTH else f"{line[: _MAX_WIDTH - 1]}…" for line in every]
-    return found if len(found) < _MAX_LINES else [*found, "and more, which is left out here"]
+    if review is None:
+        review = on_review(changes)
+    shown = [_shortened(line) for line in islice(_lines(changes, review), _MAX_LINES)]
+    if len(shown) == _MAX_LINES:
+        shown.append("and more, which is left out here")
+    return shown
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _MAX_WIDTH else f"{line[: _MAX_WIDTH - 1]}…"
 
 
 def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     for track in changes.tracks:
         yield f"Track {track.track}"
-        for change in _releases(track, changes.job):
-            yield f"  {change.sign} {change}"
+        yield from _lines_of_track(track, changes.job)
+    for title, entries in _blocks(changes, review):
+        if entries:
+            yield title
+            for entry in entries:
+                yield f"  {entry}"
+
+
+def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
+    """Return what becomes of each release on a track, with the fields that change."""
+    for change in _releases(track, job):
+        yield f"  {change.sign} {change}"
+        for field in change.fields:
             # The name of a release that comes stands in its own line.
-            fields = (
-                field for field in change.fields if (change.sign, field.field) != ("+", "name")
-            )
-            yield from (f"      {field.name}: {field}" for field in fields)
-        yield from (f"      {what}" for what in track.taken_up)
-        if track.gone_on:
-            yield f"      {remark(changes.job, track)}"
-    blocks = (
-        (
-            "Files",
-            [f"{'=' if file.there or file.inside else '+'} {file}" for file in changes.files],
-        ),
-        (
-            "Store listing",
-            [f"{'~' if t.before else '+'} {t.language} {t.field}: {t}" for t in changes.texts],
-        ),
-        (
-            "Images",
-            [
-                *_removals(changes),
-                *(f"~ {image.language} {image.type}: {image}" for image in changes.images),
-            ],
-        ),
-        ("Testers", [f"~ {change.track}: {change}" for change in changes.testers if str(change)]),
-        ("Who gets something else", list(changes.reach)),
-        (OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]),
-        ("Review", list(review)),
-        ("Not shown", [changes.not_shown] if changes.not_shown else []),
-    )
-    for title, found in blocks:
-        yield from (title, *(f"  {line}" for line in found)) if found else ()
+            if (change.sign, field.field) != ("+", "name"):
+                yield f"      {field.name}: {field}"
+    for sentence in track.taken_up:
+        yield f"      {sentence}"
+    if track.gone_on:
+        yield f"      {remark(job, track)}"
+
+
+def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Return what changes beside the tracks: a title, and a line for each entry."""
+    files = []
+    for file in changes.files:
+        sign = "=" if file.there or file.inside else "+"
+        files.append(f"{sign} {file}")
+    yield "Files", files
+    texts = []
+    for text in changes.texts:
+        sign = "~" if text.before else "+"
+        texts.append(f"{sign} {text.language} {text.field}: {text}")
+    yield "Store listing", texts
+    images = [f"~ {image.language} {image.type}: {image}" for image in changes.images]
+    yield "Images", [*_removals(changes), *images]
+    testers = [f"~ {change.track}: {change}" for change in changes.testers if str(change)]
+    yield "Testers", testers
+    yield "Who gets something else", changes.reach
+    yield OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]
+    yield "Review", review
+    yield "Not shown", [changes.not_shown] if changes.not_shown else []
 
 
 def _removals(changes: Changes) -> Iterator[str]:
@@ -406,74 +421,93 @@ def plan_output(changes: Changes) -> str:
 
 
 def _plan(changes: Changes, max_entries: int) -> str:
-    """The changes as JSON; `left_out` counts the entries of lists for which there was no room."""
-    left_out, job = 0, changes.job
+    """Return the changes as JSON, whose lists have so many entries at most.
 
-    def bounded(value: Any) -> Any:
-        """Any value with short texts and short lists."""
-        nonlocal left_out
+    `left_out` counts the entries for which there was no room.
+    """
+    bounds = _Bounds(max_entries)
+    plan = bounds.apply(_whole_plan(changes))
+    return json.dumps({**plan, "left_out": bounds.left_out}, separators=(",", ":"))
+
+
+class _Bounds:
+    """Shortens texts to their first line and lists to so many entries, and counts what it left
+    out.
+    """
+
+    def __init__(self, max_entries: int) -> None:
+        self.left_out = 0
+        self._max_entries = max_entries
+
+    def apply(self, value: Any) -> Any:
+        """Return the value with short texts and short lists."""
+        if isinstance(value, str):
+            return first_line(value)
         if isinstance(value, dict):
-            return {key: bounded(one) for key, one in value.items()}
+            return {key: self.apply(entry) for key, entry in value.items()}
         if isinstance(value, frozenset):
-            return bounded(sorted(value, key=int))
+            value = sorted(value, key=int)
         if isinstance(value, (list, tuple)):
-            left_out += max(0, len(value) - max_entries)
-            return [bounded(one) for one in value[:max_entries]]
-        return first_line(value) if isinstance(value, str) else value
+            self.left_out += max(0, len(value) - self._max_entries)
+            return [self.apply(entry) for entry in value[: self._max_entries]]
+        return value
 
-    def text(value: str) -> dict[str, Any] | None:
-        return {"first_line": value, "characters": len(value)} if value else None
 
-    def release(one: Release) -> dict[str, Any]:
-        return {
-            "version_codes": codes(one),
-            "status": str(one.get("status") or ""),
-            "user_fraction": one.get("userFraction"),
-            "name": str(one.get("name") or ""),
-            "priority": priority(one),
-            "countries": countries(one),
-            "notes": [
-                {"language": language, **(text(note) or {})} for language, note in notes_of(one)
-            ],
-        }
-
-    whole = {
+def _whole_plan(changes: Changes) -> dict[str, Any]:
+    """Return all changes, in the format of the output `plan`."""
+    job = changes.job
+    tracks = []
+    for change in changes.tracks:
+        before = [_release_as_json(release) for release in change.before]
+        after = [_release_as_json(release) for release in change.after]
+        tracks.append({"track": change.track, "before": before, "after": after})
+    files = []
+    for file in changes.files:
+        entry = asdict(file)
+        del entry["edit"]  # a dry run has an edit of its own, so that no file is in a shared one
+        files.append(entry)
+    listing = []
+    for text in changes.texts:
+        before_and_after = {"before": _text(text.before), "after": _text(text.after)}
+        listing.append({"language": text.language, "field": text.field, **before_and_after})
+    others = []
+    for other in changes.others:
+        releases = [_release_as_json(release) for release in other.held]
+        others.append({"track": other.track, "releases": releases, "live": other.live})
+    return {
         "version": 1,
         "target": "play-rollout" if job.rollout else "play",
         "package": job.package,
-        "tracks": [
-            {
-                "track": one.track,
-                "before": [*map(release, one.before)],
-                "after": [*map(release, one.after)],
-            }
-            for one in changes.tracks
-        ],
-        # A dry run has an edit of its own, so that no file is in a shared one.
-        "files": [
-            {name: value for name, value in asdict(one).items() if name != "edit"}
-            for one in changes.files
-        ],
-        "listing": [
-            {
-                "language": one.language,
-                "field": one.field,
-                "before": text(one.before),
-                "after": text(one.after),
-            }
-            for one in changes.texts
-        ],
-        "images": [asdict(one) for one in changes.images],
-        "testers": [asdict(one) for one in changes.testers],
+        "tracks": tracks,
+        "files": files,
+        "listing": listing,
+        "images": [asdict(image) for image in changes.images],
+        "testers": [asdict(change) for change in changes.testers],
         "reach": changes.reach,
         "review": {
             "commit": job.commit,
             "not_sent_for_review": job.not_sent_for_review,
             "cancel": job.cancel_review,
         },
-        "others": [
-            {"track": one.track, "releases": [*map(release, one.held)], "live": one.live}
-            for one in changes.others
-        ],
+        "others": others,
     }
-    return json.dumps({**bounded(whole), "left_out": left_out}, separators=(",", ":"))
+
+
+def _release_as_json(release: Release) -> dict[str, Any]:
+    notes = [{"language": language, **(_text(note) or {})} for language, note in notes_of(release)]
+    return {
+        "version_codes": codes(release),
+        "status": str(release.get("status") or ""),
+        "user_fraction": release.get("userFraction"),
+        "name": str(release.get("name") or ""),
+        "priority": priority(release),
+        "countries": countries(release),
+        "notes": notes,
+    }
+
+
+def _text(text: str) -> dict[str, Any] | None:
+    """Return a text by its first line and its length; None for no text."""
+    if not text:
+        return None
+    return {"first_line": text, "characters": len(text)}

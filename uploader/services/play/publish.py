@@ -232,27 +232,41 @@ def _headline_without_commit(edit: ReleaseEdit, what: str) -> str:
 
 
 def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left: str) -> str:
-    """What happened, in one sentence: what is `left` to do, else tracks that met the same are named
-    together.
+    """Return what happened, in one sentence: what is `left` to do, else what became of the tracks.
 
     A track whose release has gone on is not among them.
     """
-    written = [one for one in updates if not one.gone_on]
+    written = [update for update in updates if not update.gone_on]
     if updates and not written:
         return f"{what} is on Google Play already; what goes with it is {left or 'committed'}."
     if left:
-        places = ", ".join(f"{one.track} ({tracks.in_words(one.release)})" for one in written)
-        return f"{what}{f' on {places}' if places else ''} is {left}."
+        return f"{_with_places(what, written)} is {left}."
     if not updates:
-        own = "The store listing" if edit.job.listing else "The list of testers"
-        return f"{own if edit.state.own else f'Edit {edit.id}'} of {what} is committed."
-    if len({tracks.codes(one.release) for one in written}) > 1:
-        return f"{edit.job.package}: {'; '.join(_fate_on_track(edit.job, one) for one in written)}."
-    fates: dict[str, list[str]] = {}
-    for one in written:
-        fates.setdefault(_fate(edit.job, one.release), []).append(one.track)
-    told = " and ".join(f"{fate} {', '.join(names)}" for fate, names in fates.items())
-    return f"{what} {told}."
+        return f"{_without_tracks(edit)} of {what} is committed."
+    if len({tracks.codes(update.release) for update in written}) > 1:
+        fates = [_fate_on_track(edit.job, update) for update in written]
+        return f"{edit.job.package}: {'; '.join(fates)}."
+    return f"{what} {_fates(edit.job, written)}."
+
+
+def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
+    places = [f"{update.track} ({tracks.in_words(update.release)})" for update in updates]
+    return f"{what} on {', '.join(places)}" if places else what
+
+
+def _without_tracks(edit: ReleaseEdit) -> str:
+    """Return what was committed by a job that names no tracks."""
+    if not edit.state.own:
+        return f"Edit {edit.id}"
+    return "The store listing" if edit.job.listing else "The list of testers"
+
+
+def _fates(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
+    """Return what became of one release: tracks on which it met the same are named together."""
+    tracks_by_fate: dict[str, list[str]] = {}
+    for update in updates:
+        tracks_by_fate.setdefault(_fate(job, update.release), []).append(update.track)
+    return " and ".join(f"{fate} {', '.join(names)}" for fate, names in tracks_by_fate.items())
 
 
 def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:

@@ -8,6 +8,7 @@ with healthy days for a rollout.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,30 +58,46 @@ def live_app(
 def _releases(
     inputs: ReleaseInputs, versions: tuple[int, ...]
 ) -> tuple[dict[str, list[dict[str, Any]]], str] | None:
-    """What is on an app's tracks before the release of these versions, and the words that tell of
-    it.
+    """Return what is on an app's tracks before the release of these versions, and the words that
+    tell of it; None where no lower version is possible.
     """
     retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
-    latest = min((*versions, *map(int, inputs.promote_version_codes), *retained), default=2) - 1
+    concerned = (*versions, *map(int, inputs.promote_version_codes), *retained)
+    latest = min(concerned, default=2) - 1
     if latest < 1:
         return None
     done = {"versionCodes": [str(latest)], "status": "completed"}
-    found: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
-    told = f"{describe(done)} on {', '.join(STANDARD)}"
-    changes = (
-        inputs.common.target == "play" and not versions and (inputs.promote_from or not retained)
-    )
-    if inputs.common.target == "play-rollout" or changes:
-        codes = inputs.promote_version_codes or (str(latest + 1),)
-        share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
-        rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}
-        concerned = [inputs.promote_from] if inputs.promote_from else inputs.tracks
-        # A name that is almost a standard one is a misspelling, which the rehearsal is to find.
-        concerned = [
-            one
-            for one in concerned
-            if one.rpartition(":")[2] in STANDARD or not meant(one, STANDARD)
-        ]
-        found |= {track: [rollout, done] for track in concerned}
-        told += f"; {describe(rollout)} on {', '.join(concerned)}" if concerned else ""
-    return found, told
+    on_tracks: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
+    words = f"{describe(done)} on {', '.join(STANDARD)}"
+    if not _needs_rollout(inputs, versions, retained):
+        return on_tracks, words
+    share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
+    codes = inputs.promote_version_codes or (str(latest + 1),)
+    rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}
+    tracks = _tracks_with_rollout(inputs)
+    on_tracks |= {track: [rollout, done] for track in tracks}
+    if tracks:
+        words += f"; {describe(rollout)} on {', '.join(tracks)}"
+    return on_tracks, words
+
+
+def _needs_rollout(
+    inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
+) -> bool:
+    """Return whether the run changes or promotes a release that is there already."""
+    if inputs.common.target == "play-rollout":
+        return True
+    if inputs.common.target != "play" or versions:
+        return False
+    return bool(inputs.promote_from or not retained)
+
+
+def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
+    """Return the tracks whose release the run changes or promotes.
+
+    A name that is almost a standard one is a misspelling, which the rehearsal is to find.
+    """
+    names = [inputs.promote_from] if inputs.promote_from else inputs.tracks
+    return [
+        name for name in names if name.rpartition(":")[2] in STANDARD or not meant(name, STANDARD)
+    ]

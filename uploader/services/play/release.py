@@ -61,17 +61,14 @@ def _says_committed(error: Exception) -> bool:
 
 
 def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
-    """The end of a job whose shared edit another job has committed: it is done where its part was
-    in the edit.
+    """End a job whose shared edit another job has committed: it is done where its part was in the
+    edit.
 
     The list of releases, which needs no edit, has the version codes. Raises ReleaseRefused where it
     does not have them, or where the job asks for what no list has.
     """
-    versions, missing = job.codes or job.promoted or job.retained, list[str]()
-    for track in job.tracks:
-        on_track = {code for entry in listed(context, job.package, track) for code in entry.codes}
-        if not versions or not on_track.issuperset(versions):
-            missing.append(track)
+    versions = job.codes or job.promoted or job.retained
+    missing = [track for track in job.tracks if not _is_listed(context, job, track, versions)]
     beside_tracks = job.artifacts or job.supplementary or job.listing
     unlisted = job.testers or (beside_tracks and not job.tracks)
     if missing or unlisted:
@@ -88,14 +85,21 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     context.forget_uploads(client.uploads(job.package))
     context.publish({"edit-id": job.existing_edit, "committed": "true"})
     if versions:
-        context.publish(
-            {"version-code": max(versions, key=int), "version-codes": ",".join(versions)}, versions
-        )
-    release = tracks.named({"versionCodes": [*versions]}, job.version_name)
-    own_part = f", with {release} on {', '.join(job.tracks)}" if job.tracks else ""
-    return Outcome(
-        f"Edit {job.existing_edit} of {job.package} is committed already by another job{own_part}."
-    )
+        outputs = {"version-code": max(versions, key=int), "version-codes": ",".join(versions)}
+        context.publish(outputs, versions)
+    headline = f"Edit {job.existing_edit} of {job.package} is committed already by another job"
+    if job.tracks:
+        release = tracks.named({"versionCodes": [*versions]}, job.version_name)
+        headline += f", with {release} on {', '.join(job.tracks)}"
+    return Outcome(f"{headline}.")
+
+
+def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence[str]) -> bool:
+    """Return whether Google Play lists all of these versions on a track; of none it is false."""
+    on_track: set[str] = set()
+    for release in listed(context, job.package, track):
+        on_track.update(release.codes)
+    return bool(versions) and on_track.issuperset(versions)
 
 
 def follow_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Outcome:
@@ -206,8 +210,10 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
         return attempt.carry_out(work)
     except Exception as error:
         attempt.settle(error)
-        if attempt.edit.replaces and edit_in_doubt(attempt.edit, error):
-            raise edit_lifecycle.gone(attempt.edit.replaces) from None
+        edit = attempt.edit
+        # A refusal leaves open what became of the commit of a shared edit that was replaced.
+        if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
+            raise edit_lifecycle.gone(edit.replaces) from None
         raise
 
 
@@ -269,11 +275,6 @@ def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
 def _say_why_anew(edit: ReleaseEdit, error: Exception) -> None:
     what = error.what if isinstance(error, UploaderError) else str(error)
     edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-
-
-def edit_in_doubt(edit: ReleaseEdit, error: Exception) -> bool:
-    """Return whether a refusal leaves open what became of the commit of a shared edit."""
-    return edit.state.in_doubt and isinstance(error, ReleaseRefused)
 
 
 def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:

@@ -127,38 +127,68 @@ def flow(job: StatusJob, context: Context) -> Outcome:
 
 
 def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outcome]:
-    """The tracks that have releases, that of the newest first; and the outcome of a look."""
+    """Return the tracks that have releases, that of the newest first; and the outcome of a look."""
     lists = _read_lists(job, job.tracks or STANDARD, context)
-    accepted = f"The credentials are accepted, and may read the releases of {job.package}."
-    context.info(
-        "A rehearsal tries no credentials: the emulator has its own." if job.rehearsal else accepted
-    )
+    if job.rehearsal:
+        context.info("A rehearsal tries no credentials: the emulator has its own.")
+    else:
+        context.info(f"The credentials are accepted, and may read the releases of {job.package}.")
     content = _content(job, context)
     on_tracks = content[0] if content else {}
     if not job.tracks:
         lists |= _read_lists(job, [name for name in on_tracks if name not in lists], context)
-    for track in [name for name in job.tracks if name not in on_tracks] if content else ():
-        context.warning(f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}.")
-    every = {
-        track: _track(one, on_tracks.get(track, ()), in_edit=bool(content))
-        for track, one in lists.items()
-    }
-    some = {track: reviewed for track, reviewed in every.items() if reviewed}
-    ordered = sorted(some, key=lambda track: tracks.highest(_newest(some[track])[0]), reverse=True)
-    found = {track: some[track] for track in ordered}
-    rows = tuple(_row(track, *each) for track, reviewed in some.items() for each in reviewed)
-    table = Section("Tracks", ("Track", "Release", "Users and status", "Countries", "Review"), rows)
+    elif content:
+        _warn_of_missing_tracks(job, on_tracks, context)
+    reviewed = {}
+    for track, listed in lists.items():
+        releases = _track(listed, on_tracks.get(track, ()), in_edit=bool(content))
+        if releases:
+            reviewed[track] = releases
+    table = _table(reviewed)
     for line in table.lines():
         context.info(line)
-    context.publish(outputs(found))
+    newest_first = _newest_first(reviewed)
+    context.publish(outputs(newest_first))
     if content:
         context.publish({"next-version-code": str(content[1] + 1)})
-    told = "no releases"
-    if found:
-        release, state = _newest(found[ordered[0]])
-        known = ", ".join(filter(None, (_in_words(release), _review(release, state))))
-        told = f"{ordered[0]} has {tracks.named(release)}: {known}"
-    return found, Outcome(f"{job.package}: {told}.", sections=(table,))
+    return newest_first, Outcome(f"{job.package}: {_summary(newest_first)}.", sections=(table,))
+
+
+def _warn_of_missing_tracks(
+    job: StatusJob, on_tracks: Mapping[str, Releases], context: Context
+) -> None:
+    for track in job.tracks:
+        if track not in on_tracks:
+            context.warning(
+                f"The app has no track {track}. Google Play lists {', '.join(on_tracks)}."
+            )
+
+
+def _table(reviewed: Mapping[str, Reviewed]) -> Section:
+    rows = []
+    for track, releases in reviewed.items():
+        rows += [_row(track, release, state) for release, state in releases]
+    header = ("Track", "Release", "Users and status", "Countries", "Review")
+    return Section("Tracks", header, tuple(rows))
+
+
+def _newest_first(reviewed: Mapping[str, Reviewed]) -> dict[str, Reviewed]:
+    """Return the tracks by their newest releases, the highest version code first."""
+
+    def highest(track: str) -> int:
+        release, _ = _newest(reviewed[track])
+        return tracks.highest(release)
+
+    return {track: reviewed[track] for track in sorted(reviewed, key=highest, reverse=True)}
+
+
+def _summary(newest_first: Mapping[str, Reviewed]) -> str:
+    """Return the newest release with its status, in words."""
+    for track, releases in newest_first.items():
+        release, state = _newest(releases)
+        facts = filter(None, (_in_words(release), _review(release, state)))
+        return f"{track} has {tracks.named(release)}: {', '.join(facts)}"
+    return "no releases"
 
 
 def _read_lists(
