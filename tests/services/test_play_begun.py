@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.fake_play import Play, artifact, plain, refused, release, sha256
 from tests.support.play_driver import Engine, Killed, release_job
-from uploader.errors import OutcomeUnknown, ReleaseRefused, TemporaryError
+from uploader.errors import ApiError, OutcomeUnknown, ReleaseRefused, TemporaryError
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, SupplementaryFile
 
 OUTSIDE = "A change was made to the application outside of this Edit, please create a new edit."
@@ -175,3 +175,42 @@ def test_an_edit_without_changes_is_not_continued() -> None:
     play.live.tracks["production"] = [HALTED, OLD]
     outcome = Engine(play, journal).run(wanted)
     assert "is halted at 5 % on production, and stays so" in outcome.headline
+
+
+def test_an_edit_that_another_wish_has_changed_is_not_said_to_change_nothing() -> None:
+    """What is live is as this run asks; the edit holds another release, which has to be replaced
+    there and committed.
+    """
+    play, journal = Play(production=[OLD]), dict[str, str]()
+
+    def wanted(fraction: float) -> ReleaseJob:
+        options = ReleaseOptions("", fraction)
+        return release_job(artifact(42), tracks=("production",), options=options)
+
+    Engine(play).run(wanted(0.1))
+    play.fail("commit", TemporaryError("The service is down."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(wanted(0.2))
+    engine = Engine(play, journal)
+    engine.run(wanted(0.1))
+    assert len(play.commits) == 2
+    assert "nothing is committed" not in engine.log
+    assert play.live.tracks["production"][0]["userFraction"] == 0.1
+
+
+def test_a_release_that_is_live_is_not_told_as_uncommitted_for_its_mapping() -> None:
+    """Another machine has released it; this one was to send the mapping again, and is refused."""
+    play = rolling()
+    play.live.bundles[42] = sha256(artifact(42))
+    play.fail("validate", refused(400, "Invalid request"))
+    wanted = release_job(
+        artifact(42),
+        tracks=("production",),
+        options=ReleaseOptions("", 0.05),
+        supplementary=MAPPING,
+        apps_in_run=2,
+    )
+    engine = Engine(play)
+    with pytest.raises(ApiError):
+        engine.run(wanted)
+    assert (engine.outputs.get("committed", ""), play.edits) == ("", {})

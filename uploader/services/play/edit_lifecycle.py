@@ -794,6 +794,8 @@ def discard(edit: ReleaseEdit) -> None:
         # by a commit, for all we know
         closed = isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER)
         unknown = closed or (failure is not None and before.in_doubt)
+        # Of files that go with a version that is live already, nothing shows whether they are.
+        unknown = unknown or not any(map(is_shown, edit.changes))
         edit.tell_committed(None if unknown else False)
     edit.forget()
 

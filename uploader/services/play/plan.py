@@ -182,7 +182,8 @@ class Changes:
     `others` are the tracks that the edit holds beside those of the run: in a shared edit they may
     be other jobs' work. `reach` says who does not get what the tracks are given, `not_shown` names
     what can't be shown. `happened` says that the commit of an edit before this one has published
-    what is there.
+    what is there. `in_edit` says that an earlier run has changed something in the edit already,
+    which is committed with the rest.
     """
 
     job: ReleaseJob
@@ -195,6 +196,7 @@ class Changes:
     others: tuple[OtherTrack, ...] = ()
     not_shown: str = ""
     happened: bool = False
+    in_edit: bool = False
 
     @property
     def version_codes(self) -> tuple[str, ...]:
@@ -206,7 +208,9 @@ class Changes:
 
     @property
     def nothing(self) -> bool:
-        """Whether all of it is there already."""
+        """Whether all of it is there already, and the edit holds nothing else."""
+        if self.in_edit:
+            return False
         releases = (change.sign for track in self.tracks for change in _releases(track, self.job))
         rest = (self.texts, self.images, *map(str, self.testers), self.others, self.not_shown)
         return (

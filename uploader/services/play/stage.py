@@ -166,6 +166,7 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         others=other_tracks(edit),
         not_shown=_not_shown(edit, listed=comparison.lists_tracks),
         happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.overtaken,
+        in_edit=edit.state.own and edit.state.stage is Stage.CHANGED,
     )
 
 
