@@ -345,12 +345,19 @@ def test_what_a_lost_commit_brought_keeps_its_results(job: Job, listed: dict[str
 def test_a_run_that_ends_after_the_loss_of_its_edit_says_so_of_each_file(
     job: Job, listed: dict[str, str]
 ) -> None:
-    """The fresh edit is refused, so that nothing of what was sent is anywhere."""
+    """The fresh edit is refused, so that nothing of what was sent is anywhere.
+
+    What came to the edit at the same time as the loss was refused, or stopped.
+    """
     job.emulator.add_fault("play.tracks.update", "lose-edit")
     job.emulator.add_fault("play.edits.insert", "status", status=400, nth=2)
     ended = job.fail(4, listed)
     assert [one["path"] for one in ended.results] == FILES
-    assert all(
-        one["error"].startswith("Uploaded, then lost with the edit") for one in ended.results
-    )
+    lost = [
+        one["path"]
+        for one in ended.results
+        if one["error"].startswith("Uploaded, then lost with the edit")
+    ]
+    assert "app.aab" in lost
+    assert all(one["error"] for one in ended.results)
     assert not {"id", "ids", "version-codes"} & ended.outputs.keys()

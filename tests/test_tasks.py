@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from uploader.tasks import together
+from uploader.errors import Interrupted, ReleaseRefused, Stopped, TemporaryError
+from uploader.tasks import check, together
 
 
 def test_results_are_in_the_order_of_the_tasks() -> None:
@@ -80,3 +82,58 @@ def test_the_first_failure_in_the_order_of_the_tasks_is_raised() -> None:
 
     with pytest.raises(KeyError, match="first"):
         together([first, second], at_once=2)
+
+
+def test_a_failure_stops_what_is_under_way_at_its_next_step() -> None:
+    """Also what a task of the group does together with others; outside nothing is stopped."""
+    begun = threading.Barrier(3)
+    failed = threading.Event()
+    stopped: list[str] = []
+
+    def go_on(name: str) -> None:
+        begun.wait(10)
+        assert failed.wait(10)
+        for _ in range(1000):
+            try:
+                check()
+            except Stopped:
+                stopped.append(name)
+                raise
+            threading.Event().wait(0.01)
+
+    def several() -> None:
+        together([partial(go_on, "inner")], at_once=1)
+
+    def failing() -> None:
+        begun.wait(10)
+        failed.set()
+        raise KeyError("failing")
+
+    tasks: list[Callable[[], None]] = [partial(go_on, "outer"), several, failing]
+    with pytest.raises(KeyError, match="failing"):
+        together(tasks, at_once=3)
+    assert sorted(stopped) == ["inner", "outer"]
+    check()
+
+
+@pytest.mark.parametrize(
+    ("failures", "raised"),
+    [
+        ([TemporaryError("Later."), ReleaseRefused("No.")], ReleaseRefused),
+        ([ReleaseRefused("No."), Interrupted(15)], Interrupted),
+        ([Stopped(), TemporaryError("Later.")], TemporaryError),
+    ],
+    ids=["refusal before trouble", "signal before refusal", "cause before consequence"],
+)
+def test_the_failure_that_counts_most_is_raised(
+    failures: list[Exception], raised: type[Exception]
+) -> None:
+    """All fail at the same time."""
+    meeting = threading.Barrier(len(failures))
+
+    def fail(failure: Exception) -> None:
+        meeting.wait(10)
+        raise failure
+
+    with pytest.raises(raised):
+        together([partial(fail, failure) for failure in failures], at_once=len(failures))

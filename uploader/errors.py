@@ -256,6 +256,18 @@ class TemporaryError(
     session_kept = True
 
 
+class Stopped(TemporaryError):
+    """Something that was begun together with this has failed, which ends the run: nothing more is
+    sent here.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Stopped, because another part of the release failed.",
+            hint="Run again once that is mended.",
+        )
+
+
 class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
     """The run was told to stop by a signal; `exit_code` is 130 for SIGINT and 143 for every other.
 

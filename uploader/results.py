@@ -168,8 +168,9 @@ class RunRecord:
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
         """Output values that are true from now on; without `ids` those that are known stay."""
-        self.outputs.update(outputs)
-        self.ids = ids or self.ids
+        with self._lock:
+            self.outputs.update(outputs)
+            self.ids = ids or self.ids
 
 
 def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, str]:

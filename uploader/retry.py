@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
 
+from uploader import tasks
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import TemporaryError
@@ -157,9 +158,14 @@ class RetryPolicy:
         return True
 
     def sleep(self, seconds: float) -> None:
-        """The one place where a run waits. Raises `Interrupted` when it is cancelled."""
+        """The one place where a run waits.
+
+        Raises `Interrupted` when it is cancelled, and `Stopped` where something that was begun
+        together with what waits has failed.
+        """
         self.clock.sleep(seconds)
         self.cancellation.check()
+        tasks.check()
 
 
 class Retrier:

@@ -1,23 +1,87 @@
-"""Doing several things at the same time. Nothing else in the program starts a pool of threads."""
+"""Doing several things at the same time: what starts together ends together.
+
+After the first failure no other task is begun, and those that are under way stop at their next
+step: a request, a block of a file, a wait. Nothing else in the program starts a pool of threads.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
+from uploader.errors import Interrupted, Stopped, TemporaryError
+
 T = TypeVar("T")
+
+
+class _Group:
+    """Tasks that were started together, perhaps by a task of another group."""
+
+    def __init__(self, outer: _Group | None) -> None:
+        self._outer = outer
+        self._failed = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether a task of this group has failed, or one of those that this group is part of."""
+        return self._failed or (self._outer is not None and self._outer.failed)
+
+    def carry_out(self, task: Callable[[], T]) -> T:
+        """Do one of the tasks, whose failure is one of the group."""
+        _current.set(self)
+        try:
+            check()
+            return task()
+        except BaseException:
+            self._failed = True
+            raise
+
+
+_current: ContextVar[_Group | None] = ContextVar("group", default=None)
+
+
+def check() -> None:
+    """Raise Stopped where something that was begun together with this has failed."""
+    group = _current.get()
+    if group is not None and group.failed:
+        raise Stopped
 
 
 def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
     """Do several things, at most `at_once` at the same time, and return their results in order.
 
-    After the first failure no other task is begun; those under way go on to their end. Raises the
-    first exception in the order of the tasks, once none is under way any more.
+    After a failure it waits until no task is under way any more. Then it raises the failure that
+    counts most: a signal before a refusal, and that before what passes by itself; of several alike
+    the first in the order of the tasks.
     """
+    group = _Group(_current.get())
     with ThreadPoolExecutor(at_once) as pool:
-        futures = [pool.submit(task) for task in tasks]
+        futures = [pool.submit(copy_context().run, group.carry_out, task) for task in tasks]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-    ended = [future for future in futures if not future.cancelled()]
-    return [future.result() for future in ended]
+    failures = []
+    results = []
+    for future in futures:
+        if future.cancelled():
+            continue
+        failure = future.exception()
+        if failure is None:
+            results.append(future.result())
+        else:
+            failures.append(failure)
+    if failures:
+        raise min(failures, key=rank)
+    return results
+
+
+def rank(failure: BaseException | None) -> int:
+    """Return which of several failures is told as that of all: the one of the lowest number."""
+    if isinstance(failure, Interrupted):
+        return 0
+    if isinstance(failure, Stopped):
+        return 3
+    if isinstance(failure, TemporaryError):
+        return 2
+    return 1

@@ -12,6 +12,7 @@ from tests.support.fake_play import artifact, plain, release
 from tests.support.play_driver import Engine, release_job
 from tests.support.play_faults import FaultyPlay
 from tests.support.play_walk import COMPLETED, HALTED, WIDENED, Shape, Walk
+from tests.support.turns import Choose, by_turns, in_reverse
 from uploader.files.android.listing import StoreFiles
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
@@ -93,6 +94,9 @@ SHAPES = {
         forgetful,
         others=(release_job(tracks=(), listing=RENAMED),),
     ),
+    "listing beside a release": Shape(
+        release_job(artifact(2), listing=LISTING, supplementary=MAPPING), forgetful
+    ),
     "staged": Shape(
         release_job(
             artifact(2), options=replace(STAGED, countries=("DE",)), tracks=("production",)
@@ -119,6 +123,15 @@ SHAPES = {
         (HALTED, WIDENED, COMPLETED),
     ),
 }
+# Those in which several things are changed together.
+WIDE = (
+    "own edit",
+    "two tracks",
+    "existing-edit-id",
+    "listing",
+    "testers",
+    "listing beside a release",
+)
 FEW = {"existing-edit-id and commit alone": 700}  # runs: such a job has three calls
 
 
@@ -131,3 +144,12 @@ def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
     walk.explore()
     assert walk.runs > FEW.get(name, 2000)
     assert len(walk.positions) > FEW.get(name, 2000) / 30
+
+
+@pytest.mark.parametrize("choose", [in_reverse, by_turns], ids=["in reverse", "by turns"])
+@pytest.mark.parametrize("name", WIDE)
+def test_no_order_of_what_is_done_together_does_either(name: str, choose: Choose) -> None:
+    """The last of several things first, and one call of each in turn: the same rules hold."""
+    walk = Walk(SHAPES[name], choose)
+    walk.explore()
+    assert walk.runs > 2000

@@ -4,7 +4,9 @@ was asked.
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,9 +16,12 @@ from uploader.errors import InputError, TemporaryError
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.inputs.specs import ImagesPrune
+from uploader.results import FileResult
 from uploader.services.base import Call, Outcome, Upload
 from uploader.services.play.release_job import ReleaseJob
+from uploader.tasks import together
 
+T = TypeVar("T")
 PHONE, ICON = ("en-US", "phoneScreenshots"), ("en-US", "icon")
 GERMAN = ("de-DE", "wearScreenshots")
 
@@ -295,15 +300,44 @@ def test_without_pruning_another_order_is_a_warning(there: str, wanted: str, aft
     assert len(told) == (not after.endswith(wanted))
 
 
+class SideBySide(Engine):
+    """Uploads two files at a time where two are to be sent: the first two meet."""
+
+    def __init__(self, play: Play) -> None:
+        super().__init__(play)
+        self.began: list[str] = []
+        self.under_way: dict[str, set[str]] = {}
+        self._now: set[str] = set()
+        self._meeting = threading.Barrier(2)
+
+    def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
+        """Does them at the same time."""
+        return together(work, 16)
+
+    def upload(self, upload: Upload) -> FileResult:
+        """Waits for the other file, if it is one of the first two."""
+        name = upload.artifact.name
+        self.began.append(name)
+        self._now.add(name)
+        if len(self.began) <= 2:
+            self._meeting.wait(10)
+        self.under_way[name] = self._now - {name}
+        if len(self.began) <= 2:
+            self._meeting.wait(10)
+        self._now.remove(name)
+        return super().upload(upload)
+
+
 def test_images_of_different_places_go_side_by_side_and_those_of_one_in_order() -> None:
     """The order of screenshots is the order of their arrival, so two of one type are never on their
     way at once.
     """
-    play = Play()
     other = ("de-DE", "phoneScreenshots")
     files = StoreFiles({}, {PHONE: (image("a"), image("b")), other: (image("c"),)})
-    engine, _ = synchronised(play, files)
-    assert engine.batches == [["a.png", "c.png"], ["b.png"]]
+    engine = SideBySide(Play())
+    engine.run(job(files))
+    assert engine.began[0] == "a.png"
+    assert engine.under_way == {"a.png": {"c.png"}, "c.png": {"a.png"}, "b.png": set()}
 
 
 def test_an_image_that_met_a_concurrent_update_is_sent_again_alone() -> None:

@@ -144,6 +144,9 @@ class Answers:
         del why
         return True
 
+    def begin(self, upload: Upload) -> None:
+        """Starts no session: the upload does."""
+
     def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Does one after the other."""
         return [task() for task in tasks]

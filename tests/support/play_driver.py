@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tests.support.fake_play import PACKAGE, Console, Play, sha256
 from tests.support.recording_context import RecordingContext
-from tests.support.turns import Choose, Turns, by_turns
+from tests.support.turns import Choose, Turns, by_turns, in_order
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
@@ -44,25 +44,24 @@ class Engine(RecordingContext):
     it, as a process's does.
 
     `moments` counts the calls and what the flow told; at number `kill_at` the process dies.
-    `choose` says which of several apps goes on at each call.
+    `choose` says which of several things that are done together goes on at each call.
     """
 
     def __init__(
         self,
         play: Play | Console,
         journal: dict[str, str] | None = None,
-        choose: Choose = by_turns,
+        choose: Choose | None = None,
     ) -> None:
         super().__init__(journal)
         self.play = play
         self.steps: list[Step] = []
-        self.batches: list[list[str]] = []  # the names of what went out together
         self.moments = 0
         self.kill_at: int | None = None
         self.kill_after_effect = False
         self.max_retries = 5
         self.waits = 0
-        self.turns = Turns(choose)
+        self.turns = Turns(choose or (in_order if isinstance(play, Play) else by_turns))
         self._dead = False
 
     def run(self, job: ReleaseJob) -> Outcome:
@@ -110,6 +109,13 @@ class Engine(RecordingContext):
         answer: dict[str, Any] = self._carry_out(call, self._call)
         return answer
 
+    def begin(self, upload: Upload) -> None:
+        """A session changes nothing on Google Play; the process may die when it is started."""
+        del upload
+        self.turns.pass_on()
+        with self.moment():
+            pass
+
     def upload(self, upload: Upload) -> FileResult:
         """The result of an upload."""
         return self._carry_out(upload, self._upload)
@@ -121,7 +127,6 @@ class Engine(RecordingContext):
         del max_in_flight
         self.turns.pass_on()
         self.steps += uploads
-        self.batches.append([upload.artifact.name for upload in uploads])
         with self.moment():
             return tuple(self._tried(upload) for upload in uploads)
 
@@ -138,13 +143,13 @@ class Engine(RecordingContext):
         del seconds
         return _Looks(self)
 
-    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Does several things, of which one goes on at a time: several apps as the walk chooses,
-        what one app reads in order.
+    def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
+        """Does several things, of which one goes on at a time, as the walk chooses; what one of
+        them does together it does in order.
         """
-        if isinstance(self.play, Play) or self.turns.inside:
-            return [task() for task in tasks]
-        return self.turns.run(tasks)
+        if self.turns.inside or self.turns.is_plain or len(work) == 1:
+            return [task() for task in work]
+        return self.turns.run(work)
 
     def _carry_out(self, step: S, do: Callable[[S], T]) -> T:
         self.turns.pass_on()

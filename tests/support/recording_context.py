@@ -80,6 +80,10 @@ class RecordingContext:
         """There is no network."""
         raise AssertionError(call)
 
+    def begin(self, upload: Upload) -> None:
+        """There is no network."""
+        raise AssertionError(upload)
+
     def upload(self, upload: Upload) -> FileResult:
         """There is no network."""
         raise AssertionError(upload)

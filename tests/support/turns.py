@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from uploader.errors import Stopped
+from uploader.tasks import rank
+
 T = TypeVar("T")
 Choose = Callable[[Sequence[int], int], int]
 """Chooses who goes on, of the numbers of the tasks that have not ended, after the last one."""
@@ -36,8 +39,14 @@ class Turns:
         self._choose = choose
         self._mine = threading.local()
         self._going: list[int] = []
+        self._failed = False
         self._turns: list[threading.Semaphore] = []
         self._ended = threading.Semaphore(0)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one task after the other is done, which needs no threads."""
+        return self._choose is in_order
 
     @property
     def inside(self) -> bool:
@@ -45,17 +54,26 @@ class Turns:
         return getattr(self._mine, "number", None) is not None
 
     def pass_on(self) -> None:
-        """Let the task go on whose turn it is; outside of a task nothing happens."""
+        """Let the task go on whose turn it is; outside of a task nothing happens.
+
+        Raises Stopped where one of the other tasks has failed.
+        """
         number: int | None = getattr(self._mine, "number", None)
         if number is not None:
             chosen = self._choose(self._going, number)
             if chosen != number:
                 self._turns[chosen].release()
                 self._turns[number].acquire()
+            if self._failed:
+                raise Stopped
 
     def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """Carry all tasks out, and return their results in order. Raises the first exception."""
+        """Carry all tasks out, and return their results in order.
+
+        Raises the exception that `tasks.together` would raise.
+        """
         results: list[Any] = [None] * len(tasks)
+        self._failed = False
         errors: list[BaseException | None] = [None] * len(tasks)
         self._going = list(range(len(tasks)))
         self._turns = [threading.Semaphore(0) for _ in tasks]
@@ -67,6 +85,7 @@ class Turns:
                 results[number] = tasks[number]()
             except BaseException as error:  # noqa: BLE001  # raised again below
                 errors[number] = error
+                self._failed = True
             self._mine.number = None
             self._going.remove(number)
             if self._going:
@@ -79,9 +98,9 @@ class Turns:
         if tasks:
             self._turns[self._choose(self._going, -1)].release()
             self._ended.acquire()
-        for error in errors:
-            if error is not None:
-                raise error
+        raised = [error for error in errors if error is not None]
+        if raised:
+            raise min(raised, key=rank)
         return results
 
 

@@ -89,8 +89,9 @@ class Call:
     `promised` members. Where success is documented without a body the response `may_be_empty`, and
     comes to {}. Google leaves out what is empty, so a list without entries may be {}. With
     `ask_twice` it is believed only if the service says so two times. What `gives_up` something is
-    done even after another app of the run has failed. `about` is the app whose name
-    the log has, where the run is about several.
+    done even after another app of the run has failed. `changes` names what it changes, where the
+    service allows few changes of one thing at a time. `about` is the app whose name the log has,
+    where the run is about several.
     """
 
     method: str
@@ -106,6 +107,7 @@ class Call:
     may_be_empty: bool = False
     ask_twice: bool = False
     gives_up: bool = False
+    changes: str = ""
     about: str = ""
 
 
@@ -127,7 +129,7 @@ class Upload:
 
     `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts
     over. With `search` it starts over as well where nobody knows whether it arrived and it is not
-    found, instead of ending in doubt.
+    found, instead of ending in doubt. `changes` is that of `Call`.
     """
 
     endpoint: Endpoint
@@ -136,6 +138,7 @@ class Upload:
     metadata: Mapping[str, Json] | None = None
     retry_on: Callable[[ApiError], str] | None = None
     search: Search | None = None
+    changes: str = ""
 
 
 @dataclass(frozen=True)
@@ -254,6 +257,13 @@ class Context(Protocol):
         and Interrupted after a signal.
         """
 
+    def begin(self, upload: Upload) -> None:
+        """Starts the upload session of a file that `upload` is to send, so that it can send the
+        bytes at once; does nothing where the file needs no new session.
+
+        What goes wrong is kept for `upload`. A session that is not used expires by itself.
+        """
+
     def upload(self, upload: Upload) -> FileResult:
         """Uploads one file. Raises what went wrong, which stands in the results as well."""
 
@@ -275,10 +285,11 @@ class Context(Protocol):
     def poll(self, seconds: float) -> Poll:
         """Begins a series of waits that ends after so many seconds."""
 
-    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Does several things at the same time, waits for all, and returns their results in order.
 
-        Raises the first exception, in the order of the tasks, once all have ended.
+        A failure stops the others at their next request, block or wait. Once all have ended, it
+        raises the one that counts most (see `tasks.together`).
         """
 
     def info(self, text: str) -> None:

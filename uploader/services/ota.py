@@ -95,15 +95,15 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outc
     package is the success.
     """
     before: Packages | None = None
-    try:
-        before = _same_title(context, deployment, title)
-    except (Interrupted, CredentialsError):
-        raise
-    except UploaderError as error:
-        context.warning(
-            f"{_UNKNOWN} {sentence(error.what)} Nor can it be told whether the service accepts the "
-            "package."
-        )
+
+    def look() -> None:
+        nonlocal before
+        before = _look_before(context, deployment, title)
+
+    def begin() -> None:
+        context.begin(upload)
+
+    context.together([look, begin])
     [result] = context.upload_all((upload,))
     if result.failure:
         is_doubt = isinstance(result.failure, OutcomeUnknown)
@@ -114,6 +114,20 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outc
         name = _identify(context, result, before, deployment, title)
     package = f"the package {name}" if name else "a package"
     return Outcome(f"{upload.artifact.name} is {package} of {deployment}.")
+
+
+def _look_before(context: Context, deployment: str, title: str) -> Packages | None:
+    """Return the packages of this title; None, with a warning, where they are not to be had."""
+    try:
+        return _same_title(context, deployment, title)
+    except (Interrupted, CredentialsError):
+        raise
+    except UploaderError as error:
+        context.warning(
+            f"{_UNKNOWN} {sentence(error.what)} Nor can it be told whether the service accepts the "
+            "package."
+        )
+        return None
 
 
 def _identify(

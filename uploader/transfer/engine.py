@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from uploader import tasks
 from uploader.errors import (
     ApiError,
     Interrupted,
     OutcomeUnknown,
+    Stopped,
     TemporaryError,
     UploaderError,
 )
@@ -35,18 +37,19 @@ from uploader.services.base import (
     Upload,
 )
 from uploader.state.journal import Journal
-from uploader.tasks import together
 from uploader.text import plural
 from uploader.transfer.api_client import ApiClient, as_reason, send_call
 from uploader.upload.download import download as fetch
 from uploader.upload.sources import LARGE, sha256
-from uploader.upload.upload import upload_file
+from uploader.upload.upload import Uploader
 
 T = TypeVar("T")
 
 _MAX_NAMED = 20  # files in one sentence
-# files with `concurrency: auto`; those of more than 8 MiB are large
-MAX_IN_FLIGHT, MAX_LARGE_IN_FLIGHT = 16, 4
+# with `concurrency: auto`
+MAX_IN_FLIGHT = 16  # requests and files
+MAX_LARGE_IN_FLIGHT = 4  # files of more than 8 MiB
+MAX_CHANGES = 4  # requests that change the same, such as one Play edit
 
 
 class Engine:
@@ -60,9 +63,11 @@ class Engine:
         self._journal = journal
         self._reporter = reporter
         self._group, self._untitled = ExitStack(), True  # of the log, which the first upload opens
-        self._calls = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
+        self._changes: dict[str, threading.Semaphore] = {}  # by what is changed
+        self._changes_lock = threading.Lock()
+        self._begun: list[Uploader] = []  # whose sessions are started, and whose bytes are not sent
         self._log_lock = threading.RLock()  # so that the lines of a plan stay together
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
@@ -79,15 +84,30 @@ class Engine:
     def run(self, flow: Flow) -> Outcome:
         """Carry a flow out, with this engine as its context. Raises what it raises."""
         with self._group:
-            return flow(self)
+            try:
+                return flow(self)
+            finally:
+                for uploader in self._begun:
+                    uploader.close()
 
     # --- the network and the waits ----------------------------------------------------------------
 
     def call(self, call: Call) -> dict[str, Json]:
         """Make one JSON request and return the object in its response."""
-        # What cleans up after a signal waits for nobody.
-        with nullcontext() if call.closing else self._calls:
+        if call.closing:
+            # What cleans up after a signal waits for nobody.
             return send_call(call, self._client, self._reporter)
+        with self._change(call.changes), self._in_flight:
+            tasks.check()
+            return send_call(call, self._client, self._reporter)
+
+    def begin(self, upload: Upload) -> None:
+        """Start the upload session of a file, of which `upload` then sends the bytes."""
+        uploader = self._uploader(upload)
+        with self._in_flight:
+            tasks.check()
+            uploader.begin()
+        self._begun.append(uploader)
 
     def upload(self, upload: Upload) -> FileResult:
         """Upload one file. Raises what went wrong, which stands in the results as well."""
@@ -101,7 +121,9 @@ class Engine:
 
     def download(self, download: Download) -> Downloaded:
         """Fetch one file into the workspace."""
-        return fetch(download, self._client, self._reporter)
+        with self._in_flight:
+            tasks.check()
+            return fetch(download, self._client, self._reporter)
 
     def backoff(self) -> Backoff:
         """Begin a series of waits on the schedule of retries."""
@@ -111,9 +133,9 @@ class Engine:
         """Begin a series of waits that ends after so many seconds."""
         return _Poll(self._client.policy, seconds, self._reporter.info)
 
-    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Do several things at the same time, and return their results in order."""
-        return together(tasks, self._settings.concurrency or MAX_IN_FLIGHT)
+        return tasks.together(work, self._settings.concurrency or MAX_IN_FLIGHT)
 
     def _begin_uploads(self) -> None:
         with self._log_lock:
@@ -211,15 +233,15 @@ class Engine:
                     return
                 result = self._upload_with_retries(upload)
                 self.record.results[place] = result
-            if isinstance(result.failure, Interrupted):
+            if isinstance(result.failure, (Interrupted, Stopped)):
                 raise result.failure
 
-        tasks = [
+        sendings = [
             partial(send, upload, place) for upload, place in zip(uploads, places, strict=True)
         ]
         interrupted: Interrupted | None = None
         try:
-            together(tasks, self._settings.concurrency or max_in_flight or MAX_IN_FLIGHT)
+            tasks.together(sendings, self._settings.concurrency or max_in_flight or MAX_IN_FLIGHT)
         except Interrupted as error:
             interrupted = error
         self._tell_late(late)
@@ -276,11 +298,22 @@ class Engine:
     def _place(self, job: Upload) -> Iterator[None]:
         """Waits until one more file may be in flight, of all the flows of the run together."""
         size = job.artifact.size
+        is_large = size is None or size > LARGE
         with (
-            self._large_in_flight if size is None or size > LARGE else nullcontext(),
+            self._change(job.changes),
+            self._large_in_flight if is_large else nullcontext(),
             self._in_flight,
         ):
+            tasks.check()
             yield
+
+    def _change(self, what: str) -> AbstractContextManager[object]:
+        """Wait until one more request may change this; empty where it changes nothing."""
+        if not what:
+            return nullcontext()
+        limit = self._settings.concurrency or MAX_CHANGES
+        with self._changes_lock:
+            return self._changes.setdefault(what, threading.Semaphore(limit))
 
     def _upload_with_retries(self, job: Upload) -> FileResult:
         """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands
@@ -343,7 +376,14 @@ class Engine:
         """Brings one file to its endpoint. What goes wrong stands in the result's `error` and
         `failure`.
         """
-        return upload_file(job, self._client, self._settings, self._journal, self._reporter)
+        for uploader in tuple(self._begun):
+            if uploader.job == job:
+                self._begun.remove(uploader)
+                return uploader.run()
+        return self._uploader(job).run()
+
+    def _uploader(self, job: Upload) -> Uploader:
+        return Uploader(job, self._client, self._settings, self._journal, self._reporter)
 
 
 class _Poll:

@@ -57,7 +57,9 @@ _LOOK_ELSEWHERE = (
 
 
 class ResumableUpload:
-    """One resumable upload; `run` is called once. `record` is what the journal holds of it."""
+    """One resumable upload; `run` is called once, and `begin` perhaps before it. `record` is what
+    the journal holds of it.
+    """
 
     def __init__(
         self, sender: FileSender, record: SessionInJournal, chunk_size: int | None
@@ -70,6 +72,7 @@ class ResumableUpload:
         self._media = sender.media
         self._retrier = sender.retrier
         self._is_finishing = False  # whether the last request to be sent ends the upload
+        self._failure: UploaderError | None = None  # what kept `begin` from starting a session
         is_goog_upload = self._endpoint.dialect == "goog-upload"
         self._dialect = goog_upload if is_goog_upload else content_range
         # The documents of this dialect send all that remains with `upload, finalize` after an
@@ -77,13 +80,24 @@ class ResumableUpload:
         chunking = Chunking(chunk_size, patient=is_goog_upload)
         self._session = Session(self._upload.size, chunking, self._endpoint.at_most_once)
 
+    def begin(self) -> None:
+        """Start a session ahead of the bytes. What goes wrong is raised by `run`."""
+        try:
+            while self._session.state is State.NEW:
+                self._step()
+        except UploaderError as error:
+            self._failure = error
+
     def run(self) -> Response:
         """Return the service's response to the finished upload.
 
         Raises the errors of `uploader.errors`.
         """
-        self._go_on_with_earlier_session()
+        if self._session.state is State.NEW:
+            self._go_on_with_earlier_session()
         try:
+            if self._failure is not None:
+                raise self._failure
             while not self._session.over:
                 self._step()
         except OutcomeUnknown:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from uploader import tasks
 from uploader.errors import Interrupted, ProtocolError
 from uploader.http.messages import Block, Request, Response, Span, TransportError
 from uploader.protocol.media import Media
@@ -51,6 +52,7 @@ class FileSender:
             yield request.prefix
         for block in self.source.blocks(span):
             self.client.policy.cancellation.check()
+            tasks.check()
             if final and self.upload.position + len(block) == span.stop:
                 self.upload.announce_last_block()
             # Counted before it leaves: what the server may hold must never be more than what is

@@ -48,6 +48,10 @@ class FileSource:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
         self._hasher.close()
         self._file.close()
 
@@ -206,6 +210,10 @@ class StreamSource:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the stream."""
         self._file.close()
 
     def available(self, span: Span) -> tuple[Span, bool]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from uploader.errors import IntegrityError, UploaderError
 from uploader.inputs.records import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult
-from uploader.services.base import Endpoint, Upload
+from uploader.services.base import Upload
 from uploader.state.journal import Journal
 from uploader.transfer.api_client import ApiClient
 from uploader.upload.digests import while_sending
@@ -16,84 +18,148 @@ from uploader.upload.proof import prove
 from uploader.upload.resumable import ResumableUpload, in_doubt
 from uploader.upload.sender import FileSender
 from uploader.upload.single_request import SingleRequestUpload
-from uploader.upload.sources import open_source, sha256
+from uploader.upload.sources import Source, open_source, sha256
 from uploader.upload.timeline import Timeline
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
 
 
-def upload_file(
-    job: Upload, client: ApiClient, settings: TransferInputs, journal: Journal, reporter: Reporter
-) -> FileResult:
-    """Bring one file to its endpoint, and return what came of it.
+class Uploader:
+    """Brings one file to its endpoint: `run` does it, and `begin` does what can be done before.
 
-    Nothing is sent where an earlier attempt of this run has sent the file already. What goes wrong
-    is in the result's `error` and `failure`.
+    Each is called once at most; `close` is for an upload that was begun and is not run.
     """
-    result_of_earlier_run = _find_finished(job, journal, reporter)
-    if result_of_earlier_run is not None:
-        return result_of_earlier_run
 
-    clock = client.policy.clock
-    upload = FileUpload(job, clock.monotonic)
-    progress = reporter.show_progress(upload)
-    digests = while_sending(job.endpoint.response_digest, readable_again=upload.size is not None)
-    try:
-        source = open_source(job.artifact, digests, clock, settings.stall_timeout)
-    except UploaderError as error:
-        progress.failed(error)
-        return FileResult(upload.name, upload.size or 0, error=str(error), failure=error)
+    def __init__(
+        self,
+        job: Upload,
+        client: ApiClient,
+        settings: TransferInputs,
+        journal: Journal,
+        reporter: Reporter,
+    ) -> None:
+        self.job = job
+        self._client = client
+        self._settings = settings
+        self._journal = journal
+        self._reporter = reporter
+        self._monotonic = client.policy.clock.monotonic
+        self._upload = FileUpload(job, self._monotonic)
+        self._begun: _OpenFile | None = None
 
-    sender = FileSender(upload, client, source, reporter)
-    protocol = protocol_for(
-        job.endpoint,
-        upload.size,
-        settings.upload_protocol,
-        has_metadata=job.metadata is not None,
-    )
-    transfer: ResumableUpload | SingleRequestUpload
-    if upload.size is None or protocol == "resumable":
-        session = SessionInJournal(upload, journal, source)
-        upload.add_listener(session)
-        transfer = ResumableUpload(sender, session, settings.chunk_size)
-    else:
-        upload.add_listener(ResultInJournal(upload, journal))
-        transfer = SingleRequestUpload(sender, upload.size, multipart=protocol == "multipart")
-    timeline = Timeline(upload, clock.monotonic)
-    upload.add_listener(timeline)
-    upload.add_listener(progress)
+    def begin(self) -> None:
+        """Start the upload session, where the file is sent in one that no earlier run has begun.
 
-    with source:
+        What goes wrong is told by `run`.
+        """
+        in_session = self._upload.size is not None and self._protocol == "resumable"
+        if not in_session or self._journal.find(self.job) is not None:
+            return
         try:
-            response = transfer.run()
-            prove(sender, response)
-            upload.finish()
+            self._begun = self._open()
+        except UploaderError:
+            return  # it is opened again when it is run
+        if isinstance(self._begun.transfer, ResumableUpload):
+            self._begun.transfer.begin()
+
+    def close(self) -> None:
+        """Give up an upload that was begun. Its session expires by itself."""
+        if self._begun is not None:
+            self._begun.source.close()
+            self._journal.drop(self.job)
+
+    def run(self) -> FileResult:
+        """Send the file, and return what came of it.
+
+        Nothing is sent where an earlier attempt of this run has sent the file already. What goes
+        wrong is in the result's `error` and `failure`.
+        """
+        result_of_earlier_run = _find_finished(self.job, self._journal, self._reporter)
+        if result_of_earlier_run is not None:
+            return result_of_earlier_run
+
+        upload = self._upload
+        progress = self._reporter.show_progress(upload)
+        try:
+            file = self._begun or self._open()
         except UploaderError as error:
-            # The error outlives the upload, and the frames of its traceback hold all of it.
-            error.__traceback__ = None
-            error.__context__ = None
-            upload.fail(error)
-    return upload.result(sender.retrier.retries, tuple(timeline.events))
+            progress.failed(error)
+            return FileResult(upload.name, upload.size or 0, error=str(error), failure=error)
+        timeline = Timeline(upload, self._monotonic)
+        upload.add_listener(timeline)
+        upload.add_listener(progress)
+
+        with file.source:
+            try:
+                response = file.transfer.run()
+                prove(file.sender, response)
+                upload.finish()
+            except UploaderError as error:
+                # The error outlives the upload, and the frames of its traceback hold all of it.
+                error.__traceback__ = None
+                error.__context__ = None
+                upload.fail(error)
+        return upload.result(file.sender.retrier.retries, tuple(timeline.events))
+
+    @property
+    def _protocol(self) -> str:
+        return protocol_for(self.job, self._settings.upload_protocol)
+
+    def _open(self) -> _OpenFile:
+        """Open the file, with all that sends it.
+
+        Raises IntegrityError for a file that is no longer the one that was found, and for a stream
+        that can't be read.
+        """
+        job, upload, client = self.job, self._upload, self._client
+        readable_again = upload.size is not None
+        digests = while_sending(job.endpoint.response_digest, readable_again=readable_again)
+        stall_timeout = self._settings.stall_timeout
+        source = open_source(job.artifact, digests, client.policy.clock, stall_timeout)
+        sender = FileSender(upload, client, source, self._reporter)
+        protocol = self._protocol
+        if upload.size is None or protocol == "resumable":
+            session = SessionInJournal(upload, self._journal, source)
+            upload.add_listener(session)
+            resumable = ResumableUpload(sender, session, self._settings.chunk_size)
+            return _OpenFile(source, sender, resumable)
+        upload.add_listener(ResultInJournal(upload, self._journal))
+        multipart = protocol == "multipart"
+        return _OpenFile(
+            source, sender, SingleRequestUpload(sender, upload.size, multipart=multipart)
+        )
 
 
-def protocol_for(endpoint: Endpoint, size: int | None, wanted: str, *, has_metadata: bool) -> str:
+@dataclass(frozen=True)
+class _OpenFile:
+    """A file that is open, and what sends it."""
+
+    source: Source
+    sender: FileSender
+    transfer: ResumableUpload | SingleRequestUpload
+
+
+def protocol_for(job: Upload, wanted: str) -> str:
     """Return `resumable`, `multipart` or `simple`: what was asked for, or what `auto` chooses.
 
     `auto` is resumable, except where the method has none, or where a small file saves a round trip
-    and sending it twice would replace instead of add; a mail is always resumable. So is a stream,
-    which can't be read a second time.
+    and nothing is there twice after a lost response: a repeat replaces, or a list shows whether the
+    file arrived. A mail is always resumable. So is a stream, which can't be read a second time.
     """
+    endpoint = job.endpoint
+    size = job.artifact.size
     if size is None:
         return "resumable"
     if wanted != "auto":
         return wanted
+    has_metadata = job.metadata is not None
     one_request = "multipart" if has_metadata else "simple"
     is_offered = endpoint.multipart if has_metadata else endpoint.simple
     if not endpoint.resumable:
         return one_request
     is_mail = endpoint.media_types == ("message/*",)
-    is_small = size <= SMALL
-    if is_small and is_offered and endpoint.idempotent and not is_mail:
+    is_repeatable = endpoint.idempotent or job.search is not None
+    if size <= SMALL and is_offered and is_repeatable and not is_mail:
         return one_request
     return "resumable"
 

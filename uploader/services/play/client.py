@@ -16,8 +16,9 @@ from uploader.errors import ProtocolError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services import catalogue
-from uploader.services.base import Call, Context, Endpoint, Json, Upload
+from uploader.services.base import Call, Context, Endpoint, Json, Search, Upload
 from uploader.services.catalogue import expand
+from uploader.services.media_types import choose
 from uploader.services.play.known_errors import conflict
 
 ROOT = "https://androidpublisher.googleapis.com"
@@ -143,7 +144,7 @@ class Edit:
         """Replace the track's releases as a whole."""
         body = {"track": name, "releases": list(new)}
         what = f"the update of track {name}"
-        self._call("PUT", _path("tracks", name), what, body, promised=("track",))
+        self._change("PUT", _path("tracks", name), what, body, promised=("track",))
 
     def testers(self, track: str) -> tuple[str, ...]:
         """Return the Google Groups that test a closed track."""
@@ -160,7 +161,7 @@ class Edit:
         """Replace the groups of a track."""
         body, what = {"googleGroups": list(groups)}, f"the update of the testers of track {track}"
         promised = ("googleGroups",) if groups else ()
-        self._call("PUT", _path("testers", track), what, body, promised=promised)
+        self._change("PUT", _path("testers", track), what, body, promised=promised)
 
     def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
         """Add the store texts of a language that has none. One that has some would lose all but
@@ -168,12 +169,12 @@ class Edit:
         """
         body = {"language": language, **texts}
         what = f"the new {language} listing"
-        self._call("PUT", _path("listings", language), what, body, promised=_NAMED)
+        self._change("PUT", _path("listings", language), what, body, promised=_NAMED)
 
     def change_listing(self, language: str, texts: Mapping[str, str]) -> None:
         """Change these texts of a language, and leave its others as they are."""
         what = f"the update of the {language} listing"
-        self._call("PATCH", _path("listings", language), what, dict(texts), promised=_NAMED)
+        self._change("PATCH", _path("listings", language), what, dict(texts), promised=_NAMED)
 
     def images(self, language: str, kind: str, *, ask_twice: bool = True) -> Entries:
         """Return the images of one type in one language, with their digests.
@@ -192,21 +193,30 @@ class Edit:
         """Remove one image."""
         path = _path("listings", language, kind, image)
         what = f"the deletion of an image of {language} {kind}"
-        self._call("DELETE", path, what, may_be_empty=True)
+        self._change("DELETE", path, what, may_be_empty=True)
 
     def refer_expansion(self, code: int, kind: SupplementaryKind, other: int) -> None:
         """Let an APK use the expansion file of another version."""
         path = f"/apks/{code}/expansionFiles/{kind}"
         what = f"the {kind} expansion file of {other} for version {code}"
         body = {"referencesVersion": other}
-        self._call("PATCH", path, what, body, promised=("referencesVersion",))
+        self._change("PATCH", path, what, body, promised=("referencesVersion",))
+
+    def begin_artifact(self, file: Artifact, kind: str) -> None:
+        """Start the session in which `upload_artifact` then sends the bytes; the edit stays as it
+        is.
+        """
+        self.context.begin(self._artifact(file, kind))
 
     def upload_artifact(self, file: Artifact, kind: str) -> FileResult:
         """Add a bundle or an APK; a version code is there once, and listed."""
+        return self.context.upload(self._artifact(file, kind))
+
+    def _artifact(self, file: Artifact, kind: str) -> Upload:
         endpoint = replace(self._endpoint(f"{kind}s"), looked_up=True)
         # The last of an APK's media types is its own one.
-        upload = Upload(endpoint, file, endpoint.media_types[-1], retry_on=conflict)
-        return self.context.upload(upload)
+        media_type = endpoint.media_types[-1]
+        return Upload(endpoint, file, media_type, retry_on=conflict, changes=self._root)
 
     def upload_supplementary(
         self, file: Artifact, code: int, kind: SupplementaryKind
@@ -215,13 +225,21 @@ class Edit:
         method, parameter, value = _SUPPLEMENTARY[kind]
         endpoint = self._endpoint(method, apkVersionCode=str(code), **{parameter: value})
         endpoint = replace(endpoint, idempotent=True)
-        upload = Upload(endpoint, file, endpoint.media_types[0], retry_on=conflict)
+        media_type = endpoint.media_types[0]
+        upload = Upload(endpoint, file, media_type, retry_on=conflict, changes=self._root)
         return self.context.upload(upload)
 
-    def image_endpoint(self, language: str, kind: str) -> Endpoint:
-        """Return where an image goes; it is added behind those that are there."""
+    def image(self, language: str, kind: str, file: Artifact, search: Search) -> Upload:
+        """Return the upload of an image, which is added behind those that are there.
+
+        `search` finds out whether it arrived.
+        """
         endpoint = self._endpoint("images", language=language, imageType=kind)
-        return replace(endpoint, at_most_once=True, looked_up=True)
+        endpoint = replace(endpoint, at_most_once=True, looked_up=True)
+        media_type = choose(file, endpoint.media_types) or "image/png"
+        return Upload(
+            endpoint, file, media_type, retry_on=conflict, search=search, changes=self._root
+        )
 
     @property
     def _root(self) -> str:
@@ -233,6 +251,12 @@ class Edit:
         """Make one request below the edit; `more` are other fields of the `Call`."""
         call = Call(method, ROOT, self._root + path, json=json, what=what, retry_on=conflict)
         return self.context.call(replace(call, **more))
+
+    def _change(
+        self, method: str, path: str, what: str, json: Json | None = None, **more: Any
+    ) -> None:
+        """Make one request that changes the edit, of which few may be under way at a time."""
+        self._call(method, path, what, json, changes=self._root, **more)
 
     def _endpoint(self, resource: str, **values: str) -> Endpoint:
         method = _find(f"androidpublisher.edits.{resource}.upload")

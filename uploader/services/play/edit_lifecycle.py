@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -272,6 +273,8 @@ class ReleaseEdit:
     begun: dict[str, Release] = field(default_factory=dict)
     rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
     surely_committed: bool = False
+    # of what is written down while several parts of the release change the edit at the same time
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -326,14 +329,16 @@ class ReleaseEdit:
 
     def changing(self, purpose: str) -> None:
         """Writes a change down before it is made."""
-        if self._takes_down(purpose):
-            self.remember()
+        with self._lock:
+            if self._takes_down(purpose):
+                self.remember()
 
     def writing(self, track: str, before: Releases, after: Releases) -> None:
         """Writes down what a track held and is to hold, before it is written."""
-        self._takes_down(f"track:{track}")
-        self.before[track], self.wrote[track], self.wish = before, after, self.job.wish
-        self.remember()
+        with self._lock:
+            self._takes_down(f"track:{track}")
+            self.before[track], self.wrote[track], self.wish = before, after, self.job.wish
+            self.remember()
 
     def _takes_down(self, purpose: str) -> bool:
         """Notes that something is about to change; whether that is new."""
@@ -371,8 +376,9 @@ class ReleaseEdit:
 
     def changed(self, purpose: str, digest: str) -> None:
         """Writes down what Google Play accepted."""
-        self.changes[purpose] = digest
-        self.remember()
+        with self._lock:
+            self.changes[purpose] = digest
+            self.remember()
 
     def _begin_anew(self) -> None:
         """Forgets what the edit before this one changed."""

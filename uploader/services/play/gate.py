@@ -23,6 +23,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
+from functools import partial
 from typing import Literal, TypeAlias
 
 from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
@@ -125,13 +126,20 @@ def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured
     """Return what was measured of each metric that the gate has a limit for, or why that is not
     known.
     """
-    measured: dict[Metric, Measured | str] = {}
-    for metric in dict.fromkeys(limit.metric for limit in gate.limits):
-        try:
-            measured[metric] = _measured(context, package, metric, gate.days)
-        except (ServiceError, CredentialsError, TemporaryError) as error:  # noqa: PERF203 - each metric has its own
-            measured[metric] = error.what
-    return measured
+    metrics = list(dict.fromkeys(limit.metric for limit in gate.limits))
+    measured = context.together(
+        [partial(_measured_or_why_not, context, package, metric, gate.days) for metric in metrics]
+    )
+    return dict(zip(metrics, measured, strict=True))
+
+
+def _measured_or_why_not(
+    context: Context, package: str, metric: Metric, days: int
+) -> Measured | str:
+    try:
+        return _measured(context, package, metric, days)
+    except (ServiceError, CredentialsError, TemporaryError) as error:
+        return error.what
 
 
 def _measured(context: Context, package: str, metric: Metric, days: int) -> Measured:

@@ -2,19 +2,21 @@
 equal to the directory, a pull (target `play-listing-pull`) the directory equal to the listing and
 the release notes that are live.
 
-A push sends only what differs, by digest and in order, and looks at each place that it changed once
-more: an answer that was not Google Play's must not double a screenshot or leave one behind. A pull
+A push sends only what differs, by digest and in order. Where an answer was lost, or does not show
+by a digest that it is Google Play's, it looks at the place once more: no screenshot may be doubled
+or left behind. A pull
 reads everything in an edit first, which is deleted before the first file is written; files that
 Google Play does not have are left as they are, and told.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, BinaryIO, TypeAlias
 
 from uploader.errors import (
@@ -40,21 +42,21 @@ from uploader.services import batch
 from uploader.services.base import (
     Context,
     Download,
+    Downloaded,
     Outcome,
     Prepared,
     Search,
     Section,
     Upload,
 )
-from uploader.services.media_types import choose
 from uploader.services.play import client, tracks
-from uploader.services.play.client import Edit, Release, entries
+from uploader.services.play.client import Edit, Release, Releases, entries
 from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
-from uploader.services.play.known_errors import conflict, explained
+from uploader.services.play.known_errors import explained
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
 
-MAX_IN_FLIGHT = 4  # images; they all change one edit, and Play refuses changes that meet (409)
+MAX_WORKERS = 4  # as many as may change one edit at a time
 _MAX_NAMED = 20  # files in one sentence
 _EDIT = (
     "an edit of its own, which closes any other edit that this account has open for the app; "
@@ -71,7 +73,8 @@ class Place:
     what is to go.
 
     `images` are those of the directory, `expected` the digests of all that will be there, each as
-    often.
+    often. `doubtful` says that Google Play seemed to have none there, in a language that has a
+    listing: an answer of a proxy's may look like that.
     """
 
     language: str
@@ -82,6 +85,7 @@ class Place:
     unwanted: tuple[str, ...]
     expected: Counter[str]
     change: ImageChange | None
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,8 +127,12 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
         if beyond:
             _keep_beyond(edit, listing, beyond)
         names = [name for name in names if name not in beyond]
-    places = tuple(_place(edit, name, listing.images.get(name, ()), live[name]) for name in names)
-    return ListingDifference(texts, new_languages, tuple(changes), places)
+    places = []
+    for name in names:
+        place = _place(edit, name, listing.images.get(name, ()), live[name])
+        doubtful = not live[name] and name[0] not in new_languages
+        places.append(replace(place, doubtful=doubtful))
+    return ListingDifference(texts, new_languages, tuple(changes), tuple(places))
 
 
 def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> list[TextChange]:
@@ -192,53 +200,107 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
 
 def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
     """Texts first, since an image needs the listing of its language; then the images."""
-    purpose = edit.job.listing_purpose(edit.context.sha256)
-    for language, texts in difference.texts.items():
-        edit.changing(purpose)
-        if language in difference.new_languages:
-            edit.api.create_listing(language, texts)
-        else:
-            edit.api.change_listing(language, texts)
-        fields = ", ".join(
-            change.field for change in difference.text_changes if change.language == language
-        )
-        edit.context.info(f"Listing {language}: {fields} changed.")
+    write_texts = [partial(_write_texts, edit, difference, name) for name in difference.texts]
+    edit.context.together(write_texts)
     for place in difference.places:
         for result in place.reused:
             edit.context.reused(result)
     places = [place for place in difference.places if place.change]
+    doubtful = _change_images(edit, places)
     waits = edit.context.backoff()
-    while True:
-        _change_images(edit, places)
-        places = _unsettled(edit, places)
-        if not places:
-            return
+    while unsettled := _unsettled(edit, doubtful):
         waits.wait("the images on Google Play are not those that were sent")
+        _change_images(edit, unsettled)
+        doubtful = unsettled
 
 
-def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> None:
-    """Removes what is to go, then sends what is missing."""
-    purpose = edit.job.listing_purpose(edit.context.sha256)
-    for place in places:
-        for image in place.unwanted:
-            edit.changing(purpose)
-            try:
-                edit.api.delete_image(place.language, place.type, image)
-            except ApiError as refused:
-                if refused.status != 404:  # a repeated deletion finds nothing any more
-                    raise
-        if place.unwanted:
-            edit.context.info(
-                f"{place.language} {place.type}: {plural(len(place.unwanted), 'image')} removed."
-            )
-    # Two images of one type would race for their order; images of different places are independent
-    # of one another.
-    for wave in zip_longest(*(place.missing for place in places)):
-        edit.changing(purpose)
-        uploads = [upload for upload in wave if upload]
-        for result in edit.context.upload_all(uploads, MAX_IN_FLIGHT):
-            if result.failure is not None:
-                raise result.failure
+def _write_texts(edit: ReleaseEdit, difference: ListingDifference, language: str) -> None:
+    texts = difference.texts[language]
+    edit.changing(edit.job.listing_purpose(edit.context.sha256))
+    if language in difference.new_languages:
+        edit.api.create_listing(language, texts)
+    else:
+        edit.api.change_listing(language, texts)
+    changes = [change for change in difference.text_changes if change.language == language]
+    fields = ", ".join(change.field for change in changes)
+    edit.context.info(f"Listing {language}: {fields} changed.")
+
+
+def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
+    """Remove what is to go, then send what is missing.
+
+    Returns the places that have to be looked at once more: not every answer about them has shown
+    that it is Google Play's.
+    """
+    if not places:
+        return []
+    edit.changing(edit.job.listing_purpose(edit.context.sha256))
+    edit.context.together([partial(_remove_images, edit, place) for place in places])
+    queue = _ImageQueue(places)
+    edit.context.together([partial(queue.send, edit)] * MAX_WORKERS)
+    return [
+        place for place in places if place.doubtful or place.unwanted or not queue.is_proven(place)
+    ]
+
+
+def _remove_images(edit: ReleaseEdit, place: Place) -> None:
+    for image in place.unwanted:
+        _remove_image(edit, place, image)
+    if place.unwanted:
+        removed = plural(len(place.unwanted), "image")
+        edit.context.info(f"{place.language} {place.type}: {removed} removed.")
+
+
+def _remove_image(edit: ReleaseEdit, place: Place, image: str) -> None:
+    try:
+        edit.api.delete_image(place.language, place.type, image)
+    except ApiError as refused:
+        if refused.status != 404:  # a repeated deletion finds nothing any more
+            raise
+
+
+class _ImageQueue:
+    """The images that are missing in several places, for several workers.
+
+    Images of one place are shown in the order of their arrival, so one of them is sent after the
+    other. The place that has most of them left comes first, so that none is still waited for when
+    all others are done.
+    """
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._left = {(place.language, place.type): list(place.missing) for place in places}
+        self._results: dict[Name, list[FileResult]] = {name: [] for name in self._left}
+        self._in_work: set[Name] = set()
+        self._lock = threading.Lock()
+
+    def send(self, edit: ReleaseEdit) -> None:
+        """Send one image after the other, until none is left but in places of other workers."""
+        while (name := self._take()) is not None:
+            upload = self._left[name].pop(0)
+            self._results[name].append(edit.context.upload(upload))
+            with self._lock:
+                self._in_work.remove(name)
+
+    def _take(self) -> Name | None:
+        """Take the place that has most images left, of those that no other worker is at."""
+        with self._lock:
+            free = [name for name in self._left if self._left[name] and name not in self._in_work]
+            if not free:
+                return None
+            longest = max(free, key=lambda name: len(self._left[name]))
+            self._in_work.add(longest)
+            return longest
+
+    def is_proven(self, place: Place) -> bool:
+        """Whether each image of a place was answered at its first attempt, with its digest."""
+        return all(map(_is_proven, self._results[place.language, place.type]))
+
+
+def _is_proven(result: FileResult) -> bool:
+    image = result.resource.get("image")
+    if not isinstance(image, Mapping) or result.attempts + result.retries > 1:
+        return False
+    return _sha256(image) == result.sha256
 
 
 def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> list[Place]:
@@ -320,11 +382,8 @@ def _unwanted(
 
 def _upload(edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int) -> Upload:
     """Return the upload of an image; `before` says how often the place has it already."""
-    endpoint = edit.api.image_endpoint(*name)
-    media_type = choose(image, endpoint.media_types) or "image/png"
     find = partial(_added, digest=digest, before=before)
-    search = Search(edit.api.list_of_images(*name), find)
-    return Upload(endpoint, image, media_type, retry_on=conflict, search=search)
+    return edit.api.image(*name, image, Search(edit.api.list_of_images(*name), find))
 
 
 def _reused(image: Artifact, digest: str, live: Mapping[str, Any]) -> FileResult:
@@ -449,9 +508,34 @@ class Pull:
         return self._write(context)
 
     def _read(self, context: Context, edit: Edit) -> None:
-        """Reads the listing, then the notes of the newest release, which are under its highest
+        """Read the listing, and the notes of the newest release, which are under its highest
         version code.
         """
+        on_track: list[Releases] = []
+
+        def read_listing() -> None:
+            self._read_listing(context, edit)
+
+        def read_track() -> None:
+            on_track.append(self._releases(edit))
+
+        context.together([read_listing, read_track])
+        newest: Release = max(on_track[0], key=tracks.highest, default={})
+        for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
+            if _is_language(language, context):
+                path = f"{self.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
+                self._add_text(language, "whats-new-directory", path, text)
+
+    def _releases(self, edit: Edit) -> Releases:
+        """Return the releases of the track; none where an app has no production yet."""
+        try:
+            return edit.track(self.track or "production")
+        except ApiError as refused:
+            if self.track or refused.status != 404:
+                raise
+            return ()
+
+    def _read_listing(self, context: Context, edit: Edit) -> None:
         languages = []
         for entry in edit.listed("listings"):
             language = str(entry.get("language", ""))
@@ -470,17 +554,6 @@ class Pull:
         lists = context.together([partial(edit.images, *name) for name in names])
         for (language, kind), images in zip(names, lists, strict=True):
             self._add_images(language, kind, images)
-        try:
-            releases = edit.track(self.track or "production")
-        except ApiError as refused:
-            if self.track or refused.status != 404:
-                raise
-            return
-        newest: Release = max(releases, key=tracks.highest, default={})
-        for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
-            if _is_language(language, context):
-                path = f"{self.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
-                self._add_text(language, "whats-new-directory", path, text)
 
     def _add_text(self, language: str, name: str, path: str, text: str) -> None:
         if text.strip():
@@ -529,17 +602,14 @@ class Pull:
             if context.write(destination, text.encode()):
                 written.append(destination.name)
                 context.info(f"{destination.name} written.")
-        for _, image in self.images:
-            try:
-                file = context.download(image)
-            except IntegrityError as error:
-                damaged.append(error)
-                context.warning(error.what)
+        downloads = [partial(_download, context, image) for _, image in self.images]
+        for file in context.together(downloads):
+            if isinstance(file, IntegrityError):
+                damaged.append(file)
                 continue
             expected.add(file.path)
             if file.size:
                 written.append(file.path)
-                context.info(f"{printable(file.path)} written.")
         root = self.workspace.root / self.listing
         patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
         found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
@@ -568,6 +638,18 @@ class Pull:
         table = Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
         headline = f"{self.package}: {plural(len(written), 'file')} written, {unchanged} unchanged."
         return Outcome(headline, sections=(table,), trouble=trouble)
+
+
+def _download(context: Context, image: Download) -> Downloaded | IntegrityError:
+    """Fetch one image of a listing. Returns, and tells, what is wrong with one that is damaged."""
+    try:
+        file = context.download(image)
+    except IntegrityError as error:
+        context.warning(error.what)
+        return error
+    if file.size:
+        context.info(f"{printable(file.path)} written.")
+    return file
 
 
 def _is_language(language: str, context: Context) -> bool:

@@ -82,15 +82,17 @@ def _do_without(edit: ReleaseEdit, changes: Changes) -> Outcome:
 
 
 def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
-    """Commit the edit, unless it has happened already, and tell so."""
+    """Commit the edit, unless that has happened already with all that is wished, and tell so."""
     job = edit.job
+    # A file that went with the release may have been missing, and is in the edit by now.
+    happened = changes.happened and edit.state.stage is Stage.CLEAN
     if not edit.state.own:
         changes = _show_whole_edit(edit, changes)
-    left = found_committed(edit) if changes.happened else committed(edit)
+    left = found_committed(edit) if happened else committed(edit)
     reach.remember_levels(job, edit.context)
     companions.remember(edit)
     all_gone_on = bool(changes.tracks) and all(update.gone_on for update in changes.tracks)
-    if changes.happened and all_gone_on:
+    if happened and all_gone_on:
         fate = left or "committed, by a commit whose answer was lost"
         headline = f"{_subject(changes)} is {fate}."
     else:

@@ -11,9 +11,9 @@ has the first look of a run that was killed, and why it halted, so the run after
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -28,6 +28,7 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.artifacts import Artifacts
+from uploader.inputs.parsers import Metric
 from uploader.inputs.records import RolloutInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared
@@ -98,6 +99,18 @@ class EarlierWork:
     halt: Release | None = None
     halting: str = ""
     in_doubt: bool = False
+
+
+@dataclass
+class OutsideEdits:
+    """What is known of a rollout without an edit.
+
+    `reviews` are the releases of the track with the states of their reviews, or why these are not
+    known. `measured` is what `gate.measure` returns.
+    """
+
+    reviews: tuple[review.Listed, ...] | str = ()
+    measured: Mapping[Metric, gate.Measured | str] = field(default_factory=dict)
 
 
 def recalled_look(text: str) -> FirstLook | None:
@@ -285,8 +298,18 @@ def _version(release: Release) -> str:
 def flow(job: RolloutJob, context: Context) -> Outcome:
     """One look, and at most one step; every refusal leaves with its cause and its remedy."""
     rollout = Rollout(job, context)
+    edits: list[ReleaseEdit] = []
+
+    def open_edit() -> None:
+        edit = opened(job.release, context)
+        edits.append(edit)
+        # What goes wrong comes again where it decides what becomes of the edit.
+        with suppress(UploaderError):
+            current_releases(edit, job.release.tracks[0])
+
     try:
-        return in_an_edit(opened(job.release, context), rollout.work)
+        context.together([open_edit, rollout.look_ahead])
+        return in_an_edit(edits[0], rollout.work)
     except UploaderError as error:
         raise rollout.failed(explained(error) if isinstance(error, ApiError) else error) from None
 
@@ -302,6 +325,12 @@ class Rollout:
         # the release as this run wrote it last; None in a run after a kill
         self._sent: Release | None = None
         self._halting = ""  # why it has to be halted, until it is
+        # what is known outside of edits, for the first one
+        self._ahead: OutsideEdits | None = None
+
+    def look_ahead(self) -> None:
+        """Find out what does not need an edit while the first one is opened."""
+        self._ahead = self._look_outside()
 
     def failed(self, error: UploaderError) -> UploaderError:
         """Return the error with which the run ends.
@@ -409,23 +438,40 @@ class Rollout:
             return "", gate.Judgement("pass")
         codes = tracks.codes(release)
         self._first = codes, release.get("userFraction", 0.0)
-        try:
-            state = review.state_of(
-                review.listed(self._context, self._job.package, self._track), codes
-            )
-        except (ServiceError, TemporaryError) as error:
-            self._context.warning(f"The state of the review could not be looked up: {error.what}")
+        outside = self._ahead or self._look_outside()
+        self._ahead = None
+        if isinstance(outside.reviews, str):
+            why = outside.reviews
+            self._context.warning(f"The state of the review could not be looked up: {why}")
             state = "of unknown state"
+        else:
+            state = review.state_of(outside.reviews, codes)
         # The gate compares the release with the one that everybody has.
-        found = gate.measure(self._context, self._job.package, limits)
         completed = [one for one in live if one.get("status") == "completed"]
         baseline = {code for one in completed for code in tracks.codes(one)} - set(codes)
-        judgement = gate.judge(limits, self._context.now(), found, codes, baseline)
+        now = self._context.now()
+        judgement = gate.judge(limits, now, outside.measured, codes, baseline)
         for line in gate.section(judgement.judged).lines():
             self._context.info(line)
         if judgement.ruling != "pass" and not limits.halts:
             self._context.warning(f"The gate only reports: {judgement.why}.")
         return state, judgement
+
+    def _look_outside(self) -> OutsideEdits:
+        """Find out what does not need an edit: how far the reviews are, and what was measured."""
+        found = OutsideEdits()
+
+        def read_reviews() -> None:
+            try:
+                found.reviews = review.listed(self._context, self._job.package, self._track)
+            except (ServiceError, TemporaryError) as error:
+                found.reviews = error.what
+
+        def measure() -> None:
+            found.measured = gate.measure(self._context, self._job.package, self._rollout.gate)
+
+        self._context.together([read_reviews, measure])
+        return found
 
     def _put(self, edit: ReleaseEdit, changes: Changes) -> str:
         """Writes the release to the track and commits; says what is left to be done by hand."""

@@ -35,6 +35,7 @@ from uploader.services.base import (
     Section,
     Upload,
 )
+from uploader.tasks import rank
 from uploader.text import sentence
 
 T = TypeVar("T")
@@ -79,7 +80,6 @@ class App:
         self._results: list[FileResult] = []
         self.remember, self.recall = whole.remember, whole.recall
         self.forget_uploads, self.identified = whole.forget_uploads, whole.identified
-        self.arrange = whole.arrange
         self.now, self.sha256, self.write = whole.now, whole.sha256, whole.write
 
     @property
@@ -118,6 +118,11 @@ class App:
             self.check()
         return self._whole.call(replace(call, about=self.package))
 
+    def begin(self, upload: Upload) -> None:
+        """Start the upload session of one file."""
+        self.check()
+        self._whole.begin(upload)
+
     def upload(self, upload: Upload) -> FileResult:
         """Upload one file."""
         self.check()
@@ -149,9 +154,9 @@ class App:
         """Begin a series of waits that ends after so many seconds."""
         return _AppPoll(self, self._whole.poll(seconds))
 
-    def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Do several things of the app at the same time."""
-        return self._whole.together(tasks)
+        return self._whole.together(work)
 
     # --- the log, the outputs, the results --------------------------------------------------------
 
@@ -172,6 +177,11 @@ class App:
         del ids
         self.outputs = {**self.outputs, **outputs}
         self._run.publish()
+
+    def arrange(self, paths: Sequence[str]) -> None:
+        """Puts the app's own files in this order, in which the run tells them at its end."""
+        order = {path: number for number, path in enumerate(paths)}
+        self.paths.sort(key=lambda path: order.get(path, len(order)))
 
     def reused(self, result: FileResult) -> None:
         """Adds the result of a file that Google Play has already."""
@@ -235,7 +245,7 @@ class SeveralApps:
         passes by itself.
         """
         failed = [app for app in self.apps if app.failure]
-        return min(failed, key=lambda app: _rank(app.failure), default=None)
+        return min(failed, key=lambda app: rank(app.failure), default=None)
 
     def do_together(self, work: Mapping[App, Callable[[], None]], *, stop: bool = False) -> None:
         """Do the work of every app at the same time, and wait for all. A failure is the app's.
@@ -286,7 +296,7 @@ class SeveralApps:
         assert failed is not None, "there is a reason"
         assert failed.failure is not None, "there is a reason"
         own = app.failure
-        if own is not None and _rank(own) <= max(_rank(failed.failure), 1):
+        if own is not None and rank(own) <= max(rank(failed.failure), 1):
             return own
         return self._stopped_by(failed, failed.failure, keep=keep)
 
@@ -370,7 +380,7 @@ class SeveralApps:
             self._context.show("Apps", table.lines(), sections)
         if failed:
             raise self._explained(failed)
-        trouble = min(troubles, key=_rank, default=None)
+        trouble = min(troubles, key=rank, default=None)
         return Outcome(headline, tuple(links[:_LINKS]), sections, trouble)
 
     def _as_json(self, app: App) -> dict[str, Any]:
@@ -415,11 +425,6 @@ def _all_or_none(values: Iterable[str]) -> str:
         if value in values:
             return value
     raise AssertionError(values)
-
-
-def _rank(failure: Exception | None) -> int:
-    """Which of several failures ends the run: the lowest."""
-    return {Interrupted: 0, TemporaryError: 2}.get(type(failure), 1)
 
 
 def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:

@@ -7,11 +7,13 @@ and can be known before the first upload is raised before it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused
+from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Context
@@ -27,7 +29,7 @@ from uploader.services.play.edit_lifecycle import (
 from uploader.services.play.known_errors import REVIEW_BY_HAND, VERSION_TAKEN, find
 from uploader.services.play.listing import ListingDifference
 from uploader.services.play.plan import Changes, OtherTrack
-from uploader.services.play.release_job import SupplementaryFile, version_code
+from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import live_versions
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange
@@ -81,25 +83,20 @@ class Comparison:
 def _compare(edit: ReleaseEdit) -> Comparison:
     """Read what the edit has, and find out whether a commit that is in doubt has happened."""
     job = edit.job
-    artifacts = _read_lists(edit)
+    content = _read(edit)
     lists_tracks = bool(edit.seen)
-    reused = _find_reused(edit, artifacts)
+    reused = _find_reused(edit, content.artifacts)
     all_there = reused.keys() == {version_code(artifact) for artifact in job.artifacts}
     # This edit may have taken the place of one whose commit may have happened.
     in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
     live: tuple[TrackChange, ...] = ()
     if in_doubt and all_there:
         live = track_merge.found_as_written(edit)
-    changes = live or _plan_tracks(edit, artifacts)
-    listing = _NO_LISTING
-    if job.listing:
-        listing = store_listing.compare(edit, job.listing)
-    groups: tuple[TestersChange, ...] = ()
-    if job.testers:
-        groups = testers.compare(edit)
+    changes = live or _plan_tracks(edit, content.artifacts)
     if in_doubt:
         tracks_are_live = bool(live) or all(change.settled for change in changes)
-        rest_is_live = not listing.changes_anything and not any(map(str, groups))
+        same_groups = not any(map(str, content.testers))
+        rest_is_live = same_groups and not content.listing.changes_anything
         edit.found_live(all_there and tracks_are_live and rest_is_live)
     # What an earlier run put into the same edit is not on Google Play yet.
     on_google_play = frozenset(
@@ -109,31 +106,61 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     if edit.state.own:
         published = companions.published(job, edit.context, on_google_play)
     return Comparison(
-        reused, changes, live, lists_tracks, listing, groups, published, on_google_play
+        reused,
+        changes,
+        live,
+        lists_tracks,
+        content.listing,
+        content.testers,
+        published,
+        on_google_play,
     )
 
 
-def _read_lists(edit: ReleaseEdit) -> ListedArtifacts:
-    """Read the tracks and the artifacts of the edit at the same time, as far as they are needed.
+@dataclass
+class _Content:
+    """What the edit has, beside its tracks: the artifacts, and how it differs from the job."""
 
-    The tracks are what is seen of the edit then.
+    artifacts: ListedArtifacts = field(default_factory=dict)
+    listing: ListingDifference = _NO_LISTING
+    testers: tuple[TestersChange, ...] = ()
+
+
+def _read(edit: ReleaseEdit) -> _Content:
+    """Read what the edit has, as far as the job is about it, all at the same time.
+
+    The tracks are what is seen of the edit then. The session of an artifact that the edit may lack
+    is started at the same time: that changes nothing in the edit, and most releases bring an
+    artifact that is new.
     """
     job = edit.job
-    artifacts: dict[int, Mapping[str, Any]] = {}
+    content = _Content()
 
     def read_tracks() -> None:
         edit.seen = tracks.all_tracks(edit.api)
 
     def read_artifacts() -> None:
-        artifacts.update(listed_artifacts(edit))
+        content.artifacts = listed_artifacts(edit)
 
-    reads = []
+    def compare_listing(files: StoreFiles) -> None:
+        content.listing = store_listing.compare(edit, files)
+
+    def compare_testers() -> None:
+        content.testers = testers.compare(edit)
+
+    reads: list[Callable[[], None]] = []
     if job.tracks or not edit.state.own:
         reads.append(read_tracks)
     if job.artifacts or job.retained:
         reads.append(read_artifacts)
+    if job.listing:
+        reads.append(partial(compare_listing, job.listing))
+    if job.testers:
+        reads.append(compare_testers)
+    missing = [artifact for artifact in job.artifacts if not _by_earlier_run(edit, artifact)]
+    reads += [partial(edit.api.begin_artifact, artifact, _kind(artifact)) for artifact in missing]
     edit.context.together(reads)
-    return artifacts
+    return content
 
 
 def _find_reused(edit: ReleaseEdit, artifacts: ListedArtifacts) -> dict[int, FileResult]:
@@ -179,21 +206,73 @@ def _publish_version_codes(context: Context, changes: Changes) -> None:
 
 
 def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes:
-    """Put what was shown into the edit, and return it with the tracks as they are then."""
-    for artifact in edit.job.artifacts:
-        code = version_code(artifact)
-        _put_artifact(edit, artifact, comparison.reused.get(code))
-        _put_supplementary(edit, code, comparison.published)
-    _publish_version_codes(edit.context, changes)
-    if edit.job.listing:
+    """Put what was shown into the edit, and return it with the tracks as they are then.
+
+    The store listing comes beside the release, since neither needs the other.
+    """
+    on_tracks: list[TrackChange] = []
+
+    def put_release() -> None:
+        _put_artifacts(edit, comparison.reused)
+        _publish_version_codes(edit.context, changes)
+        on_tracks.extend(_put_what_needs_artifacts(edit, comparison, changes))
+
+    def put_listing() -> None:
         store_listing.synchronise(edit, comparison.listing)
-    on_tracks = comparison.live or _put_tracks(edit)
-    if changes.testers:
-        testers.replace(edit, changes.testers)
+
+    try:
+        edit.context.together([put_release, put_listing] if edit.job.listing else [put_release])
+    finally:
+        edit.context.arrange(_paths(edit.job))
     if on_tracks:
         # Empty, too: the run may have begun in another edit, with another share.
         edit.context.publish({"user-fraction": tracks.user_fraction(on_tracks[-1].release)})
-    return replace(changes, tracks=on_tracks)
+    return replace(changes, tracks=tuple(on_tracks))
+
+
+def _put_artifacts(edit: ReleaseEdit, reused: Mapping[int, FileResult]) -> None:
+    edit.context.together(
+        [
+            partial(_put_artifact, edit, artifact, reused.get(version_code(artifact)))
+            for artifact in edit.job.artifacts
+        ]
+    )
+
+
+def _put_what_needs_artifacts(
+    edit: ReleaseEdit, comparison: Comparison, changes: Changes
+) -> tuple[TrackChange, ...]:
+    """Put the files that go with the artifacts, the tracks and the testers into the edit.
+
+    Returns what became of the tracks. Should Google Play refuse one of the files, a track that
+    names its artifact by then goes with the edit.
+    """
+    on_tracks = list(comparison.live)
+    parts: list[Callable[[], None]] = [
+        partial(_put_supplementary, edit, companion, comparison.published)
+        for companion in edit.job.supplementary
+    ]
+    if not on_tracks:
+        parts.append(lambda: on_tracks.extend(_put_tracks(edit)))
+    if changes.testers:
+        parts.append(partial(testers.replace, edit, changes.testers))
+    edit.context.together(parts)
+    return tuple(on_tracks)
+
+
+def _paths(job: ReleaseJob) -> list[str]:
+    """Return the files of a job in the order in which its results are told."""
+    paths = []
+    for artifact in job.artifacts:
+        paths.append(artifact.name)
+        for companion in job.supplementary:
+            of_artifact = companion.version_code == version_code(artifact)
+            if of_artifact and isinstance(companion.file, Artifact):
+                paths.append(companion.file.name)
+    if job.listing:
+        for images in job.listing.images.values():
+            paths += [image.name for image in images]
+    return paths
 
 
 def _plan_tracks(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
@@ -208,10 +287,8 @@ def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     # other jobs may have written to its tracks meanwhile
     if edit.job.tracks and not edit.state.own:
         edit.seen = tracks.all_tracks(edit.api)
-    updates: tuple[TrackChange, ...] = ()
-    for track in edit.job.tracks:
-        updates = (*updates, track_merge.update_track(edit, track))
-    return updates
+    updates = [partial(track_merge.update_track, edit, track) for track in edit.job.tracks]
+    return tuple(edit.context.together(updates))
 
 
 def _show(context: Context, changes: Changes) -> None:
@@ -260,7 +337,7 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
     there once.
     """
     code = version_code(artifact)
-    kind = artifact.manifest.kind if artifact.manifest else "bundle"
+    kind = _kind(artifact)
     by_earlier_run = _by_earlier_run(edit, artifact)
     waits = edit.context.backoff()
     while True:
@@ -293,6 +370,10 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
                 )
             edit.changed(f"artifact:{code}", result.sha256)
             return None
+
+
+def _kind(artifact: Artifact) -> str:
+    return artifact.manifest.kind if artifact.manifest else "bundle"
 
 
 def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
@@ -351,31 +432,30 @@ def _sha256(entry: Mapping[str, Any]) -> str:
 
 
 def _put_supplementary(
-    edit: ReleaseEdit, code: int, published: Collection[SupplementaryFile]
+    edit: ReleaseEdit, companion: SupplementaryFile, published: Collection[SupplementaryFile]
 ) -> None:
     """Play does not list these files, so what was sent into this edit is remembered: a digest, or
     another version.
 
     Those that are `published` with the version are not sent again.
     """
-    for one in (one for one in edit.job.supplementary if one.version_code == code):
-        purpose, file = f"{one.kind}:{code}", one.file
-        before = edit.changes.get(purpose)
-        if one in published:
-            if isinstance(file, Artifact):
-                edit.context.reused(
-                    FileResult(file.name, file.size or 0, edit.context.sha256(file), reused=True)
-                )
-        elif isinstance(file, Artifact) and before and before == edit.context.sha256(file):
-            edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
-        elif isinstance(file, Artifact):
-            edit.changing(purpose)
-            result = edit.api.upload_supplementary(file, code, one.kind)
-            edit.changed(purpose, result.sha256)
-        elif isinstance(file, int) and before != f"references:{file}":
-            edit.changing(purpose)
-            edit.api.refer_expansion(code, one.kind, file)
-            edit.changed(purpose, f"references:{file}")
+    code, kind, file = companion.version_code, companion.kind, companion.file
+    purpose = f"{kind}:{code}"
+    before = edit.changes.get(purpose)
+    if companion in published:
+        if isinstance(file, Artifact):
+            digest = edit.context.sha256(file)
+            edit.context.reused(FileResult(file.name, file.size or 0, digest, reused=True))
+    elif isinstance(file, Artifact) and before and before == edit.context.sha256(file):
+        edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
+    elif isinstance(file, Artifact):
+        edit.changing(purpose)
+        result = edit.api.upload_supplementary(file, code, kind)
+        edit.changed(purpose, result.sha256)
+    elif isinstance(file, int) and before != f"references:{file}":
+        edit.changing(purpose)
+        edit.api.refer_expansion(code, kind, file)
+        edit.changed(purpose, f"references:{file}")
 
 
 def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:

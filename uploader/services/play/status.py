@@ -128,12 +128,20 @@ def flow(job: StatusJob, context: Context) -> Outcome:
 
 def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outcome]:
     """Return the tracks that have releases, that of the newest first; and the outcome of a look."""
-    lists = _read_lists(job, job.tracks or STANDARD, context)
-    if job.rehearsal:
-        context.info("A rehearsal tries no credentials: the emulator has its own.")
-    else:
-        context.info(f"The credentials are accepted, and may read the releases of {job.package}.")
-    content = _content(job, context)
+    lists: dict[str, tuple[review.Listed, ...]] = {}
+    contents: list[_EditContent | None] = []
+
+    def read_lists() -> None:
+        lists.update(_read_lists(job, job.tracks or STANDARD, context))
+        if job.rehearsal:
+            context.info("A rehearsal tries no credentials: the emulator has its own.")
+        else:
+            context.info(
+                f"The credentials are accepted, and may read the releases of {job.package}."
+            )
+
+    context.together([read_lists, lambda: contents.append(_content(job, context))])
+    content = contents[0]
     on_tracks = content[0] if content else {}
     if not job.tracks:
         lists |= _read_lists(job, [name for name in on_tracks if name not in lists], context)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from uploader.errors import Problems
 from uploader.services.play.edit_lifecycle import ReleaseEdit
@@ -51,11 +52,12 @@ def check(tracks: Sequence[str], problems: Problems) -> None:
 
 def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
     """What becomes of the groups of each closed track."""
-    changes = []
-    for track in edit.job.tester_tracks:
-        groups = edit.api.testers(track)
-        changes.append(TestersChange(track, tuple(map(str.lower, groups)), edit.job.testers))
-    return tuple(changes)
+    read = [partial(edit.api.testers, track) for track in edit.job.tester_tracks]
+    groups = edit.context.together(read)
+    return tuple(
+        TestersChange(track, tuple(map(str.lower, found)), edit.job.testers)
+        for track, found in zip(edit.job.tester_tracks, groups, strict=True)
+    )
 
 
 def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> None:
