@@ -1,17 +1,22 @@
 """Every way in which a run can end other than well, as a tree.
 
-UploaderError                       exit   1: a fault of the program itself ├── OutputsNotWritten
-1   everything was done, and later steps do not learn of it ├── InputError                        2
-an input is wrong, nothing was sent ├── CredentialsError                  3   no credentials, not
-authenticated, not permitted ├── ServiceError                      4   the service refused or can't
-be trusted │   ├── ApiError                          the service said no, in its own words │   ├──
-ReleaseRefused                    this program said no, for what the service holds │   ├──
-ProtocolError                     the service broke the protocol │   ├── UntrustedHost
-a host that must not see the token, or can't prove who it is │   └── OutcomeUnknown
-a request that may not be repeated may have been received ├── IntegrityError                    5
-the file changed, or what arrived is not what was sent ├── ReleaseTrouble                    6   the
-release itself is in trouble: rejected, or halted ├── TemporaryError                   75   retries
-spent, the session is kept └── Interrupted               130 / 143   SIGINT; SIGTERM and SIGHUP
+UploaderError               exit   1  a fault of the program itself
+├── OutputsNotWritten              1  everything was done, and later steps do not learn of it
+├── InputError                     2  an input is wrong, nothing was sent
+├── CredentialsError               3  no credentials, not authenticated, not permitted
+├── ServiceError                   4  the service refused or can't be trusted
+│   ├── ApiError                      the service said no, in its own words
+│   ├── ReleaseRefused                this program said no, for what the service holds
+│   ├── ProtocolError                 the service broke the protocol
+│   ├── UntrustedHost                 a host that must not see the token, or can't prove who it is
+│   └── OutcomeUnknown                a request that may not be repeated may have been received
+├── IntegrityError                 5  the file changed, or what arrived is not what was sent
+├── ReleaseTrouble                 6  the release itself is in trouble: rejected, or halted
+├── TemporaryError                75  retries spent, the session is kept
+└── Interrupted            130 / 143  SIGINT; SIGTERM and SIGHUP
+
+An error does not change. Code that catches one and knows more about it raises another:
+`raise error.with_advice(hint="…") from error`.
 """
 
 from __future__ import annotations
@@ -19,9 +24,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from uploader.text import sentence
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 T = TypeVar("T")
 
@@ -42,13 +50,56 @@ class UploaderError(Exception):
     session_kept = False
     # what happened in particular, where one sentence can't hold it: each a line
     details: tuple[str, ...] = ()
+    what: str
+    cause: str
+    hint: str
 
     def __init__(self, what: str, *, cause: str = "", hint: str = "", code: str = "") -> None:
         super().__init__(what)
-        self.what = what
-        self.cause = cause
-        self.hint = hint
-        self.code = code or self.code
+        vars(self).update(what=what, cause=cause, hint=hint, code=code or self.code)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # `__init__` sets attributes in `vars(self)`; Python sets `__traceback__` and the like of an
+        # error that it raises.
+        if not name.startswith("__"):
+            raise AttributeError(f"errors do not change: make another with another `{name}`")
+        super().__setattr__(name, value)
+
+    def with_advice(
+        self,
+        *,
+        cause: str | None = None,
+        hint: str | None = None,
+        also: str = "",
+        code: str = "",
+    ) -> Self:
+        """Return the same error with another cause or hint, or another code.
+
+        `also` is appended to the hint.
+        """
+        hint = self.hint if hint is None else hint
+        return self._changed(
+            cause=self.cause if cause is None else cause,
+            hint=f"{hint} {also}".strip() if also else hint,
+            code=code or self.code,
+        )
+
+    def with_what(self, what: str) -> Self:
+        """Return the same error with another sentence about what happened."""
+        return self._changed(what=what)
+
+    def _changed(self, **facts: object) -> Self:
+        """Return a copy of the error with some facts changed. It keeps the errors that led to it,
+        and gets a traceback of its own once it is raised.
+
+        `copy.copy` would call `__init__`, which has other arguments in each kind of error.
+        """
+        other = type(self).__new__(type(self), facts.get("what", self.what))
+        vars(other).update(vars(self) | facts)
+        other.__cause__ = self.__cause__
+        other.__context__ = self.__context__
+        other.__suppress_context__ = self.__suppress_context__
+        return other
 
     def __init_subclass__(cls, *, exit_code: int = 0, title: str = "", code: str = "") -> None:
         cls.exit_code, cls.title, cls.code = (
@@ -100,24 +151,22 @@ class Problem:
 class InputError(UploaderError, exit_code=2, title="Invalid input", code="invalid-input"):
     """One or more inputs are wrong; nothing was sent. All mistakes of a run travel together."""
 
+    problems: tuple[Problem, ...]
+
     def __init__(self, *problems: Problem) -> None:
-        self.problems = problems
-        names, what = (
-            list(dict.fromkeys(problem.name for problem in problems)),
-            "".join(map(str, problems)),
-        )
-        if len(problems) > 1:
-            self.details = tuple(map(str, problems))
-            what = (
-                f"{len(names)} inputs are wrong."
-                if len(names) > 1
-                else f"{len(problems)} mistakes in {names[0]}."
-            )
+        names = list(dict.fromkeys(problem.name for problem in problems))
+        lines = tuple(map(str, problems))
+        what = "".join(lines)
+        if len(names) > 1:
+            what = f"{len(names)} inputs are wrong."
+        elif len(problems) > 1:
+            what = f"{len(problems)} mistakes in {names[0]}."
         codes = {problem.code for problem in problems}
         code = codes.pop() if len(codes) == 1 else ""
         super().__init__(
             what, hint="Nothing was sent. Correct the inputs and run again.", code=code
         )
+        vars(self).update(problems=problems, details=lines if len(lines) > 1 else ())
 
 
 class Problems:
@@ -190,6 +239,11 @@ class ApiError(ServiceError, title="Refused", code="refused"):
     the service's.
     """
 
+    status: int
+    reason: str
+    message: str
+    body: Mapping[str, Any]
+
     def __init__(
         self,
         what: str,
@@ -202,10 +256,7 @@ class ApiError(ServiceError, title="Refused", code="refused"):
         hint: str = "",
     ) -> None:
         super().__init__(what, cause=cause, hint=hint)
-        self.status = status
-        self.reason = reason
-        self.message = message
-        self.body = body or {}
+        vars(self).update(status=status, reason=reason, message=message, body=body or {})
 
 
 class ReleaseRefused(ServiceError, title="Release not made", code="release-not-made"):
@@ -230,6 +281,12 @@ class OutcomeUnknown(ServiceError, title="Outcome unknown", code="outcome-unknow
     """A request with an effect may have been received, its answer did not arrive, and it must not
     be sent twice.
     """
+
+    def __init__(
+        self, what: str, *, cause: str = "", hint: str = "", session_kept: bool = False
+    ) -> None:
+        super().__init__(what, cause=cause, hint=hint)
+        vars(self).update(session_kept=session_kept)
 
 
 class IntegrityError(UploaderError, exit_code=5, title="Integrity error", code="integrity-error"):
@@ -277,16 +334,28 @@ class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
     """
 
     session_kept = True
-    in_doubt = False
+    signal_number: int
+    in_doubt: bool
 
-    def __init__(self, signal_number: int) -> None:
-        name = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}.get(
-            signal_number, f"signal {signal_number}"
+    def __init__(
+        self,
+        signal_number: int,
+        *,
+        hint: str = "Run again.",
+        unanswered: bool = False,
+        in_doubt: bool = False,
+    ) -> None:
+        names = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}
+        name = names.get(signal_number, f"signal {signal_number}")
+        by_sigint = signal_number == 2
+        super().__init__(
+            f"Stopped by {name}.", hint=hint, code="interrupted" if by_sigint else "terminated"
         )
-        super().__init__(f"Stopped by {name}.", hint="Run again.")
-        self.signal_number = signal_number
-        self.exit_code, self.code = (
-            (130, "interrupted") if signal_number == 2 else (143, "terminated")
+        vars(self).update(
+            signal_number=signal_number,
+            exit_code=130 if by_sigint else 143,
+            unanswered=unanswered,
+            in_doubt=in_doubt,
         )
 
 

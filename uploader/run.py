@@ -173,8 +173,7 @@ class Run:
                 login.token()
         except UploaderError as error:
             unsettled = self._unsettled(plan, inputs, account_of(asked, source), source.lasting)
-            error.hint = f"{error.hint} {unsettled}".strip()
-            raise
+            raise error.with_advice(also=unsettled) from error
         api = ApiClient(
             client, login, policy, settings, reporter.debug if inputs.platform.debug else None
         )

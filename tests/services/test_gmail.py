@@ -164,10 +164,10 @@ def test_a_draft_that_is_not_there_is_explained(tmp_path: Path, given: dict[str,
     )
     error = ApiError("Requested entity was not found.", status=404, reason="notFound")
 
-    with pytest.raises(ApiError):
+    with pytest.raises(ApiError) as caught:
         run(made, response=lambda step: error if isinstance(step, (Call, Upload)) else None)
-    assert "`draft-id`" in error.cause
-    assert "`gmail-action: draft`" in error.hint
+    assert "`draft-id`" in caught.value.cause
+    assert "`gmail-action: draft`" in caught.value.hint
 
 
 def test_message_says_what_the_inputs_say(tmp_path: Path) -> None:

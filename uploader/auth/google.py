@@ -14,7 +14,6 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -582,13 +581,14 @@ class Login:
         """
         with self._lock:
             if self._failure:
-                raise copy(self._failure)  # who catches it may add to its sentences
+                # a copy: each raise adds to a traceback, whose frames hold a whole upload
+                raise self._failure.with_advice()
             needed = min_seconds if self._lifetime >= min_seconds else self._lifetime / 2
             try:
                 if not self._token or self._expires - self._policy.clock.monotonic() < needed:
                     self._renew()
             except (CredentialsError, ProtocolError, TemporaryError, UntrustedHost) as error:
-                self._failure = None if self._token else copy(error)
+                self._failure = None if self._token else error.with_advice()
                 raise
             return self._token
 

@@ -239,12 +239,11 @@ def with_default_advice() -> Iterator[None]:
                 or "Enable the API in the account's project, and grant the account the permission.",
                 code="permission-denied",
             ) from refused
-        refused.cause = (
-            refused.cause
-            or "The method, or the resource that it works on, does not accept this request."
-        )
-        refused.hint = refused.hint or "Correct what the service's message names, then run again."
-        raise
+        raise refused.with_advice(
+            cause=refused.cause
+            or "The method, or the resource that it works on, does not accept this request.",
+            hint=refused.hint or "Correct what the service's message names, then run again.",
+        ) from refused
 
 
 # The metadata alone, which goes to the resource's own URI, without /upload ("Metadata URI, for
@@ -300,9 +299,9 @@ def send_metadata(
         response = context.call(call)
     except UploaderError as error:
         if error.unanswered and not endpoint.idempotent:
-            error.hint = f"It is not known whether {what} took effect. {_CHECK}"
-        else:
-            context.remember(key, None)
+            doubt = f"It is not known whether {what} took effect. {_CHECK}"
+            raise error.with_advice(hint=doubt) from error
+        context.remember(key, None)
         raise
     context.remember(key, None)
     identifier = endpoint.identify(response)

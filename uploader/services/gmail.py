@@ -255,19 +255,19 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Out
     method = _ACTIONS[action].method
     try:
         response = send(context)
-    except ApiError as error:
-        if error.reason == "failedPrecondition" and not impersonated:
-            error.cause = "A service account has no mailbox of its own."
-            error.hint = (
-                "Set `impersonate-user`, and allow the account domain-wide delegation for the "
-                "scope."
-            )
-        if error.status == 404 and method in _OF_A_DRAFT:
-            error.cause = "The mailbox has no draft with this `draft-id`, or it was already sent."
-            error.hint = (
-                "Check the drafts and the sent mail of the mailbox; `gmail-action: draft` makes a "
-                "new draft."
-            )
+    except ApiError as refused:
+        if refused.status == 404 and method in _OF_A_DRAFT:
+            raise refused.with_advice(
+                cause="The mailbox has no draft with this `draft-id`, or it was already sent.",
+                hint="Check the drafts and the sent mail of the mailbox; `gmail-action: draft` "
+                "makes a new draft.",
+            ) from refused
+        if refused.reason == "failedPrecondition" and not impersonated:
+            raise refused.with_advice(
+                cause="A service account has no mailbox of its own.",
+                hint="Set `impersonate-user`, and allow the account domain-wide delegation for the "
+                "scope.",
+            ) from refused
         raise
     ids: dict[str, object] = {}
     message = response

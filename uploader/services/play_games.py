@@ -85,13 +85,13 @@ def _explained(flow: Flow, context: Context) -> Outcome:
     """Carry the flow out, and give a refusal its likely cause and its remedy."""
     try:
         return flow(context)
-    except ApiError as error:
-        if error.status in _GONE:  # a missing method and a missing resource look alike
-            error.cause = (
-                "There is no achievement or leaderboard of this `resource-id`, or Google has "
-                "removed the method."
-            )
-            error.hint = (
-                "Check the id in the Play Console; if it is right, upload the image there by hand."
-            )
-        raise
+    except ApiError as refused:
+        if refused.status not in _GONE:
+            raise
+        # a missing method and a missing resource look alike
+        raise refused.with_advice(
+            cause="There is no achievement or leaderboard of this `resource-id`, or Google has "
+            "removed the method.",
+            hint="Check the id in the Play Console; if it is right, upload the image there by "
+            "hand.",
+        ) from refused

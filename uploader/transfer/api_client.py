@@ -136,8 +136,7 @@ class ApiClient:
             try:
                 self._check(request)
             except Interrupted as stopped:
-                stopped.unanswered = response.sent_whole
-                raise
+                raise Interrupted(stopped.signal_number, unanswered=response.sent_whole) from None
         return response
 
     def _check(self, request: Request) -> None:

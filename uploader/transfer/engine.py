@@ -245,8 +245,8 @@ class Engine:
         except Interrupted as error:
             interrupted = error
         self._tell_late(late)
+        self._name_doubles(uploads, places)
         results = tuple(self.record.results[place] for place in places)
-        self._name_doubles(uploads, results)
         stopped = [result.failure for result in results if isinstance(result.failure, Interrupted)]
         if stopped:  # what may have arrived is worth more words than the signal
             raise max(stopped, key=lambda error: error.in_doubt)
@@ -268,19 +268,17 @@ class Engine:
         for place in places:
             self.record.results[place] = replace(self.record.results[place], failure=error)
 
-    def _name_doubles(self, jobs: Sequence[Upload], results: Sequence[FileResult]) -> None:
+    def _name_doubles(self, jobs: Sequence[Upload], places: Sequence[int]) -> None:
         """Says in every failure which other files were added, and would be again by a run that
         can't know of it.
         """
-        failures = dict.fromkeys(
-            one.failure for one in results if isinstance(one.failure, UploaderError)
-        )
-        if not failures:
+        results = self.record.results
+        if not any(isinstance(results[place].failure, UploaderError) for place in places):
             return
         added = [
             job.artifact.name
-            for job, result in zip(jobs, results, strict=True)
-            if not result.error and job.endpoint.adds and not self._journal.keeps(job)
+            for job, place in zip(jobs, places, strict=True)
+            if not results[place].error and job.endpoint.adds and not self._journal.keeps(job)
         ]
         if not added:
             return
@@ -289,10 +287,12 @@ class Engine:
         )
         remedy = (
             f"A run that does not find this run's state would add these again: {named}. Leave them "
-            "out of `files`"
+            "out of `files`, or keep `state-dir`."
         )
-        for failure in failures:
-            failure.hint = f"{failure.hint} {remedy}, or keep `state-dir`.".strip()
+        for place in places:
+            failure = results[place].failure
+            if isinstance(failure, UploaderError):
+                results[place] = replace(results[place], failure=failure.with_advice(also=remedy))
 
     @contextmanager
     def _place(self, job: Upload) -> Iterator[None]:

@@ -349,12 +349,9 @@ class ResumableUpload:
         if is_added_twice and not is_found and self._may_be_complete(error):
             if not isinstance(error, Interrupted):
                 return self._doubt(error.what, kept=self._record.is_kept)
-            self._sender.warn_of_doubt(error)
-        elif self._record.is_kept and self._session.uri:
-            hint = _KEPT if is_found else _KEPT_HERE
-            # A failed login is the same error for all files, and needs the hint once.
-            if hint not in error.hint:
-                error.hint = f"{error.hint} {hint}".strip()
+            return self._sender.warn_of_doubt(error)
+        if self._record.is_kept and self._session.uri:
+            return error.with_advice(also=_KEPT if is_found else _KEPT_HERE)
         return error
 
     def _may_be_complete(self, error: UploaderError) -> bool:
@@ -372,15 +369,14 @@ class ResumableUpload:
         why = self._session.why
         inherited = self._record.inherited
         if inherited and self._upload.attempts == 0:
-            error = in_doubt(name, f"{inherited.origin} may have sent all of it, and now {why}")
-        else:
-            error = OutcomeUnknown(
-                f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
-                cause=cause,
-                hint=_LOOK_ELSEWHERE if kept else _LOOK,
-            )
-        error.session_kept = kept
-        return error
+            how = f"{inherited.origin} may have sent all of it, and now {why}"
+            return in_doubt(name, how, kept=kept)
+        return OutcomeUnknown(
+            f"It is not known whether {name} arrived: all of it was sent, and then {why}.",
+            cause=cause,
+            hint=_LOOK_ELSEWHERE if kept else _LOOK,
+            session_kept=kept,
+        )
 
     def _abandon(self) -> None:
         """Forget the session, and end it on the server, so that it is never finished.
@@ -409,9 +405,11 @@ class ResumableUpload:
         return replace(response, body=body)
 
 
-def in_doubt(name: str, how: str) -> OutcomeUnknown:
+def in_doubt(name: str, how: str, *, kept: bool = False) -> OutcomeUnknown:
     """The error for a file that an earlier run may have sent; `how` it looks now is the middle of a
     sentence.
+
+    `kept`: its session stays in the journal.
     """
     return OutcomeUnknown(
         f"It is not known whether {name} still has to be sent: {how}.",
@@ -419,6 +417,7 @@ def in_doubt(name: str, how: str) -> OutcomeUnknown:
         "older state.",
         hint="Check what the service has. If the file is missing there, run again: it will then be "
         "sent.",
+        session_kept=kept,
     )
 
 

@@ -70,14 +70,16 @@ class FileSender:
         """Log a line about this file that deserves attention."""
         self.reporter.warning(f"{self.upload.name}: {text}")
 
-    def warn_of_doubt(self, stopped: Interrupted) -> None:
-        """Say, also in the error that ends the run, that the file may have arrived."""
+    def warn_of_doubt(self, stopped: Interrupted) -> Interrupted:
+        """Say that the file may have arrived, and return the error that says so at the end."""
         look = "Check whether the service has it before you run again"
         self.warning(f"The file was sent, but the run ended before the answer came. {look}.")
-        stopped.in_doubt = True
-        stopped.hint = (
-            f"{self.upload.name} may have arrived. {look}: a run that can't ask would send it a "
-            "second time."
+        return Interrupted(
+            stopped.signal_number,
+            hint=f"{self.upload.name} may have arrived. {look}: a run that can't ask would send it "
+            "a second time.",
+            unanswered=stopped.unanswered,
+            in_doubt=True,
         )
 
     def violation(self, why: str) -> ProtocolError:

@@ -52,7 +52,7 @@ class SingleRequestUpload:
             response = self._sender.send(self._request(), span, final=True)
         except Interrupted as stopped:
             if stopped.unanswered and self._endpoint.adds:
-                self._sender.warn_of_doubt(stopped)
+                raise self._sender.warn_of_doubt(stopped) from None
             raise
         return self._as_resource(response)
 

@@ -508,7 +508,7 @@ def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
             edit.api.get()
         except ApiError as refused:
             if find(refused) in (EDIT_GONE, OTHER):
-                blame_the_input(refused)
+                raise blaming_the_input(refused) from refused
             raise
         context.info(f"Working in edit {edit.id}.")
         context.publish({"edit-id": edit.id, "committed": "false"})
@@ -522,7 +522,8 @@ def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
         return _taken_up(kept)
     except UploaderError as error:
         if kept.state.in_doubt:
-            error.hint = f"{error.hint} {perhaps_committed((job,), context.recall)}".strip()
+            perhaps = perhaps_committed((job,), context.recall)
+            raise error.with_advice(also=perhaps) from error
         raise
 
 
@@ -562,15 +563,15 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     return inserted(job, context, kept if serves else None)
 
 
-def blame_the_input(refused: ApiError) -> None:
-    """Says that the edit which `existing-edit-id` names is not there, which running again would not
-    change.
+def blaming_the_input(refused: ApiError) -> ApiError:
+    """The refusal, with the advice that the edit which `existing-edit-id` names is not there, which
+    running again would not change.
     """
-    refused.cause = (
-        "`existing-edit-id` names no open edit: it is misspelt, or it is committed, deleted or "
-        "expired."
+    return refused.with_advice(
+        cause="`existing-edit-id` names no open edit: it is misspelt, or it is committed, deleted "
+        "or expired.",
+        hint="Correct `existing-edit-id`, or leave it out for a fresh edit.",
     )
-    refused.hint = "Correct `existing-edit-id`, or leave it out for a fresh edit."
 
 
 def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> ReleaseEdit:
@@ -666,22 +667,23 @@ def listed_artifacts(edit: ReleaseEdit) -> ListedArtifacts:
     }
 
 
-def settle(edit: ReleaseEdit, error: BaseException, *, keep: bool = False) -> None:
+def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Exception:
     """Decide the edit's fate after a failure, do it, and say which; never hide the failure itself.
 
-    With `keep` an edit that has changes in it stays open after every failure, since other apps of
-    the run are committed.
+    Return the failure, with other advice where `existing-edit-id` is to blame. With `keep` an edit
+    that has changes in it stays open after every failure, since other apps of the run are
+    committed.
     """
     job, context, state = edit.job, edit.context, edit.state
     if state.stage is Stage.DELETED:
-        return  # its deletion said what became of it
+        return error  # its deletion said what became of it
     passes = isinstance(error, (TemporaryError, Interrupted)) and state.stage is not Stage.GONE
     if passes or (keep and state.stage is Stage.CHANGED):
         context.info(_why_kept(edit))
     elif state.open:
         _settle_open(edit, error)
     else:
-        _settle_closed(edit, error)
+        error = _settle_closed(edit, error)
     if not edit.state.open and edit.state.commit in (
         CommitKnowledge.UNKNOWN,
         CommitKnowledge.HAPPENED,
@@ -691,6 +693,7 @@ def settle(edit: ReleaseEdit, error: BaseException, *, keep: bool = False) -> No
         edit.tell_committed(None)
         if state.stage is not Stage.COMMITTING:  # of which it was said
             context.warning(f"{job.package} is perhaps committed: {_who_checks(edit)}.")
+    return error
 
 
 def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
@@ -708,15 +711,15 @@ def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
             discard(edit)
 
 
-def _settle_closed(edit: ReleaseEdit, error: BaseException) -> None:
+def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
     state = edit.state
     if not state.in_doubt:
         lost(edit, error)
     if not state.own and isinstance(error, ApiError):
-        blame_the_input(error)
-    else:
-        edit.context.publish({"edit-id": ""} if state.stage is Stage.GONE else {})
-        edit.forget()
+        return blaming_the_input(error)
+    edit.context.publish({"edit-id": ""} if state.stage is Stage.GONE else {})
+    edit.forget()
+    return error
 
 
 def lost(edit: ReleaseEdit, error: BaseException) -> None:
@@ -944,10 +947,9 @@ def _with_edit(edit: ReleaseEdit, refused: ApiError | CredentialsError) -> Uploa
         if edit.job.rollout or edit.job.one_of_several
         else f"set `existing-edit-id: {edit.id}`, or "
     )
-    error.hint = (
-        f"{error.hint} Edit {edit.id} is kept with everything in it: {named}run again.".strip()
+    return error.with_advice(
+        also=f"Edit {edit.id} is kept with everything in it: {named}run again."
     )
-    return error
 
 
 def gone(name: str, known: str = "it is not known whether it was committed") -> ReleaseRefused:

@@ -71,14 +71,12 @@ def find(error: ApiError) -> KnownError:
 def explained(error: ApiError) -> ApiError | CredentialsError:
     """The refusal with cause and hint; as a CredentialsError where the account is not permitted."""
     known = find(error)
-    error.what = error.what if error.message in error.what else f"{error.what} {error.message}"
-    error.cause, error.hint, error.code = (
-        error.cause or known.cause,
-        error.hint or known.hint,
-        known.code,
-    )
-    denied = CredentialsError(error.what, cause=error.cause, hint=error.hint, code=known.code)
-    return denied if known.permission else error
+    what = error.what if error.message in error.what else f"{error.what} {error.message}"
+    cause = error.cause or known.cause
+    hint = error.hint or known.hint
+    if known.permission:
+        return CredentialsError(what, cause=cause, hint=hint, code=known.code)
+    return error.with_what(what).with_advice(cause=cause, hint=hint, code=known.code)
 
 
 @contextmanager

@@ -209,11 +209,13 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
     try:
         return attempt.carry_out(work)
     except Exception as error:
-        attempt.settle(error)
+        failure = attempt.settle(error)
         edit = attempt.edit
         # A refusal leaves open what became of the commit of a shared edit that was replaced.
         if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
             raise edit_lifecycle.gone(edit.replaces) from None
+        if failure is not error:
+            raise failure from error
         raise
 
 
@@ -254,11 +256,12 @@ class Attempt:
                 self.edit.overtaken = overtaken
         raise AssertionError  # the loop has no other end
 
-    def settle(self, error: Exception, *, keep: bool = False) -> None:
-        """Decide what becomes of the edit after a failure; `keep` as in `edit_lifecycle.settle`."""
+    def settle(self, error: Exception, *, keep: bool = False) -> Exception:
+        """Decide what becomes of the edit after a failure; as `edit_lifecycle.settle` has it."""
         committed_by_others = not self.edit.state.own and _says_committed(error)
-        if not committed_by_others:  # with all that was put into it until then
-            edit_lifecycle.settle(self.edit, error, keep=keep)
+        if committed_by_others:  # with all that was put into it until then
+            return error
+        return edit_lifecycle.settle(self.edit, error, keep=keep)
 
 
 def _is_edit_gone(error: Exception) -> bool:

@@ -351,10 +351,9 @@ class Rollout:
         if self._halting:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"
-            error.what = f"{where} {how} halted, though it must be: {self._halting}. {error.what}"
-            error.hint = (
-                f"{error.hint} Until a run succeeds, halt it in the Play Console: {CONSOLE}".strip()
-            )
+            what = f"{where} {how} halted, though it must be: {self._halting}. {error.what}"
+            advice = f"Until a run succeeds, halt it in the Play Console: {CONSOLE}"
+            return error.with_what(what).with_advice(also=advice)
         return error
 
     def work(self, edit: ReleaseEdit) -> Outcome:

@@ -102,8 +102,10 @@ class App:
         self._stop_with = None
 
     def has_stopped_with(self, error: Exception) -> bool:
-        """Return whether an error is the one by which the app was told to stop."""
-        return error is self._stop_with
+        """Return whether an error is the one by which the app was told to stop, perhaps with other
+        advice.
+        """
+        return self._stop_with is not None and self._stop_with in (error, error.__cause__)
 
     def check(self) -> None:
         """Raise the reason once the app is to stop."""
@@ -409,13 +411,13 @@ class SeveralApps:
         assert error, "it failed"
         if not isinstance(error, UploaderError):
             return error
-        _named(failed.package, error)
+        error = _named(failed.package, error)
         if self._commits:
             fates: dict[str, list[str]] = {}
             for app in self.apps:
                 fates.setdefault(_fate(app), []).append(app.package)
             sentences = [f"{fate}: {', '.join(packages)}." for fate, packages in fates.items()]
-            error.hint = " ".join(filter(None, (error.hint, *sentences)))
+            error = error.with_advice(also=" ".join(sentences))
         return error
 
 
@@ -435,7 +437,7 @@ def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
 def _named(package: str, error: UploaderError) -> UploaderError:
     """The error, which says whose it is; a signal is nobody's."""
     if package not in error.what and not isinstance(error, Interrupted):
-        error.what = f"{package}: {error.what}"
+        return error.with_what(f"{package}: {error.what}")
     return error
 
 

@@ -23,7 +23,7 @@ from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared, Section
 from uploader.services.play import client, review, tracks, universal_apk
 from uploader.services.play.client import Edit, Release, Releases
-from uploader.services.play.edit_lifecycle import blame_the_input, read_and_deleted, unfinished
+from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
 from uploader.services.play.several_apps import App, SeveralApps, check_several
 from uploader.services.play.tracks import STANDARD, countries
@@ -216,7 +216,7 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
             return _read(Edit(context, job.package, job.existing_edit))
         except ApiError as refused:
             if find(refused) is EDIT_GONE:
-                blame_the_input(refused)
+                raise blaming_the_input(refused) from refused
             raise
     if not job.may_open:
         return None
