@@ -41,6 +41,7 @@ LAYERS = (
     "cancellation",
     "tasks",
     "errors",
+    "error_table",
     "text",
     "__init__",
 )

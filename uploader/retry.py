@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeAlias
 
-from uploader import tasks
+from uploader import error_table, tasks
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Response, TransportError
 from uploader.protocol.google_error import last_words
-from uploader.protocol.responses import UNREADABLE
 from uploader.text import capitalised
 
 Result: TypeAlias = Response | TransportError  # what an attempt came to
@@ -37,33 +36,8 @@ HINT = "Run again later."
 # Cause and hint where it is known why there is no way to the service, by the code of a broken
 # connection.
 ADVICE: Final[Mapping[str, tuple[str, str]]] = {
-    "host-not-found": (
-        "The host name is wrong, or this machine's DNS does not know it.",
-        "Check `api-endpoint` if it is set, and this machine's network; then run again.",
-    ),
-    "connection-refused": (
-        "Nothing listens at that address, or a firewall is in the way.",
-        "Check `api-endpoint` if it is set; otherwise run again later.",
-    ),
-    "no-tls": (
-        "The server does not use TLS at that address.",
-        "Check `api-endpoint` if it is set: `http://` on loopback, or another port.",
-    ),
-    "proxy-unreachable": (
-        "The proxy is down, or the variable that names it is wrong.",
-        "Correct the variable, or list the hosts that need no proxy in NO_PROXY; then run again.",
-    ),
-    "proxy-refused": (
-        "The proxy does not let this machine connect to that host, or requires a login.",
-        "Have the host allowed there, or list it in NO_PROXY; then run again.",
-    ),
-    UNREADABLE: (
-        (
-            "A proxy or a login page answered instead of the service, or the answer was lost on "
-            "the way."
-        ),
-        "Check `api-endpoint` and the proxy settings of this machine; then run again.",
-    ),
+    entry.code: (entry.texts["cause"], entry.texts["hint"])
+    for entry in error_table.of_source("network")
 }
 
 

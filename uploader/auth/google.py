@@ -34,6 +34,7 @@ from google.auth.transport import Request as GoogleAuthRequest
 from google.oauth2 import credentials as user_credentials
 from google.oauth2 import service_account
 
+from uploader import error_table
 from uploader.auth import credential_source as configuration
 from uploader.auth.destinations import (
     AWS_PATHS,
@@ -91,19 +92,11 @@ RAISED = (GoogleAuthError, UnsupportedAlgorithm, subprocess.SubprocessError, *_U
 HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
 
-def _read_causes() -> tuple[tuple[str, str, str, str], ...]:
-    """Read login_errors.txt, whose first paragraph describes the others."""
-    text = Path(__file__).with_name("login_errors.txt").read_text(encoding="utf-8")
-    causes = []
-    for entry in text.strip().split("\n\n")[1:]:
-        head, cause, hint = entry.splitlines()
-        code, words = head.split(": ", 1)
-        causes.append((code, words, cause, hint))
-    return tuple(causes)
-
-
 # The error's code, words of the response, likely cause and hint; the first row that fits counts.
-CAUSES = _read_causes()
+CAUSES = tuple(
+    (entry.code, entry.texts["words"], entry.texts["cause"], entry.texts["hint"])
+    for entry in error_table.of_source("login")
+)
 
 logging.getLogger("google").addHandler(logging.NullHandler())  # its advice is not for our log
 

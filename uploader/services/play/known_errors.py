@@ -1,19 +1,17 @@
 """Google Play's known refusals: which one it is, its likely cause, what to do, and which of them
 pass by themselves.
 
-`known_errors.ini` is the one table of them, for the log and the documents. Google's own words
-always stay in the error.
+They are the sections `play: …` of the table of errors. Google's own words always stay in the error.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
+from uploader import error_table
 from uploader.errors import ApiError, CredentialsError
 
 
@@ -30,20 +28,20 @@ class KnownError:
     code: str = ""
 
 
-def _read() -> dict[str, KnownError]:
-    table = ConfigParser({"reasons": "", "permission": "no"}, delimiters="=", interpolation=None)
-    table.read_string(Path(__file__).with_name("known_errors.ini").read_text(encoding="utf-8"))
-    found = {}
-    for code in table.sections():
-        one, reasons = table[code], tuple(re.findall(r"\w+", table[code]["reasons"]))
-        permission = one["permission"] == "yes"
-        found[code] = KnownError(
-            one["words"], one["pattern"], one["cause"], one["hint"], reasons, permission, code
-        )
-    return found
+def _known(entry: error_table.Entry) -> KnownError:
+    texts = entry.texts
+    return KnownError(
+        texts["words"],
+        texts["pattern"],
+        texts["cause"],
+        texts["hint"],
+        reasons=tuple(re.findall(r"\w+", texts.get("reasons", ""))),
+        permission=entry.exit_code == CredentialsError.exit_code,
+        code=entry.code,
+    )
 
 
-_KNOWN = _read()
+_KNOWN = {entry.code: _known(entry) for entry in error_table.of_source("play")}
 KNOWN_ERRORS = tuple(_KNOWN.values())
 VERSION_TAKEN, EDIT_GONE = _KNOWN["version-code-used"], _KNOWN["edit-gone"]
 TRACK_MISSING = _KNOWN["track-not-found"]
