@@ -34,10 +34,10 @@ def storm(put: str, last: str) -> list[dict[str, Any]]:
 
 WEATHER = storm("resumable.put", "resumable.final")
 WEATHER_B = storm("goog.upload", "goog.finalize")
-# A request that breaks in its middle was not received; a large body is surely not yet whole on the
-# way by then.
+# A request that is turned away (429), or breaks in its middle, was not carried out; a large body is
+# surely not yet whole on the way by then.
 SINGLE_WEATHER = [
-    {"on": "upload", "do": "status", "status": 503, "after": HALF, "retry_after": 0},
+    {"on": "upload", "do": "status", "status": 429, "after": HALF, "retry_after": 0},
     {"on": "upload", "do": "reset", "nth": 2, "after": HALF},
 ]
 Storms = Mapping[str, "Future[Seen]"]

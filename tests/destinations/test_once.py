@@ -163,10 +163,10 @@ def test_what_was_surely_not_sent_whole_is_temporary(job: Job) -> None:
     """Nothing was added, so that running again does no harm anywhere; only what is kept is told as
     it is.
     """
-    (job.workspace / "a.bin").write_bytes(noise(3 * MIB))
-    job.emulator.add_fault("resumable.put", "status", status=503, nth=3)
+    (job.workspace / "a.bin").write_bytes(noise(32 * MIB))
+    job.emulator.add_fault("resumable.put", "reset", nth=2, after=MIB)
     job.emulator.add_fault("resumable.query", "status", status=503)
-    ended = job.fail(75, {**DRIVE, **IMPATIENT, "chunk-size": "1MiB"})
+    ended = job.fail(75, {**DRIVE, **IMPATIENT, "chunk-size": "16MiB"})
     assert "A run on another machine starts over" in ended.log
     assert "continues from there" not in ended.log
 

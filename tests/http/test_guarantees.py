@@ -24,10 +24,6 @@ MIB = 1 << 20
 QUICK = Timeouts(connect=5, stall=0.6, response=0.6)
 PATIENT = Timeouts(connect=5, stall=10, response=10)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-INTERIM = (
-    CONTINUE
-    + b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
-)
 
 
 class Blocks:
@@ -55,6 +51,14 @@ def send(
     return (client or HttpClient()).send(put(url, size), Blocks(size), "the-token", timeouts)
 
 
+def send_or_break(url: str, blocks: Blocks) -> Response | TransportError:
+    """What comes of a PUT of these blocks: a response, or the error of a broken connection."""
+    try:
+        return HttpClient().send(put(url, blocks.size), blocks, "", PATIENT)
+    except TransportError as error:
+        return error
+
+
 def take(connection: socket.socket, size: int) -> None:
     """Reads the head of a request and so many bytes of its body."""
     taken = len(read_head(connection)[1])
@@ -62,59 +66,76 @@ def take(connection: socket.socket, size: int) -> None:
         taken += len(connection.recv(min(MIB, size - taken)))
 
 
-def test_an_early_response_stops_the_body(way: Way) -> None:
-    """A 403 after the first MiB of 64 is read although the server takes nothing more; the rest is
-    never sent.
+def test_an_early_response_before_a_close_is_read(way: Way) -> None:
+    """A server that refuses after the first MiB of 64 and closes: its answer counts if it is there.
+
+    Otherwise it is a broken connection. Either way the request was not sent whole, and the rest of
+    it is never asked for.
     """
-    over = threading.Event()
 
     def serve(connection: socket.socket) -> None:
         take(connection, MIB)
         connection.sendall(response(403, b'{"error": {}}', "X-Why: no"))
-        over.wait(5)
+        time.sleep(0.1)
 
     blocks = Blocks(64 * MIB)
     with way.serving(serve) as url:
-        got = HttpClient().send(put(url, blocks.size), blocks, "", PATIENT)
-        over.set()
-    assert (got.status, got.body, got.headers.get("x-why"), got.sent_whole) == (
-        403,
-        b'{"error": {}}',
-        "no",
-        False,
-    )
-    assert blocks.taken < 32
+        got = send_or_break(url, blocks)
+    if isinstance(got, Response):
+        assert (got.status, got.body, got.headers.get("x-why")) == (403, b'{"error": {}}', "no")
+    else:
+        assert way.proxy, "a proxy alone may drop what it has not handed on"
+    assert got.sent_whole is False
+    assert blocks.taken < 64
 
 
-def test_a_response_behind_the_end_of_the_handshake_stops_the_body(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A proxy's TLS may bring both in one record: then nothing more makes the socket readable."""
-    tls, over = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), threading.Event()
-    tls.load_cert_chain(certificate)
-    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # whose handshake the server ends
+def test_an_early_response_before_a_reset_is_read_or_a_broken_connection(way: Way) -> None:
+    """What a reset leaves of the answer depends on the system; the request was not sent whole."""
 
     def serve(connection: socket.socket) -> None:
-        read_head(connection)
-        connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
-        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        inside = tls.wrap_bio(incoming, outgoing, server_side=True)
-        for _ in range(2):
-            with pytest.raises(ssl.SSLWantReadError):
-                inside.do_handshake()
-            connection.sendall(outgoing.read())
-            incoming.write(connection.recv(MIB))
-        inside.do_handshake()
-        inside.write(response(403))
-        connection.sendall(outgoing.read())
-        over.wait(5)
+        take(connection, MIB)
+        connection.sendall(response(403))
+        reset(connection)
 
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    monkeypatch.delenv("no_proxy", raising=False)
-    with serving(serve, tls=tls) as proxy:
-        monkeypatch.setenv("https_proxy", proxy)
-        assert send("https://0.0.0.0", 64 * MIB, QUICK).status == 403
-        over.set()
+    blocks = Blocks(64 * MIB)
+    with way.serving(serve) as url:
+        got = send_or_break(url, blocks)
+    assert not isinstance(got, Response) or got.status == 403
+    assert got.sent_whole is False
+    assert blocks.taken < 64
+
+
+def test_an_early_response_of_a_server_that_reads_on_is_read_behind_the_body(way: Way) -> None:
+    """Nobody looks for it before: all of the body is sent, and the response says so."""
+
+    def serve(connection: socket.socket) -> None:
+        take(connection, MIB)
+        connection.sendall(response(503, b"busy"))
+        left = 7 * MIB
+        while left:
+            left -= len(connection.recv(min(MIB, left)))
+
+    with way.serving(serve) as url:
+        got = send(url, 8 * MIB)
+    assert (got.status, got.body, got.sent_whole) == (503, b"busy", True)
+
+
+def test_an_early_response_of_a_server_that_reads_no_more_ends_as_a_stall(way: Way) -> None:
+    """It neither takes the body nor closes: the limit of a stalled write holds."""
+    over = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        take(connection, MIB)
+        connection.sendall(response(403))
+        over.wait(8)
+
+    with (
+        way.serving(serve) as url,
+        pytest.raises(TransportError, match="no data was transferred") as broke,
+    ):
+        send(url, 64 * MIB, QUICK)
+    over.set()
+    assert broke.value.sent_whole is False
 
 
 def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> None:
@@ -134,27 +155,45 @@ def test_after_an_early_response_the_connection_is_not_used_again(way: Way) -> N
     assert statuses == [403, 200]
 
 
-def test_interim_responses_and_tickets_stop_nothing(way: Way) -> None:
-    """100, 102 and 103 during the body and behind it are read over, and so is every session ticket
-    of TLS 1.3.
-    """
+def test_100_continue_and_tickets_stop_nothing(way: Way) -> None:
+    """100 during the body and behind it is read over, and so is every session ticket of TLS 1.3."""
 
     def serve(connection: socket.socket) -> None:
         for number in range(2):
             take(connection, 2 * MIB)
-            connection.sendall(INTERIM[: number * 40])
+            connection.sendall(CONTINUE[: number * 10])
             time.sleep(0.05)
-            connection.sendall(INTERIM[number * 40 :])
+            connection.sendall(CONTINUE[number * 10 :])
             left = 6 * MIB
             while left:
                 left -= len(connection.recv(min(MIB, left)))
-            connection.sendall(INTERIM + response(200, b'{"id": "%d"}' % number))
+            connection.sendall(CONTINUE + response(200, b'{"id": "%d"}' % number))
 
     client = HttpClient()
     with way.serving(serve) as url:
         for number in range(2):
             got = send(url, 8 * MIB, PATIENT, client)
             assert (got.status, got.json(), got.sent_whole) == (200, {"id": str(number)}, True)
+
+
+@pytest.mark.parametrize(
+    "interim", [b"101 Switching Protocols", b"102 Processing", b"103 Early Hints"]
+)
+def test_an_interim_response_as_the_result_is_a_broken_connection(way: Way, interim: bytes) -> None:
+    """Nothing asks for one, and what comes behind it is no response to the next request either."""
+    heads: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        heads.append(read_request(connection)[0])
+        said = b"HTTP/1.1 " + interim + b"\r\nLink: </a>\r\n\r\n" if len(heads) == 1 else b""
+        connection.sendall(said + response(200, b'{"id": "%d"}' % len(heads)))
+
+    client = HttpClient()
+    with way.serving(serve) as url:
+        with pytest.raises(TransportError, match="without a complete answer") as broke:
+            send(url, MIB, PATIENT, client)
+        assert broke.value.sent_whole is True
+        assert send(url, 0, PATIENT, client).json() == {"id": "2"}
 
 
 @pytest.mark.parametrize("interim", [b"102 Processing", b"103 Early Hints"])
@@ -206,13 +245,11 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
         (b"", b"H"),
         (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"x"),
-        (b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
+        (b"", CONTINUE),
     ],
 )
 def test_a_response_that_drips_ends_in_time(way: Way, begun: bytes, more: bytes) -> None:
-    """A byte or an interim response now and then does not hold the run beyond the timeout of the
-    response.
-    """
+    """A byte or a 100 now and then does not hold the run beyond the timeout of the response."""
 
     def serve(connection: socket.socket) -> None:
         read_request(connection)
@@ -345,6 +382,74 @@ def test_abort_reaches_a_connection_that_waits_for_its_tunnel(
     assert asked.is_set()
     assert broke.value.sent_whole is False
     assert took < 3
+
+
+@pytest.mark.parametrize("proxy", ["", "http", "https"])
+def test_abort_reaches_a_tls_handshake(
+    proxy: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that takes the first message of a handshake and says nothing holds no run."""
+    asked, over, client = threading.Event(), threading.Event(), HttpClient()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        if proxy:
+            read_head(connection)
+            connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+        connection.recv(MIB)
+        asked.set()
+        over.wait(8)
+
+    def abort() -> None:
+        asked.wait(8)
+        time.sleep(0.2)
+        client.abort()
+
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving(serve, tls=tls if proxy == "https" else None) as url:
+        target = url.replace("http:", "https:")
+        if proxy:
+            monkeypatch.setenv("https_proxy", url.replace("127.0.0.1", "localhost"))
+            target = "https://upload.example"
+        aborting = threading.Thread(target=abort)
+        aborting.start()
+        began = time.monotonic()
+        with pytest.raises(TransportError) as broke:
+            send(target, 0, PATIENT, client)
+        took = time.monotonic() - began
+        over.set()
+        aborting.join()
+    assert asked.is_set()
+    assert broke.value.sent_whole is False
+    assert took < 3
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_drips_its_answer_is_given_up_in_time(
+    scheme: str, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tunnel and handshakes have the time of connecting together, however little comes at once."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+
+    def serve(connection: socket.socket) -> None:
+        read_head(connection)
+        connection.sendall(b"HTTP/1.1 200 Connected\r\nX-Slow: ")
+        for _ in range(80):
+            time.sleep(0.05)
+            connection.sendall(b"x")
+
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving(serve, tls=tls if scheme == "https" else None) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.replace("127.0.0.1", "localhost"))
+        began = time.monotonic()
+        with pytest.raises(TransportError, match="not made within the time limit") as broke:
+            send("https://upload.example", 0, Timeouts(connect=0.5, stall=8, response=8))
+    assert broke.value.sent_whole is False
+    assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 100000000000", "Transfer-Encoding: chunked"])

@@ -61,9 +61,7 @@ def test_a_chunk_that_breaks_is_not_resent_blindly(dialect: Dialect, nth: int) -
 @BOTH
 @pytest.mark.parametrize("status", [500, 503])
 def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int) -> None:
-    """The answer is read at once, the rest of 24 MiB stays unsent, and the upload goes on where the
-    server stands.
-    """
+    """The answer is read behind the body, and the upload goes on where the server stands."""
     data = os.urandom(24 << 20)
     with emulated(
         fault(STEPS[dialect]["put"], "status", after=GRANULE, status=status, retry_after=7)
@@ -76,9 +74,7 @@ def test_an_error_in_the_middle_of_a_body_is_read(dialect: Dialect, status: int)
 
 @BOTH
 def test_a_refusal_in_the_middle_of_a_body_is_the_end(dialect: Dialect) -> None:
-    """A 403 that comes while the body is being sent is reported in the server's words, not as a
-    broken pipe.
-    """
+    """A 403 that comes while the body is being sent is reported in the server's words."""
     with emulated(
         fault(STEPS[dialect]["put"], "status", after=GRANULE, status=403, message="Quota.")
     ) as bench:

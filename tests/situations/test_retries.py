@@ -41,7 +41,7 @@ def test_an_expired_token_is_renewed_and_the_offset_asked(dialect: Dialect) -> N
 
 
 def test_a_token_that_expires_in_mid_body_costs_no_second_body(dialect: Dialect) -> None:
-    """The 401 is read while the body is on its way; the body is not sent again before the offset is
+    """The 401 comes while the body is on its way; the body is not sent again before the offset is
     known.
     """
     with emulated(fault(STEPS[dialect]["put"], "token-expired", after=2 * GRANULE)) as bench:

@@ -71,18 +71,37 @@ def test_a_request_that_was_turned_away_is_repeated(protocol: str, status: int) 
 
 @ONE_REQUEST
 def test_a_request_that_surely_was_not_received_is_repeated(protocol: str) -> None:
-    """An error that comes while 24 MiB are on their way is about a request that the server does not
-    have.
+    """A connection that breaks while 24 MiB are on their way leaves a request that the server does
+    not have.
     """
     data = os.urandom(24 << 20)
-    with emulated(fault(protocol, "status", status=503, after=GRANULE), protocol=protocol) as bench:
+    with emulated(fault(protocol, "reset", after=GRANULE), protocol=protocol) as bench:
         result = bench.send(job(data))
         assert (result.error, bench.stored() == [data], bench.fired(), bench.naps) == (
             "",
             True,
-            ["status"],
+            ["reset"],
             [1.0],
         )
+
+
+def test_an_early_error_before_a_close_is_about_a_request_that_was_not_received() -> None:
+    """The server answers 503 after the headers of 24 MiB and closes: it can't have the file."""
+    refusal = says(503, b"{}", "Retry-After: 3")
+    with scripted(lambda peer: peer.sendall(refusal), says(200, b'{"id": "1"}')) as server:
+        bench = Bench(server.url, protocol="simple")
+        result = bench.send(job(bytes(24 << 20)))
+    assert (result.error, len(server.requests)) == ("", 2)
+    assert bench.naps in ([3.0], [1.0])  # where the answer was read, or was lost in the close
+
+
+@ONE_REQUEST
+def test_an_early_error_of_a_server_that_reads_on_leaves_it_in_doubt(protocol: str) -> None:
+    """The answer is read behind the body, when the server could have all of it."""
+    with emulated(fault(protocol, "status", status=503, after=GRANULE), protocol=protocol) as bench:
+        result = bench.send(job(os.urandom(24 << 20)))
+        assert isinstance(result.failure, OutcomeUnknown)
+        assert (bench.fired(), bench.count("upload"), bench.naps) == (["status"], 1, [])
 
 
 @ONE_REQUEST

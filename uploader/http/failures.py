@@ -50,10 +50,13 @@ _REASONS: tuple[tuple[Kinds, str], ...] = (
 _INCOMPLETE = "the connection ended without a complete answer"
 
 
-def as_failure(error: BaseException, url: str, proxy: str, *, sent_whole: bool) -> Exception:
+def as_failure(
+    error: BaseException, url: str, proxy: str, *, sent_whole: bool, why: str = ""
+) -> Exception:
     """Return the error of this program for one that broke a request to `url`.
 
-    `proxy` is the URL of the proxy on the way, empty for none.
+    `proxy` is the URL of the proxy on the way, empty for none. `why` is the reason where the
+    client itself ended the connection, for instance when the time was over.
     """
     causes = _causes(error)
     refused = _first(causes, ssl.SSLCertVerificationError)
@@ -63,7 +66,8 @@ def as_failure(error: BaseException, url: str, proxy: str, *, sent_whole: bool) 
     unreadable = _unreadable_authorities(url)
     if unreadable:
         return unreadable
-    return TransportError(_reason(causes, url, proxy), sent_whole, _code(causes, proxy))
+    reason = why or _reason(causes, url, proxy)
+    return TransportError(reason, sent_whole, _code(causes, proxy))
 
 
 def _causes(error: BaseException) -> list[BaseException]:

@@ -59,8 +59,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One HTTP response with its whole body. `sent_whole` is false when it came while the request
-    was on its way.
+    """One HTTP response with its whole body.
+
+    `sent_whole` is false when the server closed the connection before it had the whole request.
     """
 
     status: int
@@ -73,7 +74,8 @@ class Response:
         list, broken text).
         """
         try:
-            value = json.loads(text := self.body.decode("utf-8-sig"))
+            text = self.body.decode("utf-8-sig")
+            value = json.loads(text)
             # half a surrogate pair can't be written anywhere again (RFC 8259, 8.2)
             if "\\ud" in text.lower():
                 json.dumps(value, ensure_ascii=False).encode()
@@ -94,4 +96,6 @@ class TransportError(Exception):
 
     def __init__(self, why: str, sent_whole: bool, code: str = "") -> None:
         super().__init__(why)
-        self.why, self.sent_whole, self.code = why, sent_whole, code
+        self.why = why
+        self.sent_whole = sent_whole
+        self.code = code
