@@ -4,6 +4,7 @@ through proxies.
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import threading
@@ -471,6 +472,97 @@ def test_an_endless_response_is_cut(way: Way, framing: str) -> None:
     assert len(got.body) == MAX_BODY
     assert got.json() is None
     assert sent < 64
+
+
+def test_nothing_more_is_read_of_an_answer_that_is_given_up(way: Way) -> None:
+    """A server that waits for room to send the rest of it hears that nobody wants it."""
+    full, ended, client = threading.Event(), threading.Event(), HttpClient()
+    blocks: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n")
+        connection.settimeout(0.3)
+        with suppress(TimeoutError):
+            while True:
+                connection.sendall(bytes(MIB))
+        full.set()
+        connection.settimeout(None)
+        with suppress(OSError):
+            connection.sendall(bytes(MIB))
+        ended.set()
+
+    def take_one(block: bytes) -> None:
+        blocks.append(block)
+        full.wait(8)
+        client.abort()
+
+    with way.serving(serve) as url:
+        request = replace(put(url), receive=lambda *_: take_one)
+        with pytest.raises(TransportError):
+            client.send(request, [], "", replace(PATIENT, max_size=1 << 40))
+        assert full.is_set()
+        assert ended.wait(3)
+    assert len(blocks) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in WAYS if "proxy" not in name])
+@pytest.mark.parametrize(
+    "begun",
+    [b"HTTP/1.1 200 OK\r\nX-Slow:", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"],
+    ids=["headers", "body"],
+)
+def test_an_answer_that_is_given_up_is_reset(
+    name: str, begun: bytes, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where all that came of it was read.
+
+    After an orderly end a server that waits for room to send the rest may wait for minutes.
+    """
+    heard: list[tuple[int, int]] = []
+    over = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(begun)
+        poll = select.poll()
+        poll.register(connection, 0)  # a reset and nothing else
+        heard.extend(poll.poll(3000))
+        over.set()
+
+    way = Way(certificate, monkeypatch, *WAYS[name])
+    with way.serving(serve) as url:
+        with pytest.raises(TransportError, match="the answer did not arrive in time"):
+            send(url, 0, QUICK)
+        over.wait(8)
+    assert len(heard) == 1
+
+
+def test_an_upload_that_is_given_up_is_not_reset() -> None:
+    """What was handed to the system still reaches the server, which keeps it for the next run."""
+    size, taken, client = MIB // 2, 0, HttpClient()
+    sent, closed, over = threading.Event(), threading.Event(), threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        nonlocal taken
+        taken = len(read_head(connection)[1])
+        sent.wait(8)
+        client.abort()
+        closed.wait(8)
+        while part := connection.recv(MIB):
+            taken += len(part)
+        over.set()
+
+    def blocks() -> Iterator[bytes]:
+        yield bytes(size)
+        sent.set()
+
+    with serving(serve) as url:
+        with pytest.raises(TransportError):
+            client.send(put(url, size), blocks(), "", PATIENT)
+        closed.set()
+        assert over.wait(8)
+    assert taken == size
 
 
 FORGED = b'{"access_token": "forged"}'

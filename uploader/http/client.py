@@ -23,6 +23,7 @@ import os
 import re
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -52,6 +53,7 @@ _PIECE = 64 * 1024  # bytes that are read at once
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
 _CONTINUE = re.compile(rb"HTTP/1\.[01] 100\b")
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
+_RESET = struct.pack("ii", 1, 0)  # how `SO_LINGER` is told to reset a connection that is closed
 # Nothing compressed is asked for: responses are small, and one could unpack to far more than fits
 # in memory.
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "Connection": "keep-alive"}
@@ -141,16 +143,18 @@ class HttpClient:
 class _Exchange:
     """One request under way: its body, as urllib3 takes it, and its hold on the connection.
 
-    `sent_whole` is whether all of the body was handed to the system. `timed_out` is what did not
-    come in time, where the timer has ended the connection.
+    `sent_whole` is whether all of the body was handed to the system. `is_shut` is whether the
+    connection was ended from here. `timed_out` is what did not come in time, where it was the timer
+    that ended it. `answer_is_partial` is whether some of the response was read and not all.
     """
 
     def __init__(self, blocks: Iterable[Block], timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self.sent_whole = False
         self.timed_out = ""
+        self.is_shut = False
+        self.answer_is_partial = False
         self._blocks = blocks
-        self._shut = False
         self._socket: socket.socket | None = None
         self._timer: threading.Timer | None = None
 
@@ -166,12 +170,12 @@ class _Exchange:
         using.
         """
         self._socket = socket.socket(fileno=os.dup(sock.fileno()))
-        if self._shut:  # before there was a connection
+        if self.is_shut:  # before there was a connection
             self.shut_down()
 
     def shut_down(self) -> None:
         """End the connection, from any thread: what reads or writes there returns at once."""
-        self._shut = True
+        self.is_shut = True
         if self._socket:
             with suppress(OSError):  # it has ended already
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -193,10 +197,16 @@ class _Exchange:
         self.shut_down()
 
     def close(self) -> None:
-        """Let go of the connection, which stays open for the next request."""
+        """Let go of the connection, which stays open for the next request if all went well."""
         self.stop_timer()
-        if self._socket:
-            self._socket.close()
+        if not self._socket:
+            return
+        if self.answer_is_partial:
+            # A connection that is closed in an orderly way announces no room for more: a server
+            # that waits for room to send the rest could wait for minutes. A reset ends that.
+            with suppress(OSError):  # macOS refuses it for a connection that is shut down
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._socket.close()
 
 
 def _prepare(request: Request, token: str, exchange: _Exchange) -> PreparedRequest:
@@ -245,6 +255,7 @@ def _read_response(raw: Any, request: Request, exchange: _Exchange) -> Response:
         left -= len(block)
         if left <= 0:
             break
+    exchange.answer_is_partial = left <= 0
     return Response(raw.status, headers, bytes(kept), exchange.sent_whole)
 
 
@@ -295,6 +306,7 @@ class _Connection(HTTPConnection):
             self._exchange = body
             self._exchange.take_connection(self.sock)
         self._exchange.stop_timer()
+        self._exchange.answer_is_partial = False  # a proxy's answer to CONNECT was another one
         # or urllib3 sends with the time limit of connecting
         self.timeout = self._exchange.timeouts.stall
         try:
@@ -313,7 +325,7 @@ class _Connection(HTTPConnection):
 
     def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
         """Return what reads a response, which may also be that of a proxy to CONNECT."""
-        return _CheckedResponse(sock, self._exchange.timeouts.max_size, *args, **options)
+        return _CheckedResponse(sock, self._exchange, *args, **options)
 
 
 class _TLSConnection(_Connection, HTTPSConnection):
@@ -325,9 +337,9 @@ class _CheckedResponse(HTTPResponse):
 
     fp: Any
 
-    def __init__(self, sock: Any, max_size: int, *args: Any, **options: Any) -> None:
+    def __init__(self, sock: Any, exchange: _Exchange, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        limited = _LimitedReader(self.fp.detach(), max_size + _AROUND_A_BODY)
+        limited = _LimitedReader(self.fp.detach(), exchange)
         self.fp = io.BufferedReader(limited, _PIECE)
 
     def begin(self, *args: Any, **options: Any) -> None:
@@ -344,21 +356,26 @@ class _CheckedResponse(HTTPResponse):
 
 
 class _LimitedReader(io.RawIOBase):
-    """What comes from a connection as one response, up to so many bytes."""
+    """What comes from a connection as one response, limited in size, until it is shut down."""
 
-    def __init__(self, stream: io.RawIOBase, limit: int) -> None:
+    def __init__(self, stream: io.RawIOBase, exchange: _Exchange) -> None:
         self._stream = stream
-        self._left = limit
+        self._exchange = exchange
+        self._left = exchange.timeouts.max_size + _AROUND_A_BODY
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
         """Raises `BrokenAnswer` where more is asked for than the limit allows."""
+        if self._exchange.is_shut:  # what has arrived by now could still take seconds to read
+            raise ConnectionAbortedError
         if self._left <= 0:
             raise BrokenAnswer("the answer was too large")
         count = self._stream.readinto(memoryview(buffer)[: self._left])
-        self._left -= count or 0
+        if count:
+            self._left -= count
+            self._exchange.answer_is_partial = True
         return count
 
     def close(self) -> None:
