@@ -240,6 +240,26 @@ def test_a_stalled_write_ends_in_time(way: Way) -> None:
     assert took < 1.5 * QUICK.stall + 0.3
 
 
+def test_a_write_that_is_slow_and_never_stalls_is_no_broken_connection(way: Way) -> None:
+    """The limit of a stalled write is about bytes that do not move, not about a block."""
+    size = 32 * MIB
+
+    def serve(connection: socket.socket) -> None:
+        taken = len(read_head(connection)[1])
+        for pause in range(1, 129):
+            time.sleep(0.01)
+            while taken < size * pause // 128:
+                taken += len(connection.recv(MIB))
+        connection.sendall(response(200))
+
+    with way.serving(serve) as url:
+        request = put(url, size)
+        began = time.monotonic()
+        got = HttpClient().send(request, [bytes(size)], "", replace(PATIENT, stall=QUICK.stall))
+    assert (got.status, got.sent_whole) == (200, True)
+    assert time.monotonic() - began > 1.5 * QUICK.stall, "too fast to show anything"
+
+
 @pytest.mark.parametrize(
     ("begun", "more"),
     [

@@ -25,6 +25,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -49,7 +50,8 @@ MAX_BODY = 4 * 1024 * 1024
 MAX_HEAD = 64 * 1024  # bytes of the status line and the headers; Google's have less than 4 KiB
 # bytes of a response beside its body: for the headers, and for what frames the chunks
 _AROUND_A_BODY = 256 * 1024
-_PIECE = 64 * 1024  # bytes that are read at once
+_PIECE = 64 * 1024  # bytes that are read at once, and written at once at first
+_LARGEST_PIECE = 1024 * 1024  # bytes that are written at once
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\0]*\r?")  # RFC 9112, section 5
 _CONTINUE = re.compile(rb"HTTP/1\.[01] 100\b")
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -159,7 +161,20 @@ class _Exchange:
         self._timer: threading.Timer | None = None
 
     def __iter__(self) -> Iterator[Block]:
-        yield from self._blocks
+        """Yield the body in pieces, each of which is one write.
+
+        The time limit of a write holds for all of it. So a slow connection gets small pieces, and
+        is not taken for a stalled one; a quick one gets large pieces, which take less work.
+        """
+        size = _PIECE
+        for block in self._blocks:
+            rest = memoryview(block)
+            while rest:
+                began = time.monotonic()
+                yield rest[:size]
+                rest = rest[size:]
+                is_quick = time.monotonic() - began < self.timeouts.stall / 16
+                size = min(2 * size, _LARGEST_PIECE) if is_quick else _PIECE
         self.sent_whole = True
 
     def take_connection(self, sock: Any) -> None:
