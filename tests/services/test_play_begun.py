@@ -105,7 +105,7 @@ def test_a_release_of_others_is_not_taken_for_the_one_that_was_to_change() -> No
     engine = Engine(play)
     with pytest.raises(ReleaseRefused, match="changed since this job began"):
         engine.run(job("inProgress"))
-    assert engine.outputs["user-fraction"] == ""
+    assert engine.outputs.get("user-fraction", "") == ""
 
 
 def test_after_the_refusal_the_job_begins_with_what_is_there() -> None:
@@ -214,3 +214,82 @@ def test_a_release_that_is_live_is_not_told_as_uncommitted_for_its_mapping() -> 
     with pytest.raises(ApiError):
         engine.run(wanted)
     assert (engine.outputs.get("committed", ""), play.edits) == ("", {})
+
+
+BY_PEOPLE = {
+    "countryTargeting": {"countries": ["DE", "AT"]},
+    "releaseNotes": [
+        {"language": "en-US", "text": "By hand."},
+        {"language": "fr-FR", "text": "À la main."},
+    ],
+    "name": "Easter",
+    "inAppUpdatePriority": 3,
+}
+"""What a person has given a release in the Play Console."""
+
+
+def widened(play: Play, **more: Any) -> dict[str, Any]:
+    """What a run makes of 42, which is in progress, with the same file and a larger share."""
+    play.live.bundles[42] = sha256(artifact(42))
+    options = ReleaseOptions(fraction=0.3, **more.pop("options", {}))
+    wanted = release_job(artifact(42), tracks=("production",), options=options, **more)
+    Engine(play).run(wanted)
+    wide: dict[str, Any] = play.live.tracks["production"][0]
+    return wide
+
+
+def test_a_wider_share_keeps_what_people_gave_the_release() -> None:
+    """The run has files, and gives none of it: countries, notes, name and priority stay."""
+    play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD])
+    assert widened(play, default_name="v42") == {**LIVE, **BY_PEOPLE, "userFraction": 0.3}
+
+
+def test_what_a_run_gives_takes_the_place_of_what_people_gave() -> None:
+    """Notes in the other language stay."""
+    play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD])
+    options = {"name": "1.42", "priority": 5, "countries": ("CH",)}
+    wide = widened(play, options=options, notes={None: (("en-US", "New."),)})
+    assert wide["name"] == "1.42"
+    assert wide["inAppUpdatePriority"] == 5
+    assert wide["countryTargeting"] == {"countries": ["CH"], "includeRestOfWorld": False}
+    assert {note["language"]: note["text"] for note in wide["releaseNotes"]} == {
+        "en-US": "New.",
+        "fr-FR": "À la main.",
+    }
+
+
+def test_a_promotion_keeps_the_countries_of_its_version_on_the_track() -> None:
+    """Name, notes and priority are those of the other track."""
+    play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD], beta=[release(42, name="1.42")])
+    wanted = job(fraction=0.3, promote_from="beta")
+    Engine(play).run(wanted)
+    wide = play.live.tracks["production"][0]
+    assert (wide["userFraction"], wide["name"]) == (0.3, "1.42")
+    assert wide["countryTargeting"] == BY_PEOPLE["countryTargeting"]
+
+
+def test_a_rollout_for_some_countries_is_not_completed_by_its_file() -> None:
+    """Completing it would release it in all countries; the refusal names those that it has."""
+    play = Play(production=[{**LIVE, **BY_PEOPLE}, OLD])
+    play.live.bundles[42] = sha256(artifact(42))
+    with pytest.raises(ReleaseRefused, match="limited to countries: DE, AT"):
+        Engine(play).run(release_job(artifact(42), tracks=("production",)))
+    assert play.commits == []
+
+
+@pytest.mark.parametrize("files", [(), (artifact(43),)], ids=["change", "release"])
+def test_the_share_of_a_refused_commit_is_no_output(files: tuple[Any, ...]) -> None:
+    """Nobody is served that share."""
+    play = rolling()
+    play.fail("commit", refused(400, "Invalid request"))
+    engine = Engine(play)
+    with pytest.raises(ApiError):
+        engine.run(
+            release_job(
+                *files,
+                tracks=("production",),
+                options=ReleaseOptions(fraction=0.6),
+                replace_rollout=True,
+            )
+        )
+    assert engine.outputs.get("user-fraction", "") == ""

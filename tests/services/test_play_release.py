@@ -314,7 +314,7 @@ def test_mapping_symbols_and_expansion_files_follow_their_artifact() -> None:
     Engine(play).run(
         release_job(artifact(2), artifact(3, kind="apk", content=b"a"), supplementary=supplementary)
     )
-    assert play.uploads == ["app-2.aab", "m.txt", "s.zip", "app-3.apk", "n.txt", "o.obb"]
+    assert play.uploads == ["app-2.aab", "app-3.apk", "m.txt", "s.zip", "n.txt", "o.obb"]
     assert {key for key in play.live.supplementary if key[0] == 2} == {
         (2, "proguard"),
         (2, "nativeCode"),

@@ -16,6 +16,7 @@ from tests.support.rollout_console import CRASHES, TIRED, Console, RolloutEngine
 from uploader.errors import (
     ApiError,
     InputError,
+    Interrupted,
     OutcomeUnknown,
     ReleaseRefused,
     ReleaseTrouble,
@@ -420,15 +421,25 @@ def test_what_only_a_release_takes_is_a_mistake() -> None:
     prepare(given, ())
 
 
-@pytest.mark.parametrize(("lasting", "expected"), [(True, TemporaryError), (False, OutcomeUnknown)])
+@pytest.mark.parametrize(
+    ("lasting", "by_signal", "expected"),
+    [
+        pytest.param(True, False, TemporaryError, id="kept state"),
+        pytest.param(False, False, OutcomeUnknown, id="no kept state"),
+        pytest.param(True, True, Interrupted, id="kept state, signal"),
+        pytest.param(False, True, Interrupted, id="no kept state, signal"),
+    ],
+)
 def test_a_step_in_doubt_is_no_reason_to_run_again_where_nothing_remembers_it(
-    lasting: bool, expected: type[UploaderError]
+    lasting: bool, by_signal: bool, expected: type[UploaderError]
 ) -> None:
     """The answer to the commit and every look at it are lost: a run that knows nothing of this one
-    would take one more step, so 75 is only for a state folder that is kept.
+    would take one more step, so 75 is only for a state folder that is kept, and so is "run again"
+    after a signal.
     """
     play = rolling()
-    play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
+    lost = Interrupted(15, unanswered=True) if by_signal else OutcomeUnknown("Lost.")
+    play.fail("commit", lost, after=True)
     play.fail("GET", TIRED)
     with pytest.raises(UploaderError) as caught:
         RolloutEngine(play).look(rollout_job(lasting_state=lasting))

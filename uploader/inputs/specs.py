@@ -680,7 +680,10 @@ COUNTRIES: InputSpec[tuple[str, ...]] = InputSpec(
         effect="the release would not be limited to countries",
         accepted="codes, such as `DE`; `all` if all countries are meant",
     ),
-    help="The countries of the release: two-letter codes, and `rest-of-world`.",
+    help=(
+        "The countries of the release: two-letter codes, and `rest-of-world`. A release that is "
+        "on the track already keeps its countries unless others are given."
+    ),
 )
 PROMOTE_FROM = InputSpec(
     name="promote-from",

@@ -32,6 +32,10 @@ def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
     """Commit what is staged, or do what the job wants instead, and publish the outputs of it."""
     job = edit.job
     outcome = _finish(edit, changes)
+    if changes.tracks:
+        # Empty, too: the run may have begun in another edit, with another share.
+        release = changes.tracks[-1].release
+        edit.context.publish({"user-fraction": tracks.user_fraction(release)})
     if job.commits and changes.tracks:
         on_tracks = {one.track: tuple((live, "") for live in one.after) for one in changes.tracks}
         # The other values are of all that is there.

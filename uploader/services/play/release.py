@@ -249,7 +249,6 @@ class Attempt:
                 if replay == MAX_REPLAYS or not _is_replaceable(edit, error):
                     raise
                 _say_why_anew(edit, error)
-                edit.context.publish({"user-fraction": ""})  # of what was in the edit
                 if not edit.state.in_doubt:
                     edit_lifecycle.lost(edit, error)
                 self.edit = edit_lifecycle.inserted(edit.job, edit.context, edit)

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 
 from uploader.errors import (
     ApiError,
+    Interrupted,
     OutcomeUnknown,
     Problems,
     ReleaseRefused,
@@ -341,13 +342,14 @@ class Rollout:
         """
         in_doubt = self._edit is not None and self._edit.state.in_doubt
         forgotten = in_doubt and not self._job.lasting_state
+        look = (
+            "Look in the Play Console before you run again: a run that does not find the state of "
+            f"this one would take one more step. {CONSOLE}"
+        )
         if forgotten and not self._halting and isinstance(error, TemporaryError):
-            return OutcomeUnknown(
-                error.what,
-                cause=error.cause,
-                hint="Look in the Play Console before you run again: a run that does not find the "
-                f"state of this one would take one more step. {CONSOLE}",
-            )
+            return OutcomeUnknown(error.what, cause=error.cause, hint=look)
+        if forgotten and not self._halting and isinstance(error, Interrupted):
+            return error.with_advice(hint=look)
         if self._halting:
             how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"

@@ -224,9 +224,6 @@ def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes
         edit.context.together([put_release, put_listing] if edit.job.listing else [put_release])
     finally:
         edit.context.arrange(_paths(edit.job))
-    if on_tracks:
-        # Empty, too: the run may have begun in another edit, with another share.
-        edit.context.publish({"user-fraction": tracks.user_fraction(on_tracks[-1].release)})
     return replace(changes, tracks=tuple(on_tracks))
 
 

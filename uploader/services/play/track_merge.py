@@ -37,6 +37,10 @@ from uploader.services.play.tracks import (
     share,
 )
 
+PROMOTED = ("name", "releaseNotes", "inAppUpdatePriority")
+"""What a promotion takes besides the version codes."""
+KEPT = (*PROMOTED, "countryTargeting")
+"""What a release that is on a track already keeps, unless something else is given."""
 STAGED = frozenset({"inProgress", "halted"})
 SERVED = frozenset({"inProgress", "completed"})
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
@@ -240,21 +244,29 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> R
     options = replace(job.options, name=name, notes=tuple(notes))
     retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
     if job.promote_from:
-        base = {
-            field: source[field]
-            for field in ("name", "releaseNotes", "inAppUpdatePriority")
-            if field in source
-        }
-        retained = (*codes(source), *retained)
+        version_codes = (*codes(source), *retained)
+        promoted = {field: source[field] for field in PROMOTED if field in source}
+        base: Release = {**_kept_fields(live, version_codes), **promoted}
     elif job.codes or job.retained:
-        base, retained = {}, (*job.codes, *retained)
+        version_codes = (*job.codes, *retained)
+        base = _kept_fields(live, version_codes)
     else:
         release = to_change(track, live)
         wanted = changed(options, release)
         _check_begun(edit, track, release, wanted)
         return wanted
     options = replace(options, name=name or ("" if base.get("name") else job.default_name))
-    return new(options, dict.fromkeys(retained), base)
+    return new(options, dict.fromkeys(version_codes), base)
+
+
+def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
+    """Return what a release of these version codes that is on the track already keeps unless the
+    job gives it: people may have changed it in the Play Console.
+    """
+    for release in live:
+        if set(codes(release)) == set(version_codes):
+            return {field: release[field] for field in KEPT if field in release}
+    return {}
 
 
 def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Release) -> None:
