@@ -37,9 +37,9 @@ def change(play: Play, *releases: dict[str, Any]) -> None:
 
 
 def job(status: Any = "", fraction: float | None = None, **more: Any) -> ReleaseJob:
-    """A job on production without files."""
+    """A job on production without files, with a state folder that is kept."""
     options = ReleaseOptions(status, fraction)
-    return release_job(tracks=("production",), options=options, **more)
+    return release_job(tracks=("production",), options=options, **{"lasting_state": True, **more})
 
 
 JOBS = {
@@ -293,3 +293,23 @@ def test_the_share_of_a_refused_commit_is_no_output(files: tuple[Any, ...]) -> N
             )
         )
     assert engine.outputs.get("user-fraction", "") == ""
+
+
+@pytest.mark.parametrize(("lasting", "expected"), [(True, TemporaryError), (False, OutcomeUnknown)])
+def test_a_resumption_in_doubt_is_no_reason_to_run_again_where_nothing_remembers_it(
+    lasting: bool, expected: type[Exception]
+) -> None:
+    """Somebody may halt the release again before the next run, which would resume it once more."""
+    play = Play(production=[HALTED, OLD])
+    play.fail("commit", OutcomeUnknown("Lost."), after=True)
+    play.fail("GET", TemporaryError("The service is down."))
+    with pytest.raises(expected) as caught:
+        Engine(play).run(job("inProgress", lasting_state=lasting))
+    assert type(caught.value) is expected
+
+
+def test_a_release_that_is_halted_already_is_told_so() -> None:
+    """Nobody gets it from Google Play."""
+    play = Play(production=[HALTED, OLD])
+    outcome = Engine(play).run(job("halted"))
+    assert outcome.headline.endswith("is halted already on production.")

@@ -474,7 +474,10 @@ def test_a_shared_edit_that_another_job_has_committed_is_done(
     play.fail(name, refused(400, COMMITTED), effect=lambda: play.take("1"))
     engine = Engine(play)
     outcome = engine.run(job)
-    assert outcome.headline == f"Edit 1 of {PACKAGE} is committed already by another job{own_part}."
+    assert (
+        outcome.headline
+        == f"Edit 1 of {PACKAGE} is committed already, by another job or an earlier run{own_part}."
+    )
     assert engine.outputs["committed"] == "true"
     assert engine.outputs.get("version-codes", "") == ("2" if own_part else "")
     assert (play.count("insert"), engine.why_discarded) == (1, "")

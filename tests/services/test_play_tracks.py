@@ -515,7 +515,9 @@ def test_an_edit_that_was_left_half_done_does_not_take_back_a_halt() -> None:
     play, journal = Play(production=[HALTED, release(4)]), dict[str, str]()
     play.live.bundles[5] = sha256(artifact(5))
     play.fail("commit", TemporaryError("Play is down."))
-    resuming = release_job(tracks=("production",), options=ReleaseOptions("inProgress"))
+    resuming = release_job(
+        tracks=("production",), options=ReleaseOptions("inProgress"), lasting_state=True
+    )
     with pytest.raises(TemporaryError):
         Engine(play, journal).run(resuming)
     Engine(play, journal).run(release_job(artifact(5), tracks=("production",)))

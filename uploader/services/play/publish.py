@@ -80,7 +80,7 @@ def _do_without(edit: ReleaseEdit, changes: Changes) -> Outcome:
     )
     edit.tell_committed(True)
     edit_lifecycle.discard(edit)
-    headline = _headline_without_commit(edit, _subject(changes))
+    headline = _headline_without_commit(edit, changes)
     remarks = _remarks(edit.job, changes.tracks)
     return _outcome(edit.job, f"{headline}{remarks}", "Changes", changes)
 
@@ -221,8 +221,11 @@ def _why_unneeded(edit: ReleaseEdit) -> str:
     return "Nothing had to be changed"
 
 
-def _headline_without_commit(edit: ReleaseEdit, what: str) -> str:
+def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
     """What is on Google Play though no commit of this run was accepted, in one sentence."""
+    what = _subject(changes)
+    if edit.job.options.status == "halted":
+        return f"{what} is halted already on {', '.join(edit.job.tracks)}."
     if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
         return (
             f"{what} is on Google Play: another job, or someone in the Play Console, has published "

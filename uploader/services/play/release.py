@@ -8,7 +8,13 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TypeVar
 
-from uploader.errors import ApiError, ReleaseRefused, UploaderError
+from uploader.errors import (
+    ApiError,
+    OutcomeUnknown,
+    ReleaseRefused,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.services.base import Context, Outcome
 from uploader.services.play import client, edit_lifecycle, tracks
 from uploader.services.play.edit_lifecycle import (
@@ -25,9 +31,14 @@ from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.review import awaited, listed
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
+from uploader.services.play.track_merge import SERVED
 from uploader.services.play.universal_apk import fetched
 
 T = TypeVar("T")
+_LOOK_FIRST = (
+    "Look in the Play Console before you run again: a run that does not find the state of this one "
+    f"would give users the release again, though somebody may have halted it. {client.CONSOLE}"
+)
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 
 
@@ -87,7 +98,8 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     if versions:
         outputs = {"version-code": max(versions, key=int), "version-codes": ",".join(versions)}
         context.publish(outputs, versions)
-    headline = f"Edit {job.existing_edit} of {job.package} is committed already by another job"
+    who = "by another job or an earlier run"
+    headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:
         release = tracks.named({"versionCodes": [*versions]}, job.version_name)
         headline += f", with {release} on {', '.join(job.tracks)}"
@@ -214,9 +226,21 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
         # A refusal leaves open what became of the commit of a shared edit that was replaced.
         if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
             raise edit_lifecycle.gone(edit.replaces) from None
+        if isinstance(failure, TemporaryError) and _is_forgotten_change(edit):
+            raise OutcomeUnknown(failure.what, cause=failure.cause, hint=_LOOK_FIRST) from error
         if failure is not error:
             raise failure from error
         raise
+
+
+def _is_forgotten_change(edit: ReleaseEdit) -> bool:
+    """Whether a run that does not find the state of this one would give the release to users again,
+    though it may have come to them by now, and may have been halted since.
+    """
+    job = edit.job
+    makes_a_release = job.codes or job.retained or job.promote_from
+    serves_one = job.options.status in SERVED and not makes_a_release
+    return serves_one and edit.state.in_doubt and not job.lasting_state
 
 
 class Attempt:
