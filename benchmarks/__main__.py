@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from benchmarks import waits
 from benchmarks.ground import ROOT, Ground, Run, ground
 
 KB, MIB, GIB = 1000, 1 << 20, 1 << 30  # bytes
@@ -50,6 +51,7 @@ def main() -> None:
     rounds, size = (1, 16 * MIB) if given.quick else (given.rounds, GIB)
     page = ROOT / "build" / "quick.md" if given.quick else PAGE
     page.parent.mkdir(exist_ok=True)
+    rows = waits.ROWS[:1] if given.quick else waits.ROWS
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder, ground(Path(folder)) as here:
         clients = find_clients(here)
         parts = (
@@ -58,6 +60,7 @@ def main() -> None:
             small(here, RCLONE in clients, rounds),
             memory(here, (MIB, size) if given.quick else (MIB, 64 * MIB, GIB, 10 * GIB)),
             faults(here, clients, size),
+            waits.page(Path(folder) / "waits", 0.3, rounds, rows),
             start(here, 3 * rounds),
             image(),
         )

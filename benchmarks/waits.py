@@ -95,6 +95,32 @@ class Row:
     before: Inputs | None = None
 
 
+DRAWING = """```mermaid
+flowchart LR
+    token --> edit[open the edit]
+    edit --> tracks[read the tracks] & artifacts[read bundles and APKs]
+    edit --> start[start the upload] & listing[read the listing]
+    tracks & artifacts & start --> bytes[send the bundle]
+    listing --> texts[write the texts] --> images[send the images, four at a time]
+    bytes --> mapping[send the mapping] & track[write the track]
+    mapping & track & images --> commit
+```"""
+
+
+def page(folder: Path, late: float, rounds: int, rows: Sequence[Row]) -> str:
+    """Return the part of the page of measurements that is about waits."""
+    lines = ["run | waits | at most", "--- | ---: | ---:"]
+    for number, row in enumerate(rows):
+        waits = count(row, folder / str(number), late, rounds)
+        lines.append(f"{row.name} | {waits:.1f} | {row.asked:g}")
+    what = (
+        "How many of Google's answers a run waits for, one after the other: the seconds that it "
+        f"takes longer with every answer {late:g} s late, divided by {late:g} s."
+    )
+    drawn = "What waits for what in a release with a store listing:"
+    return "\n\n".join(["## Waits", what, "\n".join(lines), drawn, DRAWING])
+
+
 def count(row: Row, folder: Path, late: float, rounds: int) -> float:
     """Return how many answers a run of the row waits for: the median of the rounds."""
     counts = []
@@ -361,14 +387,14 @@ ROWS = (
     ),
     Row(
         "promotion",
-        7,
+        6,
         {**_PLAY, "promote-from": "internal", "tracks": "production"},
         _nothing,
         _live(internal=[_of(42)], production=[_of(41)]),
     ),
     Row(
         "halt",
-        7,
+        6,
         {**_PLAY, "tracks": "production", "status": "halted"},
         _nothing,
         _live(production=[_of(41), _IN_PROGRESS]),

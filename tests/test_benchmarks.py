@@ -26,6 +26,7 @@ def test_a_quick_run_measures_every_part() -> None:
         [sys.executable, "-m", "benchmarks", "--quick"], cwd=ROOT, check=True, capture_output=True
     )
     page = (ROOT / "build" / "quick.md").read_text(encoding="utf-8")
-    for title in ("A large file", "Small files", "Memory", "One fault", "Start", "Image"):
+    titles = ("A large file", "Small files", "Memory", "One fault", "Waits", "Start", "Image")
+    for title in titles:
         assert f"## {title}" in page
     assert "\n**this program** | 0 MiB again | 0 MiB again\n" in page

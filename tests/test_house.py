@@ -20,6 +20,7 @@ LAYERS = (
     "__main__",
     "cli",
     "run",
+    "connection",
     "outputs",
     "transfer",
     "upload",

@@ -68,10 +68,10 @@ def test_a_written_status_goes_on_with_a_halted_release_and_says_so(
 ) -> None:
     """The plan, a dry run and the last line name the version and what it was."""
     rehearsed = job.succeed({**NO_FILES, **wish, "dry-run": "true"})
-    assert rehearsed.log.rstrip().endswith("42 was halted on production.")
+    assert rehearsed.last_line.endswith("42 was halted on production.")
     ended = job.succeed({**NO_FILES, **wish})
     assert "      42 was halted on production\n" in ended.log
-    assert ended.log.rstrip().endswith("42 was halted on production.")
+    assert ended.last_line.endswith("42 was halted on production.")
     assert live(job)[0]["status"] == now
 
 
@@ -79,7 +79,7 @@ def test_two_tracks_with_a_release_each_are_told_apart(job: Job) -> None:
     """The last line does not name the release of one track with the version code of the other."""
     job.emulator.console.add_release(PACKAGE, "beta", release(30, name="3.0"))
     ended = job.succeed({**NO_FILES, "tracks": "beta, production", "status": "completed"})
-    last = ended.log.rstrip().splitlines()[-1]
+    last = ended.last_line
     assert "3.0 (30) on beta is unchanged" in last
     assert "4.2 (42) is rolled out to all users on production" in last
     assert last.endswith("42 was halted on production.")
@@ -113,7 +113,7 @@ def test_a_written_status_publishes_a_draft_and_says_so(waiting: Job) -> None:
     """The last line says that the version was a draft."""
     ended = waiting.succeed({**NO_FILES, "tracks": "beta", "status": "completed"})
     assert "      42 was a draft on beta\n" in ended.log
-    assert ended.log.rstrip().endswith("42 was a draft on beta.")
+    assert ended.last_line.endswith("42 was a draft on beta.")
     assert live(waiting, "beta")[0]["status"] == "completed"
 
 
@@ -175,7 +175,7 @@ def test_a_promotion_with_a_written_status_says_that_it_was_a_draft(waiting: Job
     promotion = {**NO_FILES, "tracks": "alpha", "promote-from": "beta", "status": "inProgress"}
     ended = waiting.succeed({**promotion, "user-fraction": "10%"})
     assert "      42 was a draft on beta\n" in ended.log
-    assert ended.log.rstrip().endswith("42 was a draft on beta.")
+    assert ended.last_line.endswith("42 was a draft on beta.")
     assert live(waiting, "alpha")[0]["status"] == "inProgress"
 
 
@@ -187,7 +187,7 @@ def test_a_promotion_with_a_written_status_says_that_it_was_halted(job: Job) -> 
         "promote-version-codes": "42",
     }
     ended = job.succeed({**promotion, "status": "completed"})
-    assert ended.log.rstrip().endswith("42 was halted on production.")
+    assert ended.last_line.endswith("42 was halted on production.")
     assert live(job, "alpha")[0]["status"] == "completed"
 
 

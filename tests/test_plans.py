@@ -259,7 +259,7 @@ def test_a_dry_run_elsewhere_has_its_steps_as_the_plan(job: Job) -> None:
     assert ended.summary.startswith(
         "# NOTHING WAS PUBLISHED\n\n**Dry run.** Every check passed; nothing was sent."
     )
-    assert ended.log.endswith("\nDry run. Every check passed; nothing was sent.\n")
+    assert ended.last_line == "Dry run. Every check passed; nothing was sent."
 
 
 # --- the output -----------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(
         "out (`files: none`) and set `status: inProgress` or `status: completed`"
     )
     for one in (rehearsed, ended):
-        assert one.log.rstrip().endswith(f"{told}.")
+        assert one.last_line.endswith(f"{told}.")
         assert (one.log.count(f"      {told}"), told in one.summary) == (1, True)
         assert annotated(one, "warning")[-1] == f"{told}."
     assert (ended.outputs["committed"], ended.outputs["user-fraction"]) == ("true", "0.01")
@@ -299,7 +299,7 @@ def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(
     }
     resumed = job.succeed(without_files)
     assert track(job) == "42 inProgress 0.01, 41 completed"
-    assert resumed.log.rstrip().endswith("42 was halted on production.")
+    assert resumed.last_line.endswith("42 was halted on production.")
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_release_that_the_daily_rollout_took_further_is_done(
     before = track(job)
     ended = job.succeed(RELEASE)
     assert (track(job), edits(job)[1], ended.outputs["bytes-uploaded"]) == (before, 2, "0")
-    assert ended.log.rstrip().endswith(f"4.2 (42) on production has gone on since: {now}.")
+    assert ended.last_line.endswith(f"4.2 (42) on production has gone on since: {now}.")
     assert ended.outputs["committed"] == "true"
 
 

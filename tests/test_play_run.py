@@ -192,7 +192,7 @@ def test_a_run_in_a_shared_edit_that_is_committed_by_now_is_done(
     again = job.succeed({**PLAY, **edit, **commit})
     who = "by another job or an earlier run"
     told = f"of com.example.app is committed already, {who}, with 1.0 (42) on internal."
-    assert again.log.rstrip().endswith(f"Edit {first.outputs['edit-id']} {told}")
+    assert again.last_line.endswith(f"Edit {first.outputs['edit-id']} {told}")
     assert (again.outputs["committed"], again.outputs["version-codes"]) == ("true", "42")
     assert (len(stored(job)), len(job.emulator.state()["edits"]["committed"])) == (1, 1)
     late = job.fail(4, {**PLAY, **edit, "tracks": "beta"})

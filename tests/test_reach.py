@@ -68,7 +68,9 @@ def test_a_version_that_nobody_would_be_offered_is_refused(
     assert "Everybody on production has 50; nobody would be offered 45." in ended.log
     assert ended.outputs["failure"] == "no-upgrade-path"
     state = job.emulator.state()
-    assert (state["objects"], state["sessions"], state["edits"]["open"]) == ([], [], [])
+    assert (state["objects"], state["edits"]["open"]) == ([], [])
+    sessions = [(session["state"], session["bytes_received"]) for session in state["sessions"]]
+    assert sessions == [("cancelled", 0)]
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_rehearsal_claims_no_deed_in_play(job: Job, more: dict[str, str]) -> N
     if "dry-run" in more:
         assert said == []
         outcome = "In the emulator: com.example.app 1.0 (42) passed the validation."
-        assert ended.log.splitlines()[-1] == f"Rehearsal, nothing was published. {outcome}"
+        assert ended.last_line == f"Rehearsal, nothing was published. {outcome}"
     else:
         assert [re.sub("[0-9]+", "1", line) for line in said] == [
             "Committed edit 1 in the emulator."
@@ -139,7 +139,7 @@ def test_what_is_there_already_can_be_rehearsed(
 ) -> None:
     """Whoever promotes, widens, halts or completes a release finds one in progress."""
     ended = rehearsed(job, {**CHANGE, **inputs})
-    last = ended.log.splitlines()[-1]
+    last = ended.last_line
     assert (ended.code, last) == (
         0,
         f"Rehearsal, nothing was published. In the emulator: com.example.app {headline}",
@@ -192,7 +192,7 @@ def test_what_waits_for_a_person_is_never_called_released(job: Job, asked: str) 
     ended = job.succeed({**PLAY, "changes-not-sent-for-review": asked})
     assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == ("true", "false")
     last = f"com.example.app 1.0 (42) on production (all users, completed) is {TO_SEND}."
-    assert ended.log.splitlines()[-1] == last
+    assert ended.last_line == last
     assert last in ended.summary
     assert (
         f"::warning::com.example.app: {TO_SEND}, under Publishing overview: "
@@ -223,4 +223,4 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
     assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), (
         ended.log
     )
-    assert ended.log.splitlines()[-1].endswith(f"goes to 20 %; {TO_SEND}.")
+    assert ended.last_line.endswith(f"goes to 20 %; {TO_SEND}.")

@@ -244,7 +244,7 @@ def test_the_last_line_names_each_app_whose_release_was_kept_from_its_users(job:
             "status": "completed",
         }
     )
-    last = ended.log.rstrip().splitlines()[-1]
+    last = ended.last_line
     assert last.startswith("All 3 apps are committed.")
     assert all(f"{name}: 6 was halted on production." in last for name in APPS)
 

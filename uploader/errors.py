@@ -313,16 +313,15 @@ class TemporaryError(
     session_kept = True
 
 
-class Stopped(TemporaryError):
-    """Something that was begun together with this has failed, which ends the run: nothing more is
-    sent here.
+class Stopped(UploaderError, exit_code=75, title="Not finished", code="temporary-failure"):
+    """Raised in a task to end it, because another task of its group has failed. That failure is
+    what the run ends with.
     """
 
+    session_kept = True
+
     def __init__(self) -> None:
-        super().__init__(
-            "Stopped, because another part of the release failed.",
-            hint="Run again once that is mended.",
-        )
+        super().__init__("Not finished, because another part of the run failed.")
 
 
 class Interrupted(UploaderError, title="Interrupted", code="interrupted"):

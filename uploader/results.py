@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from uploader.errors import Stopped
+
 _JSON_KEYS = (
     "path",
     "bytes",
@@ -143,7 +145,8 @@ class RunRecord:
     def arrange(self, paths: Sequence[str]) -> None:
         """Puts the results of these files first, in this order; nothing may be under way."""
         order = {path: number for number, path in enumerate(dict.fromkeys(paths))}
-        self.results.sort(key=lambda result: order.get(result.path, len(order)))
+        with self._lock:
+            self.results.sort(key=lambda result: order.get(result.path, len(order)))
 
     def discard(
         self,
@@ -161,10 +164,12 @@ class RunRecord:
         with self._lock:
             for place, result in enumerate(self.results):
                 meant = among is None or any(result is one for one in among)
-                if meant and not result.error and (not result.reused or result.path in files):
+                whole = not result.error or isinstance(result.failure, Stopped)
+                if meant and whole and (not result.reused or result.path in files):
                     self.results[place] = replace(result, id="", error=why)
-        self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
-        self.ids = ()
+            for name in outputs:
+                self.outputs.pop(name, None)
+            self.ids = ()
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
         """Output values that are true from now on; without `ids` those that are known stay."""

@@ -137,9 +137,14 @@ class RetryPolicy:
         Raises `Interrupted` when it is cancelled, and `Stopped` where something that was begun
         together with what waits has failed.
         """
-        self.clock.sleep(seconds)
-        self.cancellation.check()
-        tasks.check()
+        left = seconds
+        while left > 0:
+            # Where others may fail meanwhile, it looks for that every second.
+            step = min(left, 1.0) if tasks.in_group() else left
+            self.clock.sleep(step)
+            self.cancellation.check()
+            tasks.check()
+            left -= step
 
 
 class Retrier:

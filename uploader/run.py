@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import stat
 import traceback
@@ -11,38 +10,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from uploader.auth import credential_source
-from uploader.auth.google import Login, account_of
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
-from uploader.files.workspace import Workspace
-from uploader.hosts import is_google
-from uploader.http.client import HttpClient
-from uploader.http.environment import describe_proxy, proxy_for
 from uploader.inputs import Inputs
-from uploader.inputs.records import (
-    LoginInputs,
-    ReleaseInputs,
-    RolloutInputs,
-    RunInputs,
-    TransferInputs,
-)
+from uploader.inputs.records import ReleaseInputs, RolloutInputs, RunInputs
 from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
-from uploader.retry import RetryPolicy
 from uploader.services.base import Outcome, Section
 from uploader.services.play.rehearsal import live_app
-from uploader.state.journal import Journal
-from uploader.state.sealed_store import SealedStore, make_seal_key
-from uploader.transfer.api_client import ApiClient
-from uploader.transfer.engine import MAX_IN_FLIGHT, Engine
+
+if TYPE_CHECKING:
+    from uploader.http.client import HttpClient
+    from uploader.transfer.engine import Engine
 
 RESULTS = "uploader-results.json"
-GOOGLE = "https://www.googleapis.com"
 # where GitHub mounts it; on the host it has another path
 CONTAINER_WORKSPACE = Path("/github/workspace")
 # Of the last line of a run that had no lasting effect.
@@ -69,6 +54,7 @@ class Run:
         self._clock = clock or Clock(cancellation.sleep)
         self._client = client
         self.engine: Engine | None = None
+        self._began = self._clock.monotonic()
         self._plan: Plan | None = None
         self._outcome: Outcome | None = None
         self._error: UploaderError | None = None
@@ -107,7 +93,12 @@ class Run:
             self._reporter.warning(warning)
         with ExitStack() as stack:
             inputs = self._rehearsed(plan, stack) if plan.inputs.common.rehearsal else plan.inputs
-            self.engine = self._log_in(plan, inputs)
+            # Only now: a wrong input is refused before what reaches the network is loaded.
+            from uploader.connection import connect
+
+            self.engine = connect(
+                plan, inputs, self._reporter, self._cancellation, self._clock, self._client
+            )
             self._outcome = self.engine.run(plan.prepared.flow)
         if self._outcome.trouble:
             raise self._outcome.trouble
@@ -136,90 +127,6 @@ class Run:
             workload_identity_provider="",
             service_account="",
         )
-
-    def _log_in(self, plan: Plan, inputs: Inputs) -> Engine:
-        """An engine that is ready for the plan's flow. The first token is fetched where one is
-        needed first.
-        """
-        reporter, scopes = self._reporter, plan.prepared.scopes
-        settings = inputs.record(TransferInputs)
-        endpoint = settings.api_endpoint
-        if endpoint and not is_google(endpoint):
-            reporter.info(f"API requests go to {endpoint} instead of Google's own servers.")
-        client = self._client or HttpClient(connections=settings.concurrency or MAX_IN_FLIGHT)
-        if proxy := proxy_for(endpoint or GOOGLE):
-            reporter.info(f"Requests go through {describe_proxy(proxy)}.")
-        self._cancellation.on_cancel(client.abort)
-        policy = RetryPolicy(
-            self._clock, self._cancellation, settings.max_retries, settings.retry_deadline
-        )
-        asked = inputs.record(LoginInputs)
-        source = plan.source or credential_source.parse(asked)
-        try:
-            login = Login(
-                asked,
-                source,
-                scopes,
-                client,
-                policy,
-                lambda wait: reporter.info(str(wait)),
-                reporter.mask,
-            )
-            if scopes and source.kind == credential_source.DEFAULT:
-                login.token()  # which tells whether this machine has credentials
-            if scopes:  # without any a job has nothing to do
-                reporter.info(f"Acting as {login.account}.")
-            if scopes and inputs.common.dry_run:  # which may have nothing else to ask
-                login.token()
-        except UploaderError as error:
-            unsettled = self._unsettled(plan, inputs, account_of(asked, source), source.lasting)
-            raise error.with_advice(also=unsettled) from error
-        api = ApiClient(
-            client, login, policy, settings, reporter.debug if inputs.platform.debug else None
-        )
-        return Engine(api, settings, self._journal(inputs, login.account, source.lasting), reporter)
-
-    def _unsettled(self, plan: Plan, inputs: Inputs, account: str, lasting: bytes | None) -> str:
-        """What an earlier run may have done, as far as the journal of a run without a login tells
-        it.
-        """
-        state = inputs.record(RunInputs)
-        if inputs.common.rehearsal or not (state.state_dir and state.state_dir.is_dir()):
-            return ""
-        if not (state.state_key or lasting):
-            return ""
-        journal = self._journal(inputs, account, lasting)
-        unsettled = plan.prepared.unsettled(journal.recall)
-        journal.close()
-        return unsettled
-
-    def _journal(self, inputs: Inputs, account: str, lasting: bytes | None) -> Journal:
-        """Where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it."""
-        state = inputs.record(RunInputs)
-        # The emulator of a rehearsal ends with this run, and all that it holds.
-        rehearsal = self._common.rehearsal
-        key = make_seal_key(state.state_key, lasting, account)
-        folder = None if rehearsal or key is None else state.state_dir
-        if folder is None and not rehearsal:
-            why = "there is no folder to keep them in; set `state-dir`"
-            if key is None:
-                why = "there is no lasting secret to encrypt them with; set `state-key`"
-            self._reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
-        # What was begun at one endpoint (an emulator) is nothing to go on with at another.
-        endpoint = inputs.common.api_endpoint
-        whose = f"{account} at {endpoint}" if endpoint else account
-        workspace = inputs.platform.workspace
-        owners = workspace_owners(workspace)
-        store = SealedStore(
-            folder,
-            key or b"",
-            whose,
-            self._clock,
-            self._reporter,
-            *owners,
-            workspace=Workspace(workspace),
-        )
-        return Journal(store, inputs.platform.run, lasting=state.lasting_state)
 
     def _report(self) -> int:
         """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
@@ -251,14 +158,22 @@ class Run:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
         error = self._error
         if error:
+            if self.engine:
+                reporter.info(self._times())
             reporter.error(error)
         else:
-            reporter.info(last_line)
+            reporter.info(f"{last_line} {self._times()}")
         if self.engine:
             self.engine.clear_journal(
                 ok=error is None, told=not isinstance(error, OutputsNotWritten)
             )
         return error.exit_code if error else 0
+
+    def _times(self) -> str:
+        """Return how long the run took, and how much of that it waited for answers."""
+        seconds = self._clock.monotonic() - self._began
+        answers = self.engine.waited_for_answers if self.engine else 0.0
+        return f"Took {seconds:.1f} s, {min(answers, seconds):.1f} s of them waiting for answers."
 
     def _results(self) -> list[FileResult]:
         """One record for each upload, and one for each file that the run did not come to."""
@@ -335,15 +250,3 @@ class Run:
         if self._common.dry_run:
             return "dry-run"
         return "failed" if self._error else "ok"
-
-
-def workspace_owners(workspace: Path) -> tuple[int, ...]:
-    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no
-    owner.
-
-    The container's root works for the user whose workspace it is, to whom a restored cache belongs.
-    """
-    try:
-        return () if os.geteuid() else (workspace.stat().st_uid,)
-    except OSError:
-        return ()

@@ -1,7 +1,8 @@
-"""Doing several things at the same time: what starts together ends together.
+"""Runs tasks at the same time, and waits until all of them have ended.
 
 After the first failure no other task is begun, and those that are under way stop at their next
-step: a request, a block of a file, a wait. Nothing else in the program starts a pool of threads.
+step: a request, a block of a file, a second of a wait. Nothing else in the program starts a pool of
+threads.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class _Group:
         return self._failed or (self._outer is not None and self._outer.failed)
 
     def carry_out(self, task: Callable[[], T]) -> T:
-        """Do one of the tasks, whose failure is one of the group."""
+        """Run one task; if it fails, the group has failed."""
         _current.set(self)
         try:
             check()
@@ -49,6 +50,20 @@ def check() -> None:
         raise Stopped
 
 
+def in_group() -> bool:
+    """Return whether this is called by a task that others may stop."""
+    return _current.get() is not None
+
+
+def apart(task: Callable[[], T]) -> T:
+    """Run what is not stopped by the failure of others, such as cleaning up."""
+    token = _current.set(None)
+    try:
+        return task()
+    finally:
+        _current.reset(token)
+
+
 def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
     """Do several things, at most `at_once` at the same time, and return their results in order.
 
@@ -61,23 +76,15 @@ def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
         futures = [pool.submit(copy_context().run, group.carry_out, task) for task in tasks]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-    failures = []
-    results = []
-    for future in futures:
-        if future.cancelled():
-            continue
-        failure = future.exception()
-        if failure is None:
-            results.append(future.result())
-        else:
-            failures.append(failure)
+    ended = [future for future in futures if not future.cancelled()]
+    failures = [failure for future in ended if (failure := future.exception()) is not None]
     if failures:
         raise min(failures, key=rank)
-    return results
+    return [future.result() for future in ended]
 
 
 def rank(failure: BaseException | None) -> int:
-    """Return which of several failures is told as that of all: the one of the lowest number."""
+    """Return the priority of a failure: of several, the one with the lowest is raised."""
     if isinstance(failure, Interrupted):
         return 0
     if isinstance(failure, Stopped):

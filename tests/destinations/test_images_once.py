@@ -12,7 +12,13 @@ from google_emulator import specimens
 from tests.support.destinations import PACKAGE, bundle
 from tests.support.job import Ended, Job
 
-LISTING = {"target": "play", "package-name": PACKAGE, "images-directory": "listing"}
+# By sessions, as large images are sent; small ones take one request.
+LISTING = {
+    "target": "play",
+    "package-name": PACKAGE,
+    "images-directory": "listing",
+    "upload-protocol": "resumable",
+}
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
 PHONE = "en-US/phoneScreenshots"
 FINAL, QUERY = "play.images.upload+resumable.final", "resumable.query"

@@ -1158,3 +1158,16 @@ def test_a_commit_that_took_its_time_is_seen_when_it_is_sent_again() -> None:
     engine = Engine(play)
     engine.run(release_job(retained=("2",), existing_edit="1"))
     assert (engine.outputs["committed"], play.live.tracks["internal"]) == ("true", [release(2)])
+
+
+def test_a_shared_edit_gets_a_track_only_once_the_mapping_is_accepted() -> None:
+    """It stays open after the refusal, and another job may commit it."""
+    play = Play()
+    play.open_edit()
+    play.fail("upload deobfuscationFiles", refused(400, "Invalid mapping."))
+    mapping = SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2)
+    with pytest.raises(ApiError):
+        Engine(play).run(
+            release_job(artifact(2), existing_edit="1", commit=False, supplementary=(mapping,))
+        )
+    assert play.count("PUT tracks") == 0

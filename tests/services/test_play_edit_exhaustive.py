@@ -81,7 +81,9 @@ SHAPES = {
         release_job(artifact(2)), lambda: FaultyPlay(internal=[release(1)]), (HALTED,)
     ),
     "two tracks": Shape(release_job(artifact(2), tracks=("internal", "beta")), forgetful),
-    "existing-edit-id": Shape(release_job(artifact(2), existing_edit="1"), shared),
+    "existing-edit-id": Shape(
+        release_job(artifact(2), existing_edit="1", supplementary=MAPPING), shared
+    ),
     "existing-edit-id and commit alone": Shape(release_job(tracks=(), existing_edit="1"), shared),
     "commit false": Shape(release_job(artifact(2), commit=False)),
     "dry-run": Shape(release_job(artifact(2), dry_run=True)),
@@ -148,7 +150,7 @@ def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
 
 @pytest.mark.parametrize("choose", [in_reverse, by_turns], ids=["in reverse", "by turns"])
 @pytest.mark.parametrize("name", WIDE)
-def test_no_order_of_what_is_done_together_does_either(name: str, choose: Choose) -> None:
+def test_no_order_of_simultaneous_steps_breaks_the_rules(name: str, choose: Choose) -> None:
     """The last of several things first, and one call of each in turn: the same rules hold."""
     walk = Walk(SHAPES[name], choose)
     walk.explore()

@@ -44,6 +44,15 @@ class Ended:
     results: list[dict[str, Any]]
     peak: int  # bytes of resident memory
 
+    @property
+    def last_line(self) -> str:
+        """The last line of the log, without how long the run took."""
+        return re.sub(r" Took \d+\.\d s, \d+\.\d s of them waiting for answers\.$", "", self._last)
+
+    @property
+    def _last(self) -> str:
+        return self.log.rstrip().splitlines()[-1]
+
 
 @dataclass(frozen=True)
 class Job:

@@ -106,6 +106,9 @@ class MemoryJournal(Journal):
         )
         self.entries: dict[Artifact, SessionRecord] = {}
 
+    def has(self, job: Upload) -> bool:
+        return job.artifact in self.entries
+
     def find(self, job: Upload) -> SessionRecord | None:
         return self.entries.get(job.artifact)
 

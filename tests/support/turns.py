@@ -104,4 +104,4 @@ class Turns:
         return results
 
 
-_THREADS = ThreadPoolExecutor(8, "turns")  # one run at a time uses as many as it has tasks
+_THREADS = ThreadPoolExecutor(64, "turns")  # more than any walk has tasks

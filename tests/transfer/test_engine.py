@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from google_emulator import Emulator
-from tests.support.transfer_harness import Bench, emulated, in_memory
+from tests.support.transfer_harness import Bench, MemoryJournal, emulated, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
-from uploader.errors import ApiError, Stopped
+from uploader.errors import ApiError, ReleaseRefused, Stopped
 from uploader.http.messages import Response
 from uploader.services.base import Call, Context, Outcome
+from uploader.state.journal import SessionRecord
 
 CONFLICT = Response(
     409, body=b'{"error": {"code": 409, "message": "Busy.", "errors": [{"reason": "conflict"}]}}'
@@ -74,15 +75,47 @@ def test_a_refused_start_is_told_by_the_upload() -> None:
 
 def test_a_session_that_is_not_used_leaves_nothing_behind() -> None:
     """No result, and nothing in the journal for the next run."""
+    journal = MemoryJournal()
+    with emulated(journal=journal) as bench:
+        job = upload_of(in_memory(b"x"))
+
+        def flow(context: Context) -> Outcome:
+            context.begin(job)
+            assert journal.has(job)
+            return Outcome("done")
+
+        bench.engine.run(flow)
+        assert (bench.engine.record.results, bench.stored()) == ([], [])
+        assert not journal.has(job)
+
+
+def test_a_session_that_is_not_used_by_a_run_that_fails_is_cancelled() -> None:
+    """What the run was refused for is told; nothing of the file was sent."""
     with emulated() as bench:
         job = upload_of(in_memory(b"x"))
+
+        def flow(context: Context) -> Outcome:
+            context.begin(job)
+            raise ReleaseRefused("Nobody would be offered it.")
+
+        with pytest.raises(ReleaseRefused):
+            bench.engine.run(flow)
+        assert (bench.count("resumable.cancel"), bench.stored()) == (1, [])
+
+
+def test_what_an_earlier_run_has_begun_is_not_begun_anew() -> None:
+    """Its session is continued by the upload."""
+    journal = MemoryJournal()
+    with emulated(journal=journal) as bench:
+        job = upload_of(in_memory(b"x"))
+        journal.save(job, SessionRecord("https://things.googleapis.com/upload/1", 262144))
 
         def flow(context: Context) -> Outcome:
             context.begin(job)
             return Outcome("done")
 
         bench.engine.run(flow)
-        assert (bench.engine.record.results, bench.stored()) == ([], [])
+        assert bench.count("resumable.start") == 0
 
 
 class Counting(AnsweringTransport):

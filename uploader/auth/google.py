@@ -21,18 +21,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.exceptions import UnsupportedAlgorithm
-from google.auth import (
-    aws,
-    compute_engine,
-    external_account_authorized_user,
-    identity_pool,
-    impersonated_credentials,
-    pluggable,
-)
 from google.auth.exceptions import GoogleAuthError
 from google.auth.transport import Request as GoogleAuthRequest
-from google.oauth2 import credentials as user_credentials
-from google.oauth2 import service_account
 
 from uploader import error_table
 from uploader.auth import credential_source as configuration
@@ -308,13 +298,18 @@ def credentials(
 def _credentials(
     info: Mapping[str, Any], scopes: list[str], subject: str | None, supplier: Any, access: Access
 ) -> Any:
+    # Each kind has a module of its own, and most runs need one of them alone.
     kind = info.get("type")
     if kind == configuration.SERVICE_ACCOUNT:
+        from google.oauth2 import service_account
+
         return service_account.Credentials.from_service_account_info(
             info, scopes=scopes, subject=subject
         )
     # google-auth's own reader ignores a `token_uri`; the refresh token has its scopes
     if kind == configuration.USER:
+        from google.oauth2 import credentials as user_credentials
+
         return user_credentials.Credentials(
             None,
             refresh_token=info["refresh_token"],
@@ -323,9 +318,13 @@ def _credentials(
             token_uri=info.get("token_uri") or GOOGLE_TOKEN_URI,
         )
     if kind == configuration.EXTERNAL_USER:
+        from google.auth import external_account_authorized_user
+
         return external_account_authorized_user.Credentials.from_info(info)
     # IAM's generateAccessToken, or for a user its signJwt
     if kind == configuration.IMPERSONATED or subject:
+        from google.auth import impersonated_credentials
+
         if "source_credentials" in info:
             source = info["source_credentials"]
         else:
@@ -344,6 +343,8 @@ def _credentials(
 
 def _federated(info: Mapping[str, Any], scopes: list[str], supplier: Any, access: Access) -> Any:
     """Return the credentials that exchange a token of another identity provider."""
+    from google.auth import aws, identity_pool, pluggable  # as above
+
     if supplier:
         return identity_pool.Credentials.from_info(
             info, scopes=scopes, subject_token_supplier=supplier
@@ -426,6 +427,8 @@ def application_default(scopes: Sequence[str], request: TokenRequest, inputs: Lo
             ping, _ = _metadata_server(inputs)
             response = request(ping, headers={"Metadata-Flavor": "Google"}, timeout=3.0)
             if response.headers.get("Metadata-Flavor") == "Google":
+                from google.auth import compute_engine  # only here is it needed
+
                 return compute_engine.Credentials(
                     scopes=list(scopes), universe_domain="googleapis.com"
                 )

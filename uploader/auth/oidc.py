@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from google.auth.identity_pool import SubjectTokenSupplier
-
 from uploader.errors import CredentialsError, ProtocolError
 from uploader.hosts import is_github_oidc, on_loopback
 from uploader.http.messages import Response
@@ -49,9 +47,12 @@ NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
 }
 
 
-class JobToken(SubjectTokenSupplier):
+class JobToken:
     """Asks GitHub for a token whose audience is the provider, or hands on the one that GitLab put
     into the environment.
+
+    It is what google-auth calls a SubjectTokenSupplier, without the module of that class, which
+    takes long to import.
 
     Raises CredentialsError, before anything is sent, for a job that has neither.
     """

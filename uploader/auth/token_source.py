@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from google.auth.identity_pool import SubjectTokenSupplier
-
 from uploader.auth.destinations import AWS_REGION, Rules, wrong_aws, wrong_headers
 from uploader.errors import CredentialsError
 from uploader.files.workspace import GCLOUD, Access, Forbidden, NotOpened, printable
@@ -206,9 +204,12 @@ def _certificate_files(path: Path, access: Access) -> Iterator[tuple[str, object
     yield from files
 
 
-class TokenFile(SubjectTokenSupplier):
+class TokenFile:
     """The token in a file, read again for each exchange: Kubernetes replaces its file every hour or
     so.
+
+    It is what google-auth calls a SubjectTokenSupplier, without the module of that class, which
+    takes long to import.
     """
 
     def __init__(self, source: Mapping[str, Any], access: Access) -> None:

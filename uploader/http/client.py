@@ -41,6 +41,7 @@ from urllib3.exceptions import HTTPError
 
 from uploader import __version__
 from uploader.hosts import NOWHERE, origin
+from uploader.http.answer_clock import AnswerClock
 from uploader.http.environment import authorities, proxy_for
 from uploader.http.failures import BrokenAnswer, as_failure
 from uploader.http.messages import Block, Headers, Request, Response
@@ -82,6 +83,7 @@ class HttpClient:
 
     def __init__(self, *, connections: int = 4) -> None:
         """`connections` is how many are kept open for each host."""
+        self.answer_clock = AnswerClock()
         self._adapter = _Adapter(pool_maxsize=connections)
         self._under_way: set[_Exchange] = set()
         self._aborted = False
@@ -100,7 +102,7 @@ class HttpClient:
         proxy = proxy_for(request.url)
         # A response that is no file is limited by the timer, as a whole.
         read_timeout = timeouts.stall if request.receive else None
-        exchange = _Exchange(blocks, timeouts)
+        exchange = _Exchange(blocks, timeouts, self.answer_clock)
         self._under_way.add(exchange)
         try:
             # after it was added: an abort that comes now finds it there
@@ -150,8 +152,11 @@ class _Exchange:
     that ended it. `answer_is_partial` is whether some of the response was read and not all.
     """
 
-    def __init__(self, blocks: Iterable[Block], timeouts: Timeouts) -> None:
+    def __init__(
+        self, blocks: Iterable[Block], timeouts: Timeouts, answer_clock: AnswerClock
+    ) -> None:
         self.timeouts = timeouts
+        self._answer_clock = answer_clock
         self.sent_whole = False
         self.timed_out = ""
         self.is_shut = False
@@ -175,7 +180,9 @@ class _Exchange:
                 rest = rest[size:]
                 is_quick = time.monotonic() - began < self.timeouts.stall / 16
                 size = min(2 * size, _LARGEST_PIECE) if is_quick else _PIECE
-        self.sent_whole = True
+        if not self.sent_whole:
+            self.sent_whole = True
+            self._answer_clock.start()
 
     def take_connection(self, sock: Any) -> None:
         """Let `shut_down` end a connection, in whatever state it is.
@@ -214,6 +221,8 @@ class _Exchange:
     def close(self) -> None:
         """Let go of the connection, which stays open for the next request if all went well."""
         self.stop_timer()
+        if self.sent_whole:
+            self._answer_clock.stop()
         if not self._socket:
             return
         if self.answer_is_partial:

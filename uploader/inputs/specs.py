@@ -288,8 +288,8 @@ UPLOAD_PROTOCOL: InputSpec[UploadProtocol] = InputSpec(
     default="auto",
     help=(
         "`auto`, `resumable`, `multipart` or `simple`. `auto` means resumable, except where "
-        "the method does not support it, or where the file has at most 1 MiB and nothing "
-        "would be there twice if the upload were repeated. A mail is always resumable."
+        "the method does not support it, or where the file has at most 1 MiB and repeating "
+        "the upload would not create a duplicate. A mail is always resumable."
     ),
 )
 CHUNK_SIZE = InputSpec(

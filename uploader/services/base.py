@@ -89,9 +89,9 @@ class Call:
     `promised` members. Where success is documented without a body the response `may_be_empty`, and
     comes to {}. Google leaves out what is empty, so a list without entries may be {}. With
     `ask_twice` it is believed only if the service says so two times. What `gives_up` something is
-    done even after another app of the run has failed. `changes` names what it changes, where the
-    service allows few changes of one thing at a time. `about` is the app whose name the log has,
-    where the run is about several.
+    done even after another app of the run has failed. `changes` names the resource that it
+    changes, if the service limits simultaneous changes to it. `about` is the app whose name the log
+    has, where the run is about several.
     """
 
     method: str

@@ -146,9 +146,13 @@ class Journal:
                 self._store.name(_job_key(job)), {**kept, "path": job.endpoint.upload_path}
             )
 
+    def has(self, job: Upload) -> bool:
+        """Whether anything is kept of this upload, begun or finished."""
+        return self._store.read(self._store.name(_job_key(job))) is not None
+
     def keeps(self, job: Upload) -> bool:
         """Whether the next run surely finds out that this upload was begun or finished."""
-        return self.lasting and self._store.read(self._store.name(_job_key(job))) is not None
+        return self.lasting and self.has(job)
 
     def drop(self, job: Upload) -> None:
         """Forgets an upload that is lost, or whose end the run has told."""

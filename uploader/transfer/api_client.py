@@ -78,6 +78,11 @@ class ApiClient:
             return root + path
         return (self._settings.api_endpoint or root).rstrip("/") + path
 
+    @property
+    def waited_for_answers(self) -> float:
+        """Seconds in which at least one request had left whole and was not answered."""
+        return self._transport.answer_clock.seconds
+
     def service_time(self) -> float:
         """Seconds since the epoch as the last response dates itself, else as this machine's clock
         has it.

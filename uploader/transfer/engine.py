@@ -49,7 +49,7 @@ _MAX_NAMED = 20  # files in one sentence
 # with `concurrency: auto`
 MAX_IN_FLIGHT = 16  # requests and files
 MAX_LARGE_IN_FLIGHT = 4  # files of more than 8 MiB
-MAX_CHANGES = 4  # requests that change the same, such as one Play edit
+MAX_CHANGES = 4  # requests that change one resource, such as a Play edit
 
 
 class Engine:
@@ -67,7 +67,7 @@ class Engine:
         self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
         self._changes: dict[str, threading.Semaphore] = {}  # by what is changed
         self._changes_lock = threading.Lock()
-        self._begun: list[Uploader] = []  # whose sessions are started, and whose bytes are not sent
+        self._begun: list[Uploader] = []  # whose sessions are open, and whose bytes are not sent
         self._log_lock = threading.RLock()  # so that the lines of a plan stay together
         self._uploaded: list[Upload] = []
         self._to_send_again: list[Upload] = []  # by the next run
@@ -81,23 +81,34 @@ class Engine:
         self.forget_uploads = journal.drop_below
         self.sha256, self.write = sha256, Destination.write
 
+    @property
+    def waited_for_answers(self) -> float:
+        """Seconds in which at least one request had left whole and was not answered."""
+        return self._client.waited_for_answers
+
     def run(self, flow: Flow) -> Outcome:
         """Carry a flow out, with this engine as its context. Raises what it raises."""
         with self._group:
             try:
-                return flow(self)
-            finally:
-                for uploader in self._begun:
-                    uploader.close()
+                outcome = flow(self)
+            except Exception:
+                self._close_begun(cancel=True)
+                raise
+            self._close_begun(cancel=False)
+            return outcome
+
+    def _close_begun(self, *, cancel: bool) -> None:
+        """Give up the uploads that were begun and not needed."""
+        self.together([partial(uploader.close, cancel=cancel) for uploader in self._begun])
 
     # --- the network and the waits ----------------------------------------------------------------
 
     def call(self, call: Call) -> dict[str, Json]:
         """Make one JSON request and return the object in its response."""
         if call.closing:
-            # What cleans up after a signal waits for nobody.
-            return send_call(call, self._client, self._reporter)
-        with self._change(call.changes), self._in_flight:
+            # What cleans up after a signal waits for nobody, and is stopped by nobody's failure.
+            return tasks.apart(partial(send_call, call, self._client, self._reporter))
+        with self._limit_on_changes(call.changes), self._in_flight:
             tasks.check()
             return send_call(call, self._client, self._reporter)
 
@@ -300,15 +311,15 @@ class Engine:
         size = job.artifact.size
         is_large = size is None or size > LARGE
         with (
-            self._change(job.changes),
+            self._limit_on_changes(job.changes),
             self._large_in_flight if is_large else nullcontext(),
             self._in_flight,
         ):
             tasks.check()
             yield
 
-    def _change(self, what: str) -> AbstractContextManager[object]:
-        """Wait until one more request may change this; empty where it changes nothing."""
+    def _limit_on_changes(self, what: str) -> AbstractContextManager[object]:
+        """Return the limit on simultaneous changes to a resource; none where nothing is changed."""
         if not what:
             return nullcontext()
         limit = self._settings.concurrency or MAX_CHANGES

@@ -49,6 +49,10 @@ class FileUpload:
         self._began = monotonic()
         self._listeners: list[UploadListener] = []
 
+    def start_clock(self) -> None:
+        """Count the time from now on: a session that was opened ahead may have waited long."""
+        self._began = self._monotonic()
+
     def add_listener(self, listener: UploadListener) -> None:
         """Tell a listener what happens from now on; the first that was added is told first."""
         self._listeners.append(listener)

@@ -11,7 +11,14 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urljoin
 
-from uploader.errors import ApiError, Interrupted, OutcomeUnknown, TemporaryError, UploaderError
+from uploader.errors import (
+    ApiError,
+    Interrupted,
+    OutcomeUnknown,
+    Stopped,
+    TemporaryError,
+    UploaderError,
+)
 from uploader.hosts import trusted
 from uploader.http.messages import Response
 from uploader.protocol import content_range, goog_upload
@@ -106,7 +113,7 @@ class ResumableUpload:
             raise
         except UploaderError as error:
             if not error.session_kept:
-                self._abandon()
+                self.abandon()
                 raise
             self._upload.interrupt()
             raise self._with_advice(error) from None
@@ -319,7 +326,7 @@ class ResumableUpload:
             if refused is not None:
                 cause = refused.what
             raise self._doubt(cause, kept=False)
-        self._abandon()
+        self.abandon()
         if session.state is State.REFUSED and refused is not None:
             if session.doubted and isinstance(refused, ApiError):
                 return look_up_stored(self._sender, refused)
@@ -344,6 +351,8 @@ class ResumableUpload:
         """Return the error with what a later run can do: continue, start over, or nothing before a
         person has looked.
         """
+        if isinstance(error, Stopped):
+            return error  # what becomes of the upload is decided with the failure of the other
         is_found = self._record.is_found_by_next_run
         is_added_twice = self._session.at_most_once and self._endpoint.adds
         if is_added_twice and not is_found and self._may_be_complete(error):
@@ -378,7 +387,7 @@ class ResumableUpload:
             session_kept=kept,
         )
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
         """Forget the session, and end it on the server, so that it is never finished.
 
         One try has to do. A session that may have all of the file is not cancelled, since it may be

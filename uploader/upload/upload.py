@@ -48,12 +48,11 @@ class Uploader:
         self._begun: _OpenFile | None = None
 
     def begin(self) -> None:
-        """Start the upload session, where the file is sent in one that no earlier run has begun.
-
-        What goes wrong is told by `run`.
+        """Open the upload session ahead of the bytes, unless the file needs none, or an earlier run
+        has begun or finished its upload. Errors are told by `run`.
         """
         in_session = self._upload.size is not None and self._protocol == "resumable"
-        if not in_session or self._journal.find(self.job) is not None:
+        if not in_session or self._journal.has(self.job):
             return
         try:
             self._begun = self._open()
@@ -62,10 +61,16 @@ class Uploader:
         if isinstance(self._begun.transfer, ResumableUpload):
             self._begun.transfer.begin()
 
-    def close(self) -> None:
-        """Give up an upload that was begun. Its session expires by itself."""
-        if self._begun is not None:
-            self._begun.source.close()
+    def close(self, *, cancel: bool) -> None:
+        """Give up an upload that was begun. Its session expires by itself, unless it is to be
+        cancelled, which takes a request.
+        """
+        if self._begun is None:
+            return
+        self._begun.source.close()
+        if cancel and isinstance(self._begun.transfer, ResumableUpload):
+            self._begun.transfer.abandon()
+        else:
             self._journal.drop(self.job)
 
     def run(self) -> FileResult:
@@ -79,6 +84,7 @@ class Uploader:
             return result_of_earlier_run
 
         upload = self._upload
+        upload.start_clock()
         progress = self._reporter.show_progress(upload)
         try:
             file = self._begun or self._open()

@@ -27,8 +27,8 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256, SHA512, HashAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
-from uploader.files.android.archive import Archive, MalformedFile
-from uploader.files.android.signatures import JAR_SIGNATURE, V2, V3, V3_1, jar_signers
+from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile
+from uploader.files.android.signatures import V2, V3, V3_1, jar_signers
 
 _MAGIC = b"APK Sig Block 42"
 _NAMES = {V2: "v2", V3: "v3", V3_1: "v3.1"}

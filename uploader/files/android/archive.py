@@ -46,6 +46,8 @@ _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
 # bytes, the last four of which are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30
+# A name under which a JAR signature, or the list that it signs, lies in a zip.
+JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
 
 
 class MalformedFile(Exception):

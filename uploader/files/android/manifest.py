@@ -22,11 +22,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.archive import Archive, MalformedFile, input_errors
-from uploader.files.android.signatures import JAR_SIGNATURE, SigningCertificate, signers
+from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile, input_errors
+
+if TYPE_CHECKING:
+    from uploader.files.android.signatures import SigningCertificate
 
 Kind = Literal["bundle", "apk"]
 
@@ -137,6 +139,9 @@ def read_manifest(file: BinaryIO, name: str) -> Manifest:
 
 def _read(file: BinaryIO) -> Manifest:
     """Read the manifest, the signers and the native libraries. Raises MalformedFile."""
+    # Only a run with an artifact needs it, and it loads much.
+    from uploader.files.android.signatures import signers
+
     archive = Archive(file, _wanted)
     bundle = BUNDLE_CONFIG in archive.members
     elements = _read_elements(archive, bundle=bundle)

@@ -11,7 +11,6 @@ File"; RFC 5652, section 5.3 (SignerInfo).
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 import warnings
 from collections.abc import Iterable, Iterator
@@ -23,9 +22,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 from cryptography.x509.oid import NameOID
 
-from uploader.files.android.archive import Archive, MalformedFile
-
-JAR_SIGNATURE = re.compile(r"META-INF/[^/]{1,200}\.(RSA|DSA|EC|SF)", re.IGNORECASE)
+from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile
 
 _BLOCK_MAGIC = b"APK Sig Block 42"
 # the schemes' ids in the block

@@ -273,7 +273,7 @@ class ReleaseEdit:
     begun: dict[str, Release] = field(default_factory=dict)
     rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
     surely_committed: bool = False
-    # of what is written down while several parts of the release change the edit at the same time
+    # guards the record: parts of a release write to it at the same time
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @property
@@ -330,18 +330,18 @@ class ReleaseEdit:
     def changing(self, purpose: str) -> None:
         """Writes a change down before it is made."""
         with self._lock:
-            if self._takes_down(purpose):
+            if self._note_change(purpose):
                 self.remember()
 
     def writing(self, track: str, before: Releases, after: Releases) -> None:
         """Writes down what a track held and is to hold, before it is written."""
         with self._lock:
-            self._takes_down(f"track:{track}")
+            self._note_change(f"track:{track}")
             self.before[track], self.wrote[track], self.wish = before, after, self.job.wish
             self.remember()
 
-    def _takes_down(self, purpose: str) -> bool:
-        """Notes that something is about to change; whether that is new."""
+    def _note_change(self, purpose: str) -> bool:
+        """Note that something is about to change, and return whether that is new."""
         before = self.state
         self.apply(Event.CHANGE)
         # they are live; from here on it is about what this edit changes

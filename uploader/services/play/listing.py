@@ -263,8 +263,8 @@ class _ImageQueue:
     """The images that are missing in several places, for several workers.
 
     Images of one place are shown in the order of their arrival, so one of them is sent after the
-    other. The place that has most of them left comes first, so that none is still waited for when
-    all others are done.
+    other. The place that has most images left comes first, so that the longest place does not
+    finish last.
     """
 
     def __init__(self, places: Sequence[Place]) -> None:
@@ -274,7 +274,9 @@ class _ImageQueue:
         self._lock = threading.Lock()
 
     def send(self, edit: ReleaseEdit) -> None:
-        """Send one image after the other, until none is left but in places of other workers."""
+        """Send one image after the other, until every place that has images left is being worked
+        on.
+        """
         while (name := self._take()) is not None:
             upload = self._left[name].pop(0)
             self._results[name].append(edit.context.upload(upload))

@@ -103,7 +103,7 @@ class EarlierWork:
 
 
 @dataclass
-class OutsideEdits:
+class LookAhead:
     """What is known of a rollout without an edit.
 
     `reviews` are the releases of the track with the states of their reviews, or why these are not
@@ -304,7 +304,7 @@ def flow(job: RolloutJob, context: Context) -> Outcome:
     def open_edit() -> None:
         edit = opened(job.release, context)
         edits.append(edit)
-        # What goes wrong comes again where it decides what becomes of the edit.
+        # `work` reads the track again, and handles the error.
         with suppress(UploaderError):
             current_releases(edit, job.release.tracks[0])
 
@@ -326,12 +326,18 @@ class Rollout:
         # the release as this run wrote it last; None in a run after a kill
         self._sent: Release | None = None
         self._halting = ""  # why it has to be halted, until it is
-        # what is known outside of edits, for the first one
-        self._ahead: OutsideEdits | None = None
+        # what was looked up while the first edit was opened, or why that failed
+        self._ahead: LookAhead | UploaderError | None = None
 
     def look_ahead(self) -> None:
-        """Find out what does not need an edit while the first one is opened."""
-        self._ahead = self._look_outside()
+        """Find out what does not need an edit while the first one is opened.
+
+        What fails is raised by `work`, where it is decided what becomes of the edit.
+        """
+        try:
+            self._ahead = self._look_outside()
+        except UploaderError as error:
+            self._ahead = error
 
     def failed(self, error: UploaderError) -> UploaderError:
         """Return the error with which the run ends.
@@ -441,6 +447,8 @@ class Rollout:
         self._first = codes, release.get("userFraction", 0.0)
         outside = self._ahead or self._look_outside()
         self._ahead = None
+        if isinstance(outside, UploaderError):
+            raise outside
         if isinstance(outside.reviews, str):
             why = outside.reviews
             self._context.warning(f"The state of the review could not be looked up: {why}")
@@ -458,9 +466,9 @@ class Rollout:
             self._context.warning(f"The gate only reports: {judgement.why}.")
         return state, judgement
 
-    def _look_outside(self) -> OutsideEdits:
+    def _look_outside(self) -> LookAhead:
         """Find out what does not need an edit: how far the reviews are, and what was measured."""
-        found = OutsideEdits()
+        found = LookAhead()
 
         def read_reviews() -> None:
             try:

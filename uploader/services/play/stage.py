@@ -119,7 +119,7 @@ def _compare(edit: ReleaseEdit) -> Comparison:
 
 @dataclass
 class _Content:
-    """What the edit has, beside its tracks: the artifacts, and how it differs from the job."""
+    """The edit's artifacts, and how its store listing and its testers differ from the job."""
 
     artifacts: ListedArtifacts = field(default_factory=dict)
     listing: ListingDifference = _NO_LISTING
@@ -129,9 +129,8 @@ class _Content:
 def _read(edit: ReleaseEdit) -> _Content:
     """Read what the edit has, as far as the job is about it, all at the same time.
 
-    The tracks are what is seen of the edit then. The session of an artifact that the edit may lack
-    is started at the same time: that changes nothing in the edit, and most releases bring an
-    artifact that is new.
+    Sets `edit.seen` to the tracks. The session of an artifact that the edit may lack is opened at
+    the same time: that changes nothing in the edit, and most releases bring a new artifact.
     """
     job = edit.job
     content = _Content()
@@ -208,7 +207,7 @@ def _publish_version_codes(context: Context, changes: Changes) -> None:
 def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes:
     """Put what was shown into the edit, and return it with the tracks as they are then.
 
-    The store listing comes beside the release, since neither needs the other.
+    The store listing and the release are written at the same time; neither depends on the other.
     """
     on_tracks: list[TrackChange] = []
 
@@ -220,8 +219,11 @@ def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes
     def put_listing() -> None:
         store_listing.synchronise(edit, comparison.listing)
 
+    parts = [put_release]
+    if edit.job.listing:
+        parts.append(put_listing)
     try:
-        edit.context.together([put_release, put_listing] if edit.job.listing else [put_release])
+        edit.context.together(parts)
     finally:
         edit.context.arrange(_paths(edit.job))
     return replace(changes, tracks=tuple(on_tracks))
@@ -241,24 +243,33 @@ def _put_what_needs_artifacts(
 ) -> tuple[TrackChange, ...]:
     """Put the files that go with the artifacts, the tracks and the testers into the edit.
 
-    Returns what became of the tracks. Should Google Play refuse one of the files, a track that
-    names its artifact by then goes with the edit.
+    Returns what became of the tracks. In an edit of our own all of it is put at the same time: if
+    one of the files is refused, the edit is deleted with the tracks. A shared edit stays open after
+    a refusal, and another job may commit it, so the tracks come last there.
     """
     on_tracks = list(comparison.live)
-    parts: list[Callable[[], None]] = [
+
+    def put_tracks() -> None:
+        if not comparison.live:
+            on_tracks.extend(_put_tracks(edit))
+
+    def put_testers() -> None:
+        testers.replace(edit, changes.testers)
+
+    put_files: list[Callable[[], None]] = [
         partial(_put_supplementary, edit, companion, comparison.published)
         for companion in edit.job.supplementary
     ]
-    if not on_tracks:
-        parts.append(lambda: on_tracks.extend(_put_tracks(edit)))
-    if changes.testers:
-        parts.append(partial(testers.replace, edit, changes.testers))
-    edit.context.together(parts)
+    if edit.state.own:
+        edit.context.together([*put_files, put_tracks, put_testers])
+    else:
+        edit.context.together(put_files)
+        edit.context.together([put_tracks, put_testers])
     return tuple(on_tracks)
 
 
 def _paths(job: ReleaseJob) -> list[str]:
-    """Return the files of a job in the order in which its results are told."""
+    """Return the files of a job in the order in which results are listed."""
     paths = []
     for artifact in job.artifacts:
         paths.append(artifact.name)

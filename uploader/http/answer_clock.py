@@ -1,0 +1,43 @@
+"""How long a run has waited for answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class AnswerClock:
+    """Counts the time in which a request has left whole and is not answered.
+
+    Requests that wait at the same time are counted once: it is what a person waits for.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._waiting = 0  # requests
+        self._since = 0.0
+        self._seconds = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, in seconds."""
+        with self._lock:
+            if self._waiting:
+                return self._seconds + self._monotonic() - self._since
+            return self._seconds
+
+    def start(self) -> None:
+        """One more request has left whole."""
+        with self._lock:
+            if not self._waiting:
+                self._since = self._monotonic()
+            self._waiting += 1
+
+    def stop(self) -> None:
+        """A request is answered, or its connection has broken."""
+        with self._lock:
+            self._waiting -= 1
+            if not self._waiting:
+                self._seconds += self._monotonic() - self._since
