@@ -73,7 +73,7 @@ def test_a_rehearsal_never_looks_like_a_release(job: Job) -> None:
         re.MULTILINE,
     )
     headline = "In the emulator: com.example.app 1.0 (42) is released on internal."
-    assert said(ended)[-1] == f"Rehearsal, nothing was published. {headline}"
+    assert ended.last_line == f"Rehearsal, nothing was published. {headline}"
     assert ended.summary.startswith(
         "# NOTHING WAS PUBLISHED\n\n**Rehearsal against the embedded emulator.** In the emulator: "
     )

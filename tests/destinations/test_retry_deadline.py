@@ -88,7 +88,7 @@ def test_the_images_of_a_release_are_a_batch_too(job: Job) -> None:
         folder = job.workspace / "listing" / language / "images" / "phoneScreenshots"
         folder.mkdir(parents=True)
         specimens.make_image(folder / "1.png", 320, 640)
-    job.emulator.add_fault("play.images.upload", "status", status=503, nth=2)
+    job.emulator.add_fault("play.images.upload", "status", status=503)
     play = {"target": "play", "files": "*.aab", "tracks": "internal", "images-directory": "listing"}
     ended = job.fail(75, {**play, "concurrency": "1", "retry-deadline": "0s"})
     assert told(ended).count(NOT_REACHED) == 4

@@ -80,6 +80,9 @@ class RecordingContext:
         """There is no network."""
         raise AssertionError(call)
 
+    def expect(self, uploads: Sequence[Upload]) -> None:
+        """The results have what was uploaded alone."""
+
     def begin(self, upload: Upload) -> None:
         """There is no network."""
         raise AssertionError(upload)

@@ -257,6 +257,9 @@ class Context(Protocol):
         and Interrupted after a signal.
         """
 
+    def expect(self, uploads: Sequence[Upload]) -> None:
+        """Gives files their places in the results, as not reached until they are uploaded."""
+
     def begin(self, upload: Upload) -> None:
         """Starts the upload session of a file that `upload` is to send, so that it can send the
         bytes at once; does nothing where the file needs no new session.

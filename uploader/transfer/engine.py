@@ -112,6 +112,10 @@ class Engine:
             tasks.check()
             return send_call(call, self._client, self._reporter)
 
+    def expect(self, uploads: Sequence[Upload]) -> None:
+        """Give files their places in the results, as not reached until they are uploaded."""
+        self._reserve(uploads)
+
     def begin(self, upload: Upload) -> None:
         """Start the upload session of a file, of which `upload` then sends the bytes."""
         uploader = self._uploader(upload)
@@ -232,9 +236,7 @@ class Engine:
         self._begin_uploads()
         # Each has its place in the record from the start: what is known is there however the run
         # ends.
-        places = self.record.reserve(
-            [not_reached(upload.artifact.name, upload.artifact.size) for upload in uploads]
-        )
+        places = self._reserve(uploads)
         late: list[int] = []
 
         def send(upload: Upload, place: int) -> None:
@@ -264,6 +266,11 @@ class Engine:
         if interrupted is not None:
             raise interrupted
         return results
+
+    def _reserve(self, uploads: Sequence[Upload]) -> list[int]:
+        return self.record.reserve(
+            [not_reached(upload.artifact.name, upload.artifact.size) for upload in uploads]
+        )
 
     def _tell_late(self, places: Sequence[int]) -> None:
         """Say which files were not begun because the retry deadline was reached."""

@@ -236,6 +236,8 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
         return []
     edit.changing(edit.job.listing_purpose(edit.context.sha256))
     edit.context.together([partial(_remove_images, edit, place) for place in places])
+    for place in places:
+        edit.context.expect(place.missing)
     queue = _ImageQueue(places)
     edit.context.together([partial(queue.send, edit)] * MAX_WORKERS)
     return [

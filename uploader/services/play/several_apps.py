@@ -120,6 +120,11 @@ class App:
             self.check()
         return self._whole.call(replace(call, about=self.package))
 
+    def expect(self, uploads: Sequence[Upload]) -> None:
+        """Give files their places in the results."""
+        self.paths += [upload.artifact.name for upload in uploads]
+        self._whole.expect(uploads)
+
     def begin(self, upload: Upload) -> None:
         """Start the upload session of one file."""
         self.check()
