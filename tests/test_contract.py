@@ -217,6 +217,7 @@ def test_a_gitlab_job_has_no_wrong_variable(path: Path) -> None:
         assert (problems, read.warnings) == ((), ())
 
 
+@pytest.mark.slow
 def test_the_demo_ends_well() -> None:
     """Every byte is where it belongs, and each day of the rollouts is decided as it should be."""
     done = subprocess.run(

@@ -123,6 +123,7 @@ def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said:
     assert said in ended.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "key"),
     [("README.md", "release"), ("docs/GITLAB.md", "include"), ("docs/GITLAB.md", "mirror")],

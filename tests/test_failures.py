@@ -257,6 +257,7 @@ def test_what_was_meant_is_named(job: Job, name: str) -> None:
 REFERENCES = ["$PLAY_KEY", "${PLAY_KEY}", "$(cat key.json)", "${{ secrets.PLAY_KEY }}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["credentials", "tracks", "release-name", "package-name"])
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_a_variable_that_nobody_expanded_is_recognised(job: Job, name: str, reference: str) -> None:

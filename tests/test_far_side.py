@@ -81,6 +81,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 # One test for all of a share, so that a key is made once and not three hundred times; the name
 # stands in the message.
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(6))
 def test_malformed_answers(place: Place, share: int) -> None:
     """Whatever is answered to whichever request: a code of the contract, one error line, no
@@ -262,6 +263,7 @@ def test_a_proxy_may_speak_tls_itself(behind: Behind, certificate: Path) -> None
 PLACES = {"token": "token", "API": "session start", "session": "last chunk"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PLACES)
 def test_an_answer_without_end_ends_the_run(place: Place, kind: str) -> None:
     """However it is framed: a temporary failure or a broken protocol, in one line, and never a
@@ -305,6 +307,7 @@ def test_a_proxy_with_a_password_does_not_tell_it(behind: Behind) -> None:
     assert "hunter2secret" not in ended.log + str(ended.results) + ended.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [PLAY, {**DRIVE, "files": "*.aab"}], ids=["play", "drive"])
 def test_a_proxy_that_takes_no_large_request_leads_to_chunks(
     job: Job, target: dict[str, str]

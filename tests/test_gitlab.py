@@ -22,6 +22,8 @@ from scripts import make_reference
 from tests.support.runner import gitlab
 from tests.support.runner.gitlab import Project
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {

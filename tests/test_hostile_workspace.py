@@ -87,6 +87,7 @@ def refused(job: Job, inputs: dict[str, str], named: str) -> str:
     return ended.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_link_to_a_secret_is_never_followed(job: Job, place: str, secret: str) -> None:

@@ -20,6 +20,8 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from tests.support.transfer_harness import data_of
 
+pytestmark = pytest.mark.slow
+
 RELEASE = {
     "target": "play",
     "tracks": "internal",

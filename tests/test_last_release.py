@@ -14,6 +14,8 @@ from google_emulator import Emulator, specimens
 from tests.support.fake_play import PACKAGE, release
 from tests.support.job import Job
 
+pytestmark = pytest.mark.slow
+
 PLAY = {"target": "play", "package-name": PACKAGE}
 NEW = {**PLAY, "files": "app.aab", "tracks": "internal"}
 BETA = [

@@ -186,6 +186,7 @@ def test_any_odd_answer_is_asked_again(stage: Stage, in_place: bool) -> None:
         assert stage.survives({"on": "any", "nth": number, **fault(kind, in_place=in_place)}) == 0
 
 
+@pytest.mark.slow
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
 def test_one_odd_answer_is_asked_again(stage: Stage, kind: str, in_place: bool) -> None:
@@ -196,6 +197,7 @@ def test_one_odd_answer_is_asked_again(stage: Stage, kind: str, in_place: bool) 
         assert stage.survives({"on": "any", "nth": number, **fault(kind, in_place=in_place)}) == 0
 
 
+@pytest.mark.slow
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
 def test_odd_answers_from_a_request_on_end_the_run(stage: Stage, kind: str, in_place: bool) -> None:
@@ -211,6 +213,7 @@ def test_odd_answers_from_a_request_on_end_the_run(stage: Stage, kind: str, in_p
         assert code == 75 or number == last
 
 
+@pytest.mark.slow
 @WHERE
 @pytest.mark.parametrize("kind", IN_PLACE)
 def test_odd_answers_to_one_question_change_nothing_else(

@@ -78,6 +78,7 @@ def planned(ended: Ended) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in KINDS if not KINDS[name].shared])
 def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(
     name: str, tmp_path: Path
@@ -188,6 +189,7 @@ def test_an_artifact_that_play_had_before_is_not_lost_with_the_edit(job: Job) ->
     assert ended.outputs["id"] == "48"
 
 
+@pytest.mark.slow
 def test_a_commit_of_which_nothing_is_known_is_not_called_one_that_did_not_happen(job: Job) -> None:
     """Its answer was lost, and so was every look at the edit: `committed` is neither true nor
     false.

@@ -14,6 +14,8 @@ from google_emulator import specimens
 from tests.support.job import Ended, Job
 from tests.support.platforms import workflow_commands
 
+pytestmark = pytest.mark.slow
+
 APP = "com.example.app"
 DAY = 86_400.0
 RELEASE = {

@@ -70,6 +70,7 @@ def test_a_bundle_travels_to_a_committed_release(job: Job) -> None:
     assert "One" in json.dumps(state["tracks"])
 
 
+@pytest.mark.slow
 def test_the_real_apk_survives_a_503_a_reset_and_a_partial_store(job: Job) -> None:
     """An APK that nobody here made arrives whole, with at most two chunks sent again; it is a debug
     build.
@@ -141,6 +142,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
     """Whatever happens once on the way, the release ends committed with the same bytes, stored
@@ -157,6 +159,7 @@ def test_every_fault_alone_is_survived(job: Job, name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_gibibyte_needs_little_memory(job: Job) -> None:
     """A sparse bundle of 1 GiB goes through with less than 80 MB of resident memory."""
     (job.workspace / "app.aab").unlink()

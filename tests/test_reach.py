@@ -104,6 +104,7 @@ RELEASES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(RELEASES, RELEASES.filter(bool))
 def test_a_refusal_is_one_of_google_plays_own(there: list[Any], wanted: list[Any]) -> None:
@@ -162,6 +163,7 @@ def test_a_version_that_a_more_open_track_has_is_told(live: Live) -> None:
     ), dry.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tracks", "track"),
     [
@@ -205,6 +207,7 @@ def test_a_build_for_other_devices_is_refused_offline(
     assert job.emulator.state()["requests"] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("track", "feature", "warned"),
     [

@@ -71,6 +71,7 @@ def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None
     assert (code, log.status) == (0, 403), log.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr
 )
@@ -114,6 +115,7 @@ def test_a_rehearsed_release_is_an_update(job: Job) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inputs", "headline"),
     [

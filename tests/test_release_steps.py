@@ -23,6 +23,8 @@ import pytest
 
 from uploader import __version__
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = "ghcr.io/owner/name@sha256:" + "0" * 64
 FILES = (

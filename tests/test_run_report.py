@@ -20,6 +20,8 @@ from tests.support.job import ENTRYPOINT, Ended, Job
 from tests.support.platforms import tables
 from uploader import cli
 
+pytestmark = pytest.mark.slow
+
 MIB = 1024 * 1024
 PLAY = {"target": "play", "files": "out/*.aab", "tracks": "internal"}
 CHUNKS = {**PLAY, "chunk-size": "1MiB"}

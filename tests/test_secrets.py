@@ -155,6 +155,7 @@ ENDINGS: dict[str, tuple[int, dict[str, str], list[dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDINGS)
 def test_no_ending_tells_a_secret(job: Job, name: str) -> None:
     """In debug mode, on every platform: log, outputs, summary, results, dotenv, state and arguments
@@ -289,6 +290,7 @@ ANYWHERE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", PASTED)
 def test_a_key_in_the_wrong_place_is_not_told(job: Job, how: str) -> None:
     """Whatever input it is pasted into, in whatever shape: no part of it is in the log, the
@@ -342,6 +344,7 @@ MAIL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "field", ["mail-subject", "mail-body", "mail-to", "mail-from", "mail-cc", "mail-html"]
 )

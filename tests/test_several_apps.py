@@ -330,6 +330,7 @@ def test_a_bundle_that_is_sent_again_beside_an_image_is_no_defect(job: Job) -> N
     assert len(ended.results) == 8
 
 
+@pytest.mark.slow
 def test_without_a_journal_the_next_run_commits_the_rest_as_well(job: Job) -> None:
     """Where nothing can be kept, what is committed is told, and a new run finds it done."""
     job.emulator.add_fault("play.edits.commit", "status", status=400, nth=2)
@@ -461,6 +462,7 @@ def test_a_status_looks_at_every_app(job: Job) -> None:
     assert refused.summary.count("### Tracks: ") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one edit an app", "an edit of somebody else"])
 def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) -> None:
     """A server that keeps one edit of an app, or closes one in between, costs a fresh edit of that
@@ -474,6 +476,7 @@ def test_an_edit_that_is_closed_by_another_is_begun_anew(job: Job, kind: str) ->
         assert live(job) == list(APPS)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(job: Job, tmp_path: Path) -> None:
     """SIGKILL when the n-th request has arrived, for each n: nothing is taken twice, and all is
     committed.
@@ -495,6 +498,7 @@ def test_a_run_that_is_killed_at_any_call_is_finished_by_the_next(job: Job, tmp_
             assert max(map(uploads(killed).count, uploads(killed))) == 1
 
 
+@pytest.mark.slow
 def test_a_hundred_apps_take_a_fifth_of_a_hundred_runs(job: Job) -> None:
     """Bundles of 2 MiB at 50 ms: less than a fifth of the time, and hardly more memory than for
     fifty.

@@ -21,6 +21,8 @@ from tests.support.transfer_harness import KIB, data_of
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.errors import Interrupted
 
+pytestmark = pytest.mark.slow
+
 MIB = 1024 * KIB
 SIZE = 5 * MIB + 4321  # bytes
 QUICK = 2.0  # seconds between a signal and the end

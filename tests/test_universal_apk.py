@@ -17,6 +17,8 @@ from google_emulator.specimens.signature_writer import RELEASE, certificate
 from tests.support.job import Job
 from uploader.files.android.preflight import fingerprint
 
+pytestmark = pytest.mark.slow
+
 APP = "com.example.app"
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "universal-apk": "dist/app.apk"}
 STATUS = {

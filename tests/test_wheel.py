@@ -12,6 +12,8 @@ import pytest
 
 import uploader
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("uploader", "google_emulator")
 PIP = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check"]

@@ -55,6 +55,7 @@ def job(job: Job) -> Job:
     return job
 
 
+@pytest.mark.slow
 def test_a_slow_upload_outlives_three_tokens(tmp_path: Path) -> None:
     """Each renewal fetches all anew, ahead of time, in the midst of one upload, and no byte is sent
     twice for it.

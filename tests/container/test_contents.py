@@ -15,6 +15,8 @@ import pytest
 from scripts.image_root import TOOLS
 from tests.container.conftest import Image
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LARGEST = 32_000_000  # bytes, packed as a registry holds it, everything included

@@ -13,6 +13,8 @@ import pytest
 from tests.container.conftest import Image
 from uploader import __version__
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = f"uploader {__version__}\n"
 

@@ -55,6 +55,7 @@ def watched(process: int) -> Iterator[list[int]]:
     watcher.join()
 
 
+@pytest.mark.slow
 def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
     """1,000 files, 8 at once: each arrives once, over 8 connections that are used again, in flat
     memory.
@@ -91,6 +92,7 @@ def test_sixteen_small_files_are_in_flight(begin: Begin) -> None:
     assert 12 < job.emulator.state()["connections"] <= 16 + 1  # one more is for the token
 
 
+@pytest.mark.slow
 def test_four_large_files_are_in_flight_among_the_small_ones(begin: Begin) -> None:
     """Eight files of more than 8 MiB, whose responses are late, take the place of four; a small one
     passes them.
@@ -114,6 +116,7 @@ def test_a_number_that_was_chosen_is_kept(begin: Begin) -> None:
     assert job.emulator.state()["connections"] <= 3 + 1
 
 
+@pytest.mark.slow
 def test_faults_among_many_files_cost_none_of_them(begin: Begin) -> None:
     """Resets, full servers and lost answers while eight files are on their way: every file is there
     once.
@@ -216,6 +219,7 @@ def test_one_failure_does_not_hide_the_others(
     assert ended.outputs["ids"].split(",") == [ended.results[0]["id"], ended.results[3]["id"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["input", "gitlab"])
 def test_shards_together_send_everything_once(begin: Begin, how: str) -> None:
     """Three jobs of a matrix, told apart by `shard` or by GitLab's own variables, split the files

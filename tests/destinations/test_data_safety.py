@@ -96,6 +96,7 @@ def test_google_names_the_row_that_it_refuses(job: Job) -> None:
     assert "Row 4: the required question PSL_X has no answer." in ended.log
 
 
+@pytest.mark.slow
 def test_a_lost_response_and_a_503_are_tried_again(begin: Begin) -> None:
     """The form replaces the one before, so it may be sent again."""
     job = begin(

@@ -18,6 +18,8 @@ import pytest
 from tests.support.destination_runs import Seen, sha256, value, visit
 from tests.support.destinations import MIB, PLACES, RESUMABLE, SINGLE, USER
 
+pytestmark = pytest.mark.slow
+
 HALF = MIB // 2
 
 

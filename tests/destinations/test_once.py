@@ -13,6 +13,8 @@ import pytest
 from tests.support.destinations import MIB, USER, apk, bundle, noise, package
 from tests.support.job import Ended, Job
 
+pytestmark = pytest.mark.slow
+
 DRIVE = {"target": "drive.files.create", "files": "a.bin"}
 STORAGE = {
     "target": "storage.objects.insert",

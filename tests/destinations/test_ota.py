@@ -98,6 +98,7 @@ def test_a_list_that_is_refused_ends_no_upload(
 AGAIN = {"GITHUB_RUN_ID": "7", "GITHUB_JOB": "upload"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["auto", "multipart"])
 def test_a_package_that_failed_behind_its_upload_is_no_success(begin: Begin, protocol: str) -> None:
     """The service's own words are the error, nothing of it is an id, and the next attempt sends the
@@ -180,6 +181,7 @@ def test_a_bare_200_without_a_new_package_is_in_doubt(begin: Begin, listed: bool
     assert "goog.cancel" not in state["requests"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "commands"), [(1, 2), (2, 4)])
 def test_all_that_remains_goes_out_at_once_after_an_interruption(
     begin: Begin, broken: int, commands: int

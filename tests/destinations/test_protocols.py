@@ -62,6 +62,7 @@ def test_a_simple_upload_leaves_out_the_name_that_nobody_gave(job: Job) -> None:
     assert (made["id"], made["name"], made["size"]) == (ended.outputs["id"], "Untitled", "1000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "spoken"),
     [

@@ -13,6 +13,8 @@ from tests.destinations.conftest import Begin
 from tests.support.destinations import bundle, noise
 from tests.support.job import Ended, Job
 
+pytestmark = pytest.mark.slow
+
 DRIVE = {"target": "drive.files.create", "files": "*.bin", "concurrency": "1"}
 START = "drive.files.create+resumable.start"
 BUSY: dict[str, Any] = {"do": "status", "status": 503}

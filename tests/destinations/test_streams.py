@@ -19,6 +19,8 @@ from tests.support.destination_runs import sha256
 from tests.support.destinations import MIB, PLACES, noise
 from tests.support.job import Job
 
+pytestmark = pytest.mark.slow
+
 CHUNK = 512 * 1024
 STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "chunk-size": str(CHUNK)}
 STORM: list[dict[str, Any]] = [

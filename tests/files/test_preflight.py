@@ -71,6 +71,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_bundle, make_apk])
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_release_refuses_what_internal_sharing_takes(job: Job, name: str, make: Any) -> None:
@@ -87,6 +88,7 @@ def test_a_release_refuses_what_internal_sharing_takes(job: Job, name: str, make
     job.succeed({"target": "play-internal-sharing", "files": f"app.{suffix}"})
 
 
+@pytest.mark.slow
 def test_a_build_that_real_tools_signed_is_released(job: Job) -> None:
     """The certificate that keytool tells is in the plan and in the results, and is the one that was
     expected.

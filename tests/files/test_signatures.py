@@ -26,6 +26,8 @@ from tests.support.real_artifacts import LARGE, SMALL, real_apk
 from uploader.files.android import manifest
 from uploader.files.android.signatures import SigningCertificate
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = "com.example.app"
 DEPENDENCIES = 0x504B4453  # a block that names libraries, and signs nothing
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as some
 
 from tests.fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
 

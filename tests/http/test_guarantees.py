@@ -348,6 +348,7 @@ def test_neither_a_cookie_nor_a_netrc_is_sent(way: Way, tmp_path: Path) -> None:
     assert b"ookie" not in heads[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 256 * MIB], ids=["waiting", "sending"])
 def test_abort_ends_a_request_that_stalls(way: Way, size: int) -> None:
     """From another thread, within a second, whether it waits for its response or for room."""
@@ -588,6 +589,7 @@ def test_an_upload_that_is_given_up_is_not_reset() -> None:
 FORGED = b'{"access_token": "forged"}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WAYS if "proxy" in name])
 @pytest.mark.parametrize("where", ["before it is asked", "with its answer", "as its answer"])
 def test_a_proxy_forges_no_response(

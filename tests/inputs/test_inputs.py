@@ -768,6 +768,7 @@ def test_no_input_takes_long_whatever_it_holds(spec: inputs.InputSpec[Any]) -> N
         assert time.process_time() - started < 1, unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [*(f"a{unit}" for unit in WORST), *BEGINNINGS])
 def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -> None:
     """In a variable that is masked, shown or unknown, in a name, an option and the env file."""

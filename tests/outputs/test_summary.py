@@ -339,6 +339,7 @@ def test_secrets_do_not_reach_the_page() -> None:
     assert "upload_id=***" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["{}.png", "|`<&@" * 60 + "{}"], ids=["plain", "hostile"])
 def test_ten_thousand_files_fit(name: str) -> None:
     """A page of ten thousand files stays below GitHub's limit, shows the failed ones, and says what
@@ -352,6 +353,7 @@ def test_ten_thousand_files_fit(name: str) -> None:
     assert re.search(r"\n\d+ of 10000 files are shown; the results file has all\.", text)
 
 
+@pytest.mark.slow
 @given(st.integers(2_000, 12_000))
 def test_small_page_leaves_out_blocks_and_says_so(limit: int) -> None:
     """Where the room is small the page has whole blocks only, the most important ones, and a word

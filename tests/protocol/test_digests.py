@@ -117,6 +117,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, JSON), st.text(max_size=60))
 def test_no_resource_raises(resource: dict[str, Any], header: str) -> None:
     """Whatever JSON and header a server sends, the claims are text."""

@@ -21,6 +21,8 @@ from uploader.protocol.session import (
     TokenRejected,
 )
 
+pytestmark = pytest.mark.slow
+
 # bytes: with chunks of two, every position of a fault (first, middle, last, finished) occurs
 SIZE = 4
 

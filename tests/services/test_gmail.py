@@ -340,6 +340,7 @@ def test_message_file_that_is_no_message_is_refused(
         prepared(tmp_path, target="gmail", message_file="a.eml")
 
 
+@pytest.mark.slow
 def test_message_file_over_the_limit_is_refused(tmp_path: Path) -> None:
     """An .eml that grows over the limit when its line ends become CRLF is refused."""
     make_file(tmp_path, "a.eml", EML + b"\n" * 18_400_000)

@@ -16,6 +16,8 @@ from tests.support.turns import Choose, by_turns, in_reverse
 from uploader.files.android.listing import StoreFiles
 from uploader.services.play.release_job import ReleaseOptions, SupplementaryFile
 
+pytestmark = pytest.mark.slow
+
 MAPPING = (SupplementaryFile("mapping", plain("mapping.txt", b"m"), 2),)
 IMAGES = {
     ("en-US", "icon"): (plain("icon.png", b"\x89PNG"),),

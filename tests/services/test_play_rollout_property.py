@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from tests.support.play_driver import Killed
 from tests.support.play_faults import OTHERS, Fault
 from tests.support.rollout_console import CRASHES, Console, RolloutEngine, rollout_job
 from uploader.errors import Interrupted, TemporaryError, UploaderError
+
+pytestmark = pytest.mark.slow
 
 SHARES = (0.01, 0.05, 0.2, 0.5)
 TRACK = "production"

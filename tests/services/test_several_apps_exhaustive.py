@@ -22,6 +22,8 @@ from uploader.services.base import Call, Upload
 from uploader.services.play.release import flow_of_several
 from uploader.services.play.release_job import ReleaseJob
 
+pytestmark = pytest.mark.slow
+
 NAMES = tuple(f"com.example.{name}" for name in "abc")
 JOBS = [
     ReleaseJob(

@@ -8,6 +8,8 @@ import pytest
 
 from tests.soak.__main__ import page, soak
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [11, 12])
 def test_nothing_is_lost_doubled_or_finalised_wrongly(tmp_path: Path, seed: int) -> None:

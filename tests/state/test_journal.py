@@ -380,6 +380,7 @@ CHANGES: dict[str, tuple[Callable[[Job], Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_changed_in_between_begins_anew(job: Job, what: str) -> None:
     """Another file, or a session that is gone: a whole new upload of what is there now, and one

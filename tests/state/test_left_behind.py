@@ -15,6 +15,8 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from uploader.redaction import SHORTEST
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = "com.example.shop"
 PLAY = {
     "target": "play",

@@ -34,6 +34,8 @@ from uploader.state.sealed_store import SealedStore
 from uploader.transfer.api_client import ApiClient
 from uploader.transfer.engine import Engine
 
+pytestmark = pytest.mark.slow
+
 GRANULE = 256 * 1024  # bytes
 BEGAN = time.time()  # seconds since the epoch
 SEQUENCES = 30  # of each target and seed, of up to eight attempts each

@@ -21,6 +21,8 @@ from google_emulator import specimens
 from tests.container.conftest import HOW
 from tests.strangers.tools import said, tool
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINER = ROOT / "tests" / "container"
 GIVEN = {"target": "play", "files": "app.aab", "tracks": "internal", "api-endpoint": "emulator"}

@@ -16,6 +16,8 @@ from google_emulator import Emulator, specimens
 from tests.strangers.cases import Job, cases, fault_for
 from tests.strangers.tools import Tool, places, tool
 
+pytestmark = pytest.mark.slow
+
 SIZE = (9 << 20) + 12_345  # most clients open a session from 8 MiB on
 PATIENCE = {False: 100.0, True: 20.0}  # seconds; some that do not survive go on trying for long
 BOTO = """[Credentials]

@@ -23,6 +23,8 @@ from tests.strangers.tools import tool
 from tests.support.job import Job
 from tests.support.transfer_harness import GRANULE, data_of
 
+pytestmark = pytest.mark.slow
+
 WAYS = {
     "auto": {},
     "resumable": {"upload-protocol": "resumable"},

@@ -26,6 +26,8 @@ from tests.support.transfer_harness import (
 from uploader.errors import TemporaryError, UploaderError
 from uploader.services.base import Dialect
 
+pytestmark = pytest.mark.slow
+
 LARGEST = 3 << 20
 BYTES = data_of(LARGEST)
 SIZES = st.one_of(

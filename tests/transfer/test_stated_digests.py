@@ -22,6 +22,8 @@ from tests.support.job import Ended, Job
 from tests.support.scripted_transport import finished, says, scripted, started
 from tests.support.transfer_harness import data_of
 
+pytestmark = pytest.mark.slow
+
 SMALL = 300_000  # bytes; one request
 LARGE = 6 * 1024 * 1024 + 7  # bytes; a session, and a second thread for the digests
 STORAGE = {"target": "storage.objects.insert", "params": "bucket: b", "files": "app.bin"}
