@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from google_emulator import specimens
-from tests.services.test_play_recipes import ACTION, DOCUMENT, steps_of
+from tests.services.play.test_recipes import ACTION, DOCUMENT, steps_of
 from tests.support.job import Job
 
 VALUES = {"github.ref_name": "v1.4.2", "matrix.part": "5"}

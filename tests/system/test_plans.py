@@ -41,7 +41,7 @@ from uploader.services.play.plan import (
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange
 
-RECIPES = (Path(__file__).parents[1] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
+RECIPES = (Path(__file__).parents[2] / "docs" / "RECIPES.md").read_text(encoding="utf-8")
 PUT = "play.tracks.update"
 
 

@@ -17,7 +17,7 @@ from uploader.services.batch import with_default_advice
 from uploader.services.play import known_errors
 from uploader.services.play.known_errors import KNOWN_ERRORS, KnownError, explained, find
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "TROUBLESHOOTING.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "TROUBLESHOOTING.md"
 
 
 @pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)

@@ -21,7 +21,7 @@ from tests.support.platforms import dotenv_report
 
 PLAY = {"target": "play", "files": "*.aab", "tracks": "internal", "max-retries": "0"}
 PACKAGE = "com.example.app"
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "TROUBLESHOOTING.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "TROUBLESHOOTING.md"
 
 
 @pytest.fixture

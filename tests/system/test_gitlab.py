@@ -24,7 +24,7 @@ from tests.support.runner.gitlab import Project
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ALWAYS = [{"when": "on_success"}]  # instead of the component's own rule, which is for tags
 EXECUTORS: dict[str, Callable[[], Sequence[str]]] = {
     "shell": gitlab.shell,

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from google_emulator.specimens import Build, make_bundle
-from tests.services.test_play_prepare import full_workspace
+from tests.services.play.test_prepare import full_workspace
 from tests.support.factory import make_inputs, prepare
 from tests.support.fake_play import Console, Play, release
 from tests.support.play_driver import Engine
@@ -21,7 +21,7 @@ from uploader.files.artifacts import find
 from uploader.files.workspace import Workspace
 from uploader.inputs.records import ReleaseInputs
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "RECIPES.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "RECIPES.md"
 ACTION = "OWNER/google-release-uploader@v1"
 # What the expressions of the recipes stand for.
 VALUES = {

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PLAY = Path("uploader/services/play")
 WALK = """
 import sys
-from tests.services.test_play_edit_exhaustive import SHAPES
-from tests.services.test_several_apps_exhaustive import Walk as WalkOfApps
+from tests.services.play.test_edit_exhaustive import SHAPES
+from tests.services.play.test_several_apps_exhaustive import Walk as WalkOfApps
 from tests.support.play_walk import Walk
 from tests.support.turns import by_turns
 walk = WalkOfApps(by_turns) if sys.argv[1] == "apps by turns" else Walk(SHAPES[sys.argv[1]])

@@ -17,7 +17,7 @@ from tests.support.fake_play import PACKAGE, release
 from tests.support.job import Job
 from uploader import inputs
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RELEASE = {"target": "play", "package-name": PACKAGE, "tracks": "production", "files": "app.aab"}
 NO_FILES = {"target": "play", "package-name": PACKAGE, "tracks": "production"}
 ROLLOUT = {

@@ -19,7 +19,7 @@ from google_emulator.services.play.artifact_files import ArtifactIdentity, read_
 from google_emulator.services.play.store import ArtifactKind
 from google_emulator.specimens.__main__ import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "development" / "EMULATOR.md"
 
 
