@@ -260,6 +260,7 @@ def test_a_relative_folder_of_gcloud_is_below_the_workspace(
         lambda key: key.replace("\n", " "),
         lambda key: key.strip(),
     ],
+    ids=["backslash and n", "two backslashes and n", "CRLF", "blanks", "no last line break"],
 )
 def test_a_key_that_a_shell_has_mangled_is_repaired(damage: Callable[[str], str]) -> None:
     """Line breaks mean nothing in PEM: written as backslash and n, as blanks or as CRLF they leave

@@ -88,6 +88,7 @@ def test_a_word_that_may_be_a_secret_is_not_repeated(argv: list[str]) -> None:
         ["--release-name", "--dry-run"],
         ["--completion", "bash"],
     ],
+    ids=" ".join,
 )
 def test_an_unknown_or_unfinished_option_is_a_problem(argv: list[str]) -> None:
     """Options are exact; the value of an unknown one is not repeated."""

@@ -4,8 +4,9 @@ event.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
-from typing import TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 import pytest
 from hypothesis import given
@@ -458,7 +459,14 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "session", "name", "move", "media", "request_"), REQUESTS)
+def ids_of(rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    """`goog_upload: start without metadata` for each row."""
+    return [f"{row[0].__name__.rpartition('.')[2]}: {row[2]}" for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "session", "name", "move", "media", "request_"), REQUESTS, ids=ids_of(REQUESTS)
+)
 def test_a_move_is_exactly_this_request(
     dialect: ModuleType, session: Session, name: str, move: Move, media: Media, request_: Request
 ) -> None:
@@ -466,7 +474,9 @@ def test_a_move_is_exactly_this_request(
     assert dialect.request(move, session, media) == request_, name
 
 
-@pytest.mark.parametrize(("dialect", "media", "name", "move", "response", "event"), EVENTS)
+@pytest.mark.parametrize(
+    ("dialect", "media", "name", "move", "response", "event"), EVENTS, ids=ids_of(EVENTS)
+)
 def test_an_answer_is_exactly_this_event(
     dialect: ModuleType,
     media: Media,

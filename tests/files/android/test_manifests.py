@@ -231,6 +231,16 @@ GOOD_APK = manifest_axml("com.example.app", 1, "1.0")
             "directory can't be read",
         ),
     ],
+    ids=[
+        "empty file",
+        "one byte",
+        "HTML page",
+        "no end of the directory",
+        "no entry",
+        "directory beyond the end",
+        "directory that is none",
+        "ZIP64 without its record",
+    ],
 )
 def test_what_is_no_whole_zip_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
     """Empty, foreign, cut and lying files each get their own sentence."""

@@ -319,6 +319,25 @@ def test_images_against_googles_advice_are_a_warning(tmp_path: Path) -> None:
         ("icon.png", b"\xff\xd8\xff\xe1\x00\x00", "cut short"),
         ("icon.png", b"\xff\xd8" + b"\xff" * 100, "cut short"),
     ],
+    ids=[
+        "icon too narrow",
+        "feature graphic on its side",
+        "television banner too small",
+        "phone screenshot too narrow",
+        "phone screenshot too high",
+        "tablet screenshot too high",
+        "watch screenshot too small",
+        "empty file",
+        "GIF",
+        "SVG",
+        "PNG without its end",
+        "PNG cut in its header",
+        "PNG without width",
+        "JPEG without its end",
+        "JPEG of three bytes",
+        "JPEG cut in a segment",
+        "JPEG of nothing but markers",
+    ],
 )
 def test_images_of_a_wrong_size_and_what_is_no_whole_image_are_refused(
     tmp_path: Path, name: str, data: bytes, sentence: str

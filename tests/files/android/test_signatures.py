@@ -189,7 +189,11 @@ def test_a_signing_block_without_a_signature_does_not_count(
     )
 
 
-@pytest.mark.parametrize("value", [b"", bytes(4), b"\xff" * 40, scheme_value([])])
+@pytest.mark.parametrize(
+    "value",
+    [b"", bytes(4), b"\xff" * 40, scheme_value([])],
+    ids=["empty", "zeros", "impossible lengths", "no signer"],
+)
 def test_a_scheme_that_is_no_signature_signs_nothing(tmp_path: Path, value: bytes) -> None:
     """Not even if an older scheme would: a device goes by the newest."""
     good = scheme_value([certificate()])

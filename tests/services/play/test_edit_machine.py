@@ -37,7 +37,9 @@ STATES = sorted(reachable(), key=str)
 
 
 @pytest.mark.parametrize(
-    "state", [state for state in STATES if state.own and state.allows(Event.RECALL)], ids=str
+    "state",
+    [state for state in STATES if state.own and state.allows(Event.RECALL)],
+    ids=lambda state: f"{state.stage.value}, commit: {state.commit.value}",
 )
 def test_the_journal_keeps_the_state(state: EditState) -> None:
     """What is recalled is what was remembered, as a later run has to see it."""
@@ -100,6 +102,7 @@ def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:
         {"promotion": []},
         {"promotion": {"wish": "", "release": {"versionCodes": "2"}}},
     ],
+    ids=str,
 )
 def test_a_record_that_can_t_be_is_no_record(wrong: dict[str, object]) -> None:
     """Unknown words, pairs that the machine does not have, or other forms."""

@@ -395,6 +395,10 @@ def test_an_interval_is_taken_only_as_one_around_the_rate(
         *(row(rate) for rate in ("-0.01", "1.4", "NaN", "inf", "x", "0,01")),
         *(row("0.004", users) for users in ("-1", "NaN", "inf", "1e300", "many")),
     ],
+    ids=[
+        *(f"rate {rate}" for rate in ("-0.01", "1.4", "NaN", "inf", "x", "0,01")),
+        *(f"{users} users" for users in ("-1", "NaN", "inf", "1e300", "many")),
+    ],
 )
 def test_a_rate_or_a_number_of_users_that_can_not_be_makes_the_metric_unknown(
     odd: dict[str, Any],

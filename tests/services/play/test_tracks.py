@@ -749,7 +749,7 @@ def test_a_new_release_is_named_after_the_tag() -> None:
         {"versionCodes": ["7"], "status": ["completed"]},
         {"versionCodes": ["7"], "name": {"a": 1}},
     ],
-    ids=str,
+    ids=lambda release: str(release)[:60],
 )
 def test_an_odd_release_is_an_error_of_the_protocol(release: object) -> None:
     """Nothing is decided by a version code, a fraction or a name that Google's documents do not

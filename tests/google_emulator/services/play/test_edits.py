@@ -165,6 +165,26 @@ def test_an_artifact_is_what_it_claims(
         release(7, status="inProgress", userFraction=0.5, countryTargeting={"countries": ["usa"]}),
         release(7, rollout=0.5),
     ],
+    ids=[
+        "no version code",
+        "unknown version code",
+        "unknown status",
+        "rollout without fraction",
+        "fraction of 1",
+        "fraction of 0",
+        "fraction in words",
+        "unspecified status",
+        "no status",
+        "completed with a fraction",
+        "draft with a fraction",
+        "priority above 5",
+        "notes too long",
+        "notes in no language",
+        "notes twice in a language",
+        "countries without a rollout",
+        "country in lower case",
+        "unknown field",
+    ],
 )
 def test_a_release_obeys_the_rules(start_emulator: StartEmulator, wrong: dict[str, Any]) -> None:
     """Each rule of a track release, broken: 400, and the track stays as it was."""
