@@ -137,14 +137,16 @@ class RetryPolicy:
         Raises `Interrupted` when it is cancelled, and `Stopped` where something that was begun
         together with what waits has failed.
         """
-        left = seconds
-        while left > 0:
-            # Where others may fail meanwhile, it looks for that every second.
-            step = min(left, 1.0) if tasks.in_group() else left
-            self.clock.sleep(step)
-            self.cancellation.check()
-            tasks.check()
-            left -= step
+        while tasks.in_group() and seconds > 1.0:
+            # Others may fail meanwhile, which ends this wait as well.
+            self._sleep(1.0)
+            seconds -= 1.0
+        self._sleep(seconds)
+
+    def _sleep(self, seconds: float) -> None:
+        self.clock.sleep(seconds)
+        self.cancellation.check()
+        tasks.check()
 
 
 class Retrier:
