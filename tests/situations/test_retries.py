@@ -197,7 +197,7 @@ def test_a_server_that_stops_reading_is_left_and_asked(dialect: Dialect) -> None
     """
     data = os.urandom(24 << 20)
     with emulated(
-        fault(STEPS[dialect]["put"], "stall", after=GRANULE, seconds=30), stall=0.3
+        fault(STEPS[dialect]["put"], "stall", after=GRANULE, seconds=30), stall=1.0
     ) as bench:
         result = bench.send(job(data, dialect))
         assert (result.error, bench.stored() == [data], bench.fired()) == ("", True, ["stall"])
