@@ -14,7 +14,7 @@ from google_emulator import Emulator
 from tests.support.transfer_harness import Bench, MemoryJournal, emulated, in_memory
 from tests.support.transfer_harness import job as upload_of
 from tests.transfer.test_api_client import AnsweringTransport
-from uploader.errors import ApiError, ReleaseRefused, Stopped
+from uploader.errors import ApiError, Interrupted, ReleaseRefused, Stopped, TemporaryError
 from uploader.http.messages import Response
 from uploader.services.base import Call, Context, Outcome
 from uploader.state.journal import SessionRecord
@@ -89,18 +89,28 @@ def test_a_session_that_is_not_used_leaves_nothing_behind() -> None:
         assert not journal.has(job)
 
 
-def test_a_session_that_is_not_used_by_a_run_that_fails_is_cancelled() -> None:
-    """What the run was refused for is told; nothing of the file was sent."""
+@pytest.mark.parametrize(
+    ("failure", "cancelled"),
+    [
+        pytest.param(ReleaseRefused("Nobody would be offered it."), 1, id="refusal"),
+        pytest.param(TemporaryError("The service is down."), 0, id="service down"),
+        pytest.param(Interrupted(15), 0, id="signal"),
+    ],
+)
+def test_a_session_that_a_refused_run_does_not_use_is_cancelled(
+    failure: Exception, cancelled: int
+) -> None:
+    """A service that is down is not waited for once more, nor does a signal wait."""
     with emulated() as bench:
         job = upload_of(in_memory(b"x"))
 
         def flow(context: Context) -> Outcome:
             context.begin(job)
-            raise ReleaseRefused("Nobody would be offered it.")
+            raise failure
 
-        with pytest.raises(ReleaseRefused):
+        with pytest.raises(type(failure)):
             bench.engine.run(flow)
-        assert (bench.count("resumable.cancel"), bench.stored()) == (1, [])
+        assert (bench.count("resumable.cancel"), bench.stored()) == (cancelled, [])
 
 
 def test_what_an_earlier_run_has_begun_is_not_begun_anew() -> None:

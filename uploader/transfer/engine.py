@@ -91,8 +91,10 @@ class Engine:
         with self._group:
             try:
                 outcome = flow(self)
-            except Exception:
-                self._close_begun(cancel=True)
+            except Exception as error:
+                # A service that is down, or a signal, leaves no time for it.
+                passes = isinstance(error, (TemporaryError, Interrupted))
+                self._close_begun(cancel=not passes)
                 raise
             self._close_begun(cancel=False)
             return outcome
