@@ -173,7 +173,7 @@ class Run:
         """Return how long the run took, and how much of that it waited for answers."""
         seconds = self._clock.monotonic() - self._began
         answers = self.engine.waited_for_answers if self.engine else 0.0
-        return f"Took {seconds:.1f} s, {min(answers, seconds):.1f} s of them waiting for answers."
+        return f"Took {seconds:.1f} s, {min(answers, seconds):.1f} s of that waiting for answers."
 
     def _results(self) -> list[FileResult]:
         """One record for each upload, and one for each file that the run did not come to."""

@@ -47,7 +47,7 @@ class Ended:
     @property
     def last_line(self) -> str:
         """The last line of the log, without how long the run took."""
-        return re.sub(r" Took \d+\.\d s, \d+\.\d s of them waiting for answers\.$", "", self._last)
+        return re.sub(r" Took \d+\.\d s, \d+\.\d s of that waiting for answers\.$", "", self._last)
 
     @property
     def _last(self) -> str:
