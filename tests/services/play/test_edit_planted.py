@@ -124,7 +124,7 @@ PROMOTION_KEPT = Planted(
 )
 KEPT_BESIDE_A_REFUSAL = Planted(
     "several_apps",
-    "if own is not None and _rank(own) <= max(_rank(failed.failure), 1):",
+    "if own is not None and rank(own) <= max(rank(failed.failure), 1):",
     "if own is not None:",
     "apps by turns",
     "a refusal leaves an edit behind",
