@@ -69,14 +69,19 @@ def workspace(folder: Path) -> Path:
 
 
 def live(state: dict[str, Any]) -> Any:
-    """What is live in the end, without the ids and addresses that differ from run to run."""
+    """What is live in the end, without the ids and addresses that differ from run to run, nor the
+    order in which the artifacts came, which are sent at the same time.
+    """
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: plain(one) for key, one in value.items() if key not in ("id", "url")}
         return [plain(one) for one in value] if isinstance(value, list) else value
 
-    return plain(state["apps"])
+    apps = plain(state["apps"])
+    for app in apps.values():
+        app["artifacts"].sort(key=lambda artifact: artifact["versionCode"])
+    return apps
 
 
 def accepted(state: dict[str, Any]) -> Counter[str]:
