@@ -600,7 +600,9 @@ class Pull:
         """Writes the texts and fetches the images, those that differ; an image that is damaged ends
         the run badly.
         """
-        expected, written, damaged = set[str](), list[str](), list[IntegrityError]()
+        expected: set[str] = set()
+        written: list[str] = []
+        damaged: list[IntegrityError] = []
         for _, destination, text in self.texts:
             expected.add(destination.path)
             if context.write(destination, text.encode()):
@@ -614,34 +616,48 @@ class Pull:
             expected.add(file.path)
             if file.size:
                 written.append(file.path)
-        root = self.workspace.root / self.listing
-        patterns = ("*/*.txt", "*/images/*.*", "*/images/*/*.*")
-        found = (path.relative_to(root) for pattern in patterns for path in root.glob(pattern))
-        every = {f"{self.listing}/{path}" for path in found if is_language_name(path.parts[0])}
-        if left := sorted(every - expected):  # which a push would send
-            names = ", ".join(map(printable, left[:_MAX_NAMED])) + (
-                ", …" if len(left) > _MAX_NAMED else ""
-            )
-            context.warning(
-                f"Not on Google Play, and left as it is: {names}. A push would send it."
-            )
+        self._warn_of_others(expected, context)
         unchanged = len(self.texts) + len(self.images) - len(damaged) - len(written)
-        trouble = None
-        if damaged:
-            trouble = IntegrityError(
-                f"{plural(len(damaged), 'image')} could not be pulled: {damaged[0].what}",
-                cause=damaged[0].cause,
-                hint="The other files are written. Run again; report the error if it recurs.",
-                code=damaged[0].code,
-            )
-        texts, images = (
-            Counter(one[0] for one in self.texts),
-            Counter(one[0] for one in self.images),
-        )
-        rows = ((name, str(texts[name]), str(images[name])) for name in sorted({*texts, *images}))
-        table = Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
         headline = f"{self.package}: {plural(len(written), 'file')} written, {unchanged} unchanged."
-        return Outcome(headline, sections=(table,), trouble=trouble)
+        return Outcome(headline, sections=(self._table(),), trouble=_trouble(damaged))
+
+    def _warn_of_others(self, expected: Collection[str], context: Context) -> None:
+        """Name the files of the folder that Google Play does not have: a push would send them."""
+        root = self.workspace.root / self.listing
+        others: set[str] = set()
+        for pattern in ("*/*.txt", "*/images/*.*", "*/images/*/*.*"):
+            for path in root.glob(pattern):
+                inside = path.relative_to(root)
+                name = f"{self.listing}/{inside}"
+                if is_language_name(inside.parts[0]) and name not in expected:
+                    others.add(name)
+        if not others:
+            return
+        names = ", ".join(map(printable, sorted(others)[:_MAX_NAMED]))
+        if len(others) > _MAX_NAMED:
+            names += ", …"
+        context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
+
+    def _table(self) -> Section:
+        """Return how many texts and images were pulled in each language."""
+        texts = Counter(language for language, _, _ in self.texts)
+        images = Counter(language for language, _ in self.images)
+        languages = sorted({*texts, *images})
+        rows = [(name, str(texts[name]), str(images[name])) for name in languages]
+        return Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
+
+
+def _trouble(damaged: Sequence[IntegrityError]) -> IntegrityError | None:
+    """Return what a pull with damaged images ends with."""
+    if not damaged:
+        return None
+    first = damaged[0]
+    return IntegrityError(
+        f"{plural(len(damaged), 'image')} could not be pulled: {first.what}",
+        cause=first.cause,
+        hint="The other files are written. Run again; report the error if it recurs.",
+        code=first.code,
+    )
 
 
 def _download(context: Context, image: Download) -> Downloaded | IntegrityError:

@@ -62,33 +62,54 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
         check_several(inputs, problems)
     may_open = not (inputs.common.dry_run or inputs.wait_for or inputs.existing_edit_id)
     goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
-    jobs, lines = [], []
+    jobs = []
+    lines: list[str] = []
     for package in inputs.package_name or (PACKAGE,):
-        given = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
-        apk = universal_apk.goal_of(given, (), workspace, problems) if given.universal_apk else None
-        apk = None if inputs.common.dry_run else apk
-        jobs.append(
-            StatusJob(
-                package,
-                inputs.tracks,
-                inputs.existing_edit_id,
-                may_open,
-                goal,
-                apk,
-                inputs.common.rehearsal,
-            )
+        job = StatusJob(
+            package,
+            inputs.tracks,
+            inputs.existing_edit_id,
+            may_open,
+            goal,
+            _apk_to_fetch(inputs, package, workspace, problems),
+            inputs.common.rehearsal,
         )
-        lines.append(f"look at the releases of {package}")
-        if may_open or inputs.existing_edit_id:
-            edit = f"in edit {inputs.existing_edit_id}" if inputs.existing_edit_id else _EDIT
-            lines.append(f"read the tracks {edit}")
-        if apk:
-            lines.append(f"fetch the universal APK of the newest release: {apk.destination.name}")
-        if goal:
-            lines.append(f"wait until the newest release is {goal.state}")
+        jobs.append(job)
+        lines += _steps(job)
     problems.raise_if_any()
     begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
     return Prepared(tuple(lines), (client.SCOPE,), begin, apps={job.package: () for job in jobs})
+
+
+def _apk_to_fetch(
+    inputs: StatusInputs, package: str, workspace: Workspace, problems: Problems
+) -> universal_apk.UniversalApkGoal | None:
+    """Return where the universal APK of an app is to be written; None where none is wanted.
+
+    In a dry run the input is checked, and nothing is fetched.
+    """
+    if not inputs.universal_apk:
+        return None
+    of_app = replace(inputs, universal_apk=inputs.universal_apk.replace(PACKAGE, package))
+    goal = universal_apk.goal_of(of_app, (), workspace, problems)
+    if inputs.common.dry_run:
+        return None
+    return goal
+
+
+def _steps(job: StatusJob) -> list[str]:
+    """Return what is done for one app, a step a line."""
+    steps = [f"look at the releases of {job.package}"]
+    if job.existing_edit:
+        steps.append(f"read the tracks in edit {job.existing_edit}")
+    elif job.may_open:
+        steps.append(f"read the tracks {_EDIT}")
+    if job.universal_apk:
+        file = job.universal_apk.destination.name
+        steps.append(f"fetch the universal APK of the newest release: {file}")
+    if job.goal:
+        steps.append(f"wait until the newest release is {job.goal.state}")
+    return steps
 
 
 def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Outcome:
