@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
+
+from greenlet import getcurrent, greenlet
 
 from uploader.errors import Stopped
 from uploader.tasks import rank
@@ -33,39 +34,40 @@ def by_turns(going: Sequence[int], last: int) -> int:
 
 
 class Turns:
-    """Runs tasks of which one goes on at a time, so that every run can be repeated."""
+    """Runs tasks of which one goes on at a time, so that every run can be repeated.
+
+    Each task is a greenlet: switching between threads would cost most of a walk's time.
+    """
 
     def __init__(self, choose: Choose = by_turns) -> None:
         self._choose = choose
-        self._mine = threading.local()
-        self._going: list[int] = []
+        self._tasks: list[greenlet] = []
+        self._going: list[int] = []  # the numbers of the tasks that have not ended
         self._failed = False
-        self._turns: list[threading.Semaphore] = []
-        self._ended = threading.Semaphore(0)
 
     @property
     def is_plain(self) -> bool:
-        """Whether one task after the other is done, which needs no threads."""
+        """Whether one task after the other is done, which needs no switching."""
         return self._choose is in_order
 
     @property
     def inside(self) -> bool:
         """Whether this is called by one of the tasks."""
-        return getattr(self._mine, "number", None) is not None
+        return getcurrent() in self._tasks
 
     def pass_on(self) -> None:
         """Let the task go on whose turn it is; outside of a task nothing happens.
 
         Raises Stopped where one of the other tasks has failed.
         """
-        number: int | None = getattr(self._mine, "number", None)
-        if number is not None:
-            chosen = self._choose(self._going, number)
-            if chosen != number:
-                self._turns[chosen].release()
-                self._turns[number].acquire()
-            if self._failed:
-                raise Stopped
+        if not self.inside:
+            return
+        number = self._tasks.index(getcurrent())
+        chosen = self._choose(self._going, number)
+        if chosen != number:
+            self._tasks[chosen].switch()
+        if self._failed:
+            raise Stopped
 
     def run(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Carry all tasks out, and return their results in order.
@@ -73,35 +75,25 @@ class Turns:
         Raises the exception that `tasks.together` would raise.
         """
         results: list[Any] = [None] * len(tasks)
+        errors: dict[int, BaseException] = {}
         self._failed = False
-        errors: list[BaseException | None] = [None] * len(tasks)
-        self._going = list(range(len(tasks)))
-        self._turns = [threading.Semaphore(0) for _ in tasks]
 
-        def carry_out(number: int) -> None:
-            self._mine.number = number
-            self._turns[number].acquire()
+        def carry_out(number: int) -> int:
             try:
                 results[number] = tasks[number]()
             except BaseException as error:  # noqa: BLE001  # raised again below
                 errors[number] = error
                 self._failed = True
-            self._mine.number = None
             self._going.remove(number)
-            if self._going:
-                self._turns[self._choose(self._going, number)].release()
-            else:
-                self._ended.release()
+            return number
 
-        for number in self._going:
-            _THREADS.submit(carry_out, number)
-        if tasks:
-            self._turns[self._choose(self._going, -1)].release()
-            self._ended.acquire()
-        raised = [error for error in errors if error is not None]
-        if raised:
-            raise min(raised, key=rank)
+        self._tasks = [greenlet(partial(carry_out, number)) for number in range(len(tasks))]
+        self._going = list(range(len(tasks)))
+        last = -1
+        while self._going:
+            going = self._choose(self._going, last)
+            last = self._tasks[going].switch()  # which comes back with the task that has ended
+        self._tasks = []
+        if errors:
+            raise min([errors[number] for number in sorted(errors)], key=rank)
         return results
-
-
-_THREADS = ThreadPoolExecutor(64, "turns")  # more than any walk has tasks
