@@ -785,4 +785,5 @@ def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -
     )
     redactor = Redactor(credential for given in found.texts for credential in credentials_in(given))
     redactor.clean(text, MAX_TEXT)
-    assert time.process_time() - started < 1
+    # A slow machine takes a second; what grows with the square of the text takes minutes.
+    assert time.process_time() - started < 4

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from uploader.clock import Clock
 from uploader.errors import IntegrityError, TemporaryError
 from uploader.files.artifacts import STREAM, Artifact, changed, checked, difference
+from uploader.files.checked_content import CheckedFile
 from uploader.http.messages import Block, Span
 from uploader.upload.digests import Hasher, new_digest
 
@@ -66,6 +67,8 @@ class FileSource:
             digest.update(block)
         for block in self._read(Span(max(self.size - _SAMPLE, 0), self.size)):
             digest.update(block)
+        if isinstance(self._file, CheckedFile):
+            self._file.forget_blocks()  # many files may have a session and wait for their turn
         return digest.hexdigest()
 
     def prefix(self) -> tuple[int, str]:
