@@ -30,11 +30,12 @@ class TimelineEvent:
     """One thing that happened to a file, for the timeline in the summary. `at` is in seconds of the
     monotonic clock.
 
-    `bytes` is how many a request carried, where it carried any.
+    `bytes` is how many a request carried, where it carried any. An `answer` is the wait for the
+    response to a request that has left; a `wait` is one before another attempt.
     """
 
     at: float
-    kind: Literal["sent", "wait", "resumed", "restarted", "done", "failed"]
+    kind: Literal["sent", "answer", "wait", "resumed", "restarted", "done", "failed"]
     text: str
     seconds: float = 0.0
     bytes: int = 0

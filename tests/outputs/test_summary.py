@@ -131,9 +131,9 @@ def test_timeline_shows_attempts_waits_and_bytes() -> None:
         "tickInterval 1000millisecond",
         "todayMarker off",
         "section app-release.aab",
-        "12.0 MiB sent :done, 0, 4000",
-        "waited 2.0 s, 503, again in 2 s :4000, 6000",
-        "18.0 MiB sent, version 278 :done, 6000, 9500",
+        "12.0 MiB sent :active, 0, 4000",
+        "waited 2.0 s, 503, again in 2 s :done, 4000, 6000",
+        "18.0 MiB sent, version 278 :active, 6000, 9500",
     ]
 
 
@@ -148,10 +148,32 @@ def test_timeline_keeps_what_went_otherwise() -> None:
     ]
     moments = [*chunks, *middle, replace(chunks[0], at=33.0), replace(chunks[0], at=34.0)]
     assert chart(page(files=(replace(BUNDLE, timeline=tuple(moments)),)))[4:] == [
-        "30.0 MiB sent in 30 requests :done, 0, 30000",
-        "waited 2.0 s, 503 :30000, 32000",
+        "30.0 MiB sent in 30 requests :active, 0, 30000",
+        "waited 2.0 s, 503 :done, 30000, 32000",
         "starting over, the session is gone :crit, milestone, 32000, 32001",
-        "2.0 MiB sent in 2 requests :done, 33000, 35000",
+        "2.0 MiB sent in 2 requests :active, 33000, 35000",
+    ]
+
+
+def test_timeline_shows_how_long_an_answer_took() -> None:
+    """The wait for the response to a request is a bar of its own; of requests in a row it is told
+    in words.
+    """
+    request = TimelineEvent(0.0, "sent", "", 4.0, 12 * MIB)
+    answer = TimelineEvent(4.0, "answer", "", 1.5)
+    stored = TimelineEvent(5.5, "done", "stored and checked")
+    resumed = TimelineEvent(0.0, "resumed", "at 1.0 MiB")
+    assert chart(page(files=(replace(BUNDLE, timeline=(resumed, request, answer, stored)),)))[
+        5:
+    ] == [
+        "12.0 MiB sent :active, 0, 4000",
+        "answered after 1.5 s, stored and checked :done, 4000, 5500",
+    ]
+    again = (replace(request, at=5.5), replace(answer, at=9.5))
+    assert chart(page(files=(replace(BUNDLE, timeline=(resumed, request, answer, *again)),)))[
+        5:
+    ] == [
+        "24.0 MiB sent in 2 requests, 3.0 s of it waiting for answers :active, 0, 11000",
     ]
 
 

@@ -73,6 +73,28 @@ def test_a_listener_reads_the_figures_as_they_are_when_it_hears() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "kinds"),
+    [
+        pytest.param(1.5, [("sent", 2.0), ("answer", 1.5)], id="long"),
+        pytest.param(0.25, [("sent", 2.25)], id="short"),
+    ],
+)
+def test_the_timeline_has_the_wait_for_a_late_answer(
+    seconds: float, kinds: list[tuple[str, float]]
+) -> None:
+    """From the last byte of the body to the end of the response; a short one is not worth a bar."""
+    moments = iter([0.0, 10.0, 12.0, 12.0 + seconds, 12.0 + seconds])
+    upload = upload_of("app.bin", 100, moments.__next__)
+    timeline = Timeline(upload, moments.__next__)
+    upload.add_listener(timeline)
+    upload.begin_request(0)
+    upload.count_sent(100)
+    upload.end_body()
+    upload.end_request()
+    assert [(event.kind, event.seconds) for event in timeline.events] == kinds
+
+
 def test_only_bytes_that_were_sent_before_count_as_resent() -> None:
     """What lies beyond the furthest byte of all requests is new, also in a request that begins
     before it.

@@ -338,14 +338,18 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
 # The timeline: when which bytes travelled, and when a file had to wait
 # from so many seconds on, so many each
 _UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))
-_EVENTS = {  # by kind: the tags of the bar, and how the words in or beside it begin
-    "sent": ("done, ", "{size} sent "),
-    "wait": ("", "waited {seconds:.1f} s, "),
+# By kind: the tags of the bar, and how the words in or beside it begin. Mermaid draws an active
+# task in blue, one that is done in grey, and a critical one in red.
+_EVENTS = {
+    "sent": ("active, ", "{size} sent "),
+    "answer": ("done, ", "answered after {seconds:.1f} s "),
+    "wait": ("done, ", "waited {seconds:.1f} s, "),
     "resumed": ("milestone, ", "resumed "),
     "restarted": ("crit, milestone, ", "starting over, "),
     "done": ("done, milestone, ", ""),
     "failed": ("crit, milestone, ", "failed. "),
 }
+_REQUEST = ("sent", "answer")  # a request, and the wait for its response
 _BARS = {
     "xyChart": {"width": 600, "height": 240},
     "themeVariables": {"xyChart": {"plotColorPalette": "#54aeff, #cf222e"}},  # the bars, the line
@@ -376,7 +380,7 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
 def _eventful(events: Sequence[TimelineEvent]) -> bool:
     """Whether more happened than an upload without a stop, or a failure before anything else."""
     kinds = [event.kind for event in events]
-    return kinds != ["failed"] and not {*kinds} <= {"sent", "done"}
+    return kinds != ["failed"] and not {*kinds} <= {"sent", "answer", "done"}
 
 
 def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
@@ -446,24 +450,30 @@ def _span(files: Sequence[FileResult]) -> tuple[float, float]:
 def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     """Requests in a row as one bar; where that is still too much, everything but the requests."""
     few: list[TimelineEvent] = []
-    for kind, group in groupby(events, lambda event: event.kind):
-        first, *others = group
-        if kind == "sent" and others:
-            seconds, count = (
-                others[-1].at + others[-1].seconds - first.at,
-                sum(each.bytes for each in (first, *others)),
-            )
-            few.append(
-                TimelineEvent(first.at, "sent", f"in {len(others) + 1} requests", seconds, count)
-            )
-        else:
-            few += (first, *others)
-    if [event.kind for event in few[-2:]] == ["sent", "done"]:
+    for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
+        neighbours = list(group)
+        few += _joined(neighbours) if is_request else neighbours
+    if len(few) > 1 and few[-1].kind == "done" and few[-2].kind in _REQUEST:
         few[-2:] = [replace(few[-2], text=f"{few[-2].text}, {few[-1].text}")]
     if len(few) > MAX_CHARTED:
-        few = [event for event in few if event.kind != "sent"]
+        few = [event for event in few if event.kind not in _REQUEST]
     half = MAX_CHARTED // 2
     return few if len(few) <= MAX_CHARTED else [*few[:half], *few[-half:]]
+
+
+def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
+    """Several requests as one event, of which a part was waiting; one with its answer as it is."""
+    requests = sum(event.kind == "sent" for event in events)
+    if requests == 1:
+        return events
+    first, last = events[0], events[-1]
+    text = f"in {requests} requests"
+    waited = sum(event.seconds for event in events if event.kind == "answer")
+    if waited:
+        text += f", {waited:.1f} s of it waiting for answers"
+    seconds = last.at + last.seconds - first.at
+    size = sum(event.bytes for event in events)
+    return [TimelineEvent(first.at, "sent", text, seconds, size)]
 
 
 def _words(outside: str) -> str:

@@ -45,6 +45,7 @@ class FileUpload:
         self._furthest = 0  # the end of all that any request handed on
         self._request_start = 0
         self._request_began = 0.0
+        self._body_ended: float | None = None  # when the whole body of the request had left
         self._monotonic = monotonic
         self._began = monotonic()
         self._listeners: list[UploadListener] = []
@@ -79,6 +80,7 @@ class FileUpload:
             listener.progressed()
         self._request_start = start
         self._request_began = self._monotonic()
+        self._body_ended = None
 
     def count_attempt(self) -> None:
         """Count a request whose connection stands and takes its body."""
@@ -100,11 +102,17 @@ class FileUpload:
         for listener in self._listeners:
             listener.progressed()
 
+    def end_body(self) -> None:
+        """End the body of a request: all of it has left, and its response is waited for."""
+        self._body_ended = self._monotonic()
+
     def end_request(self) -> None:
         """End a request that has its response, or broke."""
         size = self.position - self._request_start
+        ended = self._monotonic()
+        body_ended = ended if self._body_ended is None else self._body_ended
         for listener in self._listeners:
-            listener.request_ended(self._request_began, size)
+            listener.request_ended(self._request_began, size, ended - body_ended)
 
     def wait(self, why: str, seconds: float) -> None:
         """Say that a wait of so many seconds before another attempt begins; it may be 0."""

@@ -61,6 +61,7 @@ class FileSender:
             yield block
         if request.suffix:
             yield request.suffix
+        self.upload.end_body()
 
     def info(self, text: str) -> None:
         """Log a line about this file."""

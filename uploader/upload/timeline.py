@@ -10,6 +10,8 @@ from uploader.reporting import UploadListener, UploadProgress
 from uploader.results import TimelineEvent
 from uploader.text import format_size
 
+_LONG_WAIT = 0.5  # seconds; a response that takes less is part of its request
+
 
 class Timeline(UploadListener):
     """Writes down the requests and waits of one upload, and what changed its course."""
@@ -19,10 +21,14 @@ class Timeline(UploadListener):
         self._monotonic = monotonic
         self.events: list[TimelineEvent] = []
 
-    def request_ended(self, began: float, size: int) -> None:
-        """Write down a request with the bytes that it carried."""
-        seconds = self._monotonic() - began
-        self.events.append(TimelineEvent(began, "sent", "", seconds, bytes=size))
+    def request_ended(self, began: float, size: int, waited: float) -> None:
+        """Write down a request with the bytes that it carried, and how long its response took."""
+        sending = self._monotonic() - began
+        if waited >= _LONG_WAIT:
+            sending -= waited
+        self.events.append(TimelineEvent(began, "sent", "", sending, bytes=size))
+        if waited >= _LONG_WAIT:
+            self.events.append(TimelineEvent(began + sending, "answer", "", waited))
 
     def waiting(self, why: str, seconds: float) -> None:
         """Write down a wait, unless the next attempt follows at once."""
