@@ -31,10 +31,7 @@ from uploader.inputs.records import (
     RolloutInputs,
     StatusInputs,
 )
-from uploader.services import any_method, gmail, internal_sharing, ota, play, play_games
 from uploader.services.base import Context, Flow, Outcome, Prepared
-from uploader.services.batch import with_default_advice
-from uploader.services.play import data_safety, listing, rollout, status
 from uploader.text import capitalised
 
 MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
@@ -122,34 +119,55 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
     if common.shard and common.files and not files:
         nothing = f"Shard {common.shard[0]}/{common.shard[1]}: no file is assigned to this job."
         return Prepared((nothing,), (), partial(_end, nothing))
+    # Each service is loaded where it is the target: a run has no use for the others.
     match common.target:  # Play knows its own refusals, and which of them are about permissions
         case "play":
+            from uploader.services.play import prepare as play
+
             return play.prepare(inputs.record(ReleaseInputs), files, workspace)
         case "play-status":
+            from uploader.services.play import status
+
             return status.prepare(inputs.record(StatusInputs), files, workspace)
         case "play-rollout":
+            from uploader.services.play import rollout
+
             return rollout.prepare(inputs.record(RolloutInputs), files)
         case "play-listing-pull":
+            from uploader.services.play import listing
+
             return listing.prepare(inputs.record(ListingPullInputs), files, workspace)
         case "play-data-safety":
+            from uploader.services.play import data_safety
+
             form = inputs.record(DataSafetyInputs)
             return data_safety.prepare(common, files, form.package_name)
         case "play-internal-sharing":
+            from uploader.services import internal_sharing
+
             sharing = inputs.record(InternalSharingInputs)
             prepared = internal_sharing.prepare(
                 common, files, sharing.package_name, sharing.expected_certificate
             )
         case "gmail":
+            from uploader.services import gmail
+
             prepared = gmail.prepare(inputs.record(MailInputs), files, workspace)
         case "play-games":
+            from uploader.services import play_games
+
             games = inputs.record(GamesInputs)
             prepared = play_games.prepare(
                 common, files, games.resource_id, games.image_type, games.metadata
             )
         case "ota":
+            from uploader.services import ota
+
             package = inputs.record(OtaInputs)
             prepared = ota.prepare(common, files, package.deployment, package.package_title)
         case _:
+            from uploader.services import any_method
+
             method = inputs.record(MethodInputs)
             prepared = any_method.prepare(
                 common, files, method.media_type, method.params, method.metadata
@@ -164,5 +182,7 @@ def _end(what: str, context: Context) -> Outcome:
 
 
 def _carry_out(flow: Flow, context: Context) -> Outcome:
+    from uploader.services.batch import with_default_advice
+
     with with_default_advice():
         return flow(context)

@@ -21,7 +21,6 @@ from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
 from uploader.services.base import Outcome, Section
-from uploader.services.play.rehearsal import live_app
 
 if TYPE_CHECKING:
     from uploader.http.client import HttpClient
@@ -107,8 +106,9 @@ class Run:
         """The inputs against the embedded emulator with its own key: a real credential is not used,
         even if given.
         """
-        # a package of its own, which nothing else of the program needs
+        # A package of its own, and a part of Play: nothing else of the program needs them.
         from google_emulator import Emulator
+        from uploader.services.play.rehearsal import live_app
 
         release = plan.inputs.record(ReleaseInputs)
         min_users = plan.inputs.record(RolloutInputs).gate_min_users

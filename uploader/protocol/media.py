@@ -4,12 +4,11 @@ builds requests from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from uploader.http.messages import Request, Response
+from uploader.protocol.resources import identifier
 
 JSON_TYPE = "application/json; charset=UTF-8"
 
@@ -58,16 +57,3 @@ class Media:
         """The upload URI with the method's own query and `extra` behind it."""
         query = urlencode(self.query + extra)
         return f"{self.url}?{query}" if query else self.url
-
-
-def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    """The first identifier under one of the dotted paths `fields`, as text; empty when there is
-    none.
-    """
-    for path in fields:
-        value: Any = resource
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        if value != "" and isinstance(value, (str, int)) and not isinstance(value, bool):
-            return str(value)
-    return ""

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
 from uploader.errors import ApiError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
-from uploader.protocol.media import identifier
+from uploader.protocol.resources import identifier
 from uploader.results import FileResult, Results
 
 T = TypeVar("T")

@@ -1,5 +1,3 @@
 """Google Play: files, release notes, images become one release on its tracks, whole or not at
 all.
 """
-
-from uploader.services.play.prepare import prepare as prepare
