@@ -147,11 +147,11 @@ class Chaos:
     def _run(self, job: Job, one: Release, clock: troubles.Time) -> str:
         """One run, which may be killed or told to stop; its exit code as text."""
         fate = self._chance.random()
-        dies = self._chance.randrange(1, 8) if fate < 0.5 else None
+        dies = self._chance.randrange(1, one.requests) if fate < 0.5 else None
         transport = troubles.Mortal(dies, self._chance.random())
         cancellation, out = Cancellation(), io.StringIO()
         if 0.5 <= fate < 0.6:
-            left = self._chance.randrange(1, 8)
+            left = self._chance.randrange(1, one.requests)
             transport = _Stopping(cancellation, left)
         environ = job.environment({**one.inputs, **PATIENT})
         asked, problems = inputs.read(environ, [])

@@ -7,22 +7,31 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from google_emulator import specimens
 
 KIB = 1024
+LISTING = "play, with a listing"  # drawn like a target
+LANGUAGES = ("en-US", "de-DE", "fr-FR")
 
 
 @dataclass(frozen=True)
 class Release:
-    """The inputs of a release and the files that it has to bring over, by SHA-256."""
+    """The inputs of a release and the files that it has to bring over, by SHA-256.
+
+    `screenshots` are those of the files that have an order, by language. `requests` is about how
+    many requests a run makes.
+    """
 
     number: int
     inputs: dict[str, str]
     files: tuple[Path, ...]
+    screenshots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    requests: int = 8
 
     @property
     def size(self) -> int:
@@ -36,7 +45,7 @@ class Release:
 
     def expected(self) -> Counter[str]:
         """How often each content has to be there."""
-        return Counter(hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files)
+        return Counter(map(_sha256, self.files))
 
     def wrong(self, state: dict[str, Any], *, most: int) -> list[str]:
         """What is lost, doubled or finalised wrongly; `most` is how often a content may be in one
@@ -77,19 +86,28 @@ class Release:
         there = state["tracks"].get(self.package, {}).get("internal", [])
         codes = [code for release in there for code in release.get("versionCodes", [])]
         found = [] if self.commits(state) else ["never committed"]
-        return found if codes == ["7"] else [*found, f"version codes {codes} on the track"]
+        if codes != ["7"]:
+            found.append(f"version codes {codes} on the track")
+        images = state["apps"].get(self.package, {}).get("images", {})
+        for language, paths in self.screenshots.items():
+            live = [image["sha256"] for image in images.get(f"{language}/phoneScreenshots", [])]
+            if live != list(map(_sha256, paths)):
+                found.append(f"{len(live)} screenshots in {language}, or in another order")
+        return found
 
 
 def make(number: int, workspace: Path, chance: random.Random) -> Release:
     """A release drawn by lot, its files in the workspace."""
     workspace.mkdir(parents=True)
     target = chance.choice(
-        ("play", "play", "drive.files.create", "storage.objects.insert", "gmail", "ota")
+        ("play", "play", LISTING, "drive.files.create", "storage.objects.insert", "gmail", "ota")
     )
     size = chance.choice(
         (1, 100, 256 * KIB, 300 * KIB, 1024 * KIB, chance.randrange(1, 1500 * KIB))
     )
     common = {"target": target, "chunk-size": chance.choice(("256KiB", "512KiB", "auto", "auto"))}
+    if target == LISTING:
+        return _make_with_listing(number, workspace, size, common)
     if target == "play":
         release = Release(
             number, {**common, "files": "*.aab", "tracks": "internal"}, (workspace / "app.aab",)
@@ -121,3 +139,34 @@ def make(number: int, workspace: Path, chance: random.Random) -> Release:
         "storage.objects.insert": {"params": "bucket: soak"},
     }.get(target, {})
     return Release(number, {**common, "files": "*.zip", **more}, files)
+
+
+def _make_with_listing(
+    number: int, workspace: Path, size: int, common: Mapping[str, str]
+) -> Release:
+    """A bundle with its mapping, and three screenshots in each of three languages."""
+    bundle, mapping = workspace / "app.aab", workspace / "mapping.txt"
+    specimens.make_bundle(bundle, f"com.example.soak{number}", 7, "1.0", size_bytes=size)
+    mapping.write_text(f"com.example.Soak -> a.a:\n    int number{number} -> a\n")
+    screenshots = {}
+    for place, language in enumerate(LANGUAGES):
+        folder = workspace / "listing" / language / "images" / "phoneScreenshots"
+        folder.mkdir(parents=True)
+        paths = tuple(folder / f"{shot}.png" for shot in range(3))
+        for shot, path in enumerate(paths):
+            specimens.make_image(path, 320, 640, color=(place, shot, number % 256))
+        screenshots[language] = paths
+    inputs = {
+        **common,
+        "target": "play",
+        "files": "*.aab",
+        "tracks": "internal",
+        "mapping-file": mapping.name,
+        "images-directory": "listing",
+    }
+    images = [path for paths in screenshots.values() for path in paths]
+    return Release(number, inputs, (bundle, mapping, *images), screenshots, requests=35)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -31,6 +31,10 @@ CALLS = (
     "play.bundles.list",
     "play.tracks.get",
     "play.tracks.update",
+    "play.images.list",
+    "play.images.upload",
+    "play.listings.list",
+    "play.deobfuscationfiles.upload",
     "play.edits.commit",
 )
 
