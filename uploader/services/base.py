@@ -129,7 +129,8 @@ class Upload:
 
     `retry_on` is that of `Call`: after a refusal that passes by itself the whole upload starts
     over. With `search` it starts over as well where nobody knows whether it arrived and it is not
-    found, instead of ending in doubt. `changes` is that of `Call`.
+    found, instead of ending in doubt. `changes` is that of `Call`. Of one that is `quiet` no
+    progress is shown: the flow logs what came of several such files together.
     """
 
     endpoint: Endpoint
@@ -139,6 +140,7 @@ class Upload:
     retry_on: Callable[[ApiError], str] | None = None
     search: Search | None = None
     changes: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True)

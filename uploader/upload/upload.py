@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from uploader.errors import IntegrityError, UploaderError
 from uploader.inputs.records import TransferInputs
-from uploader.reporting import Reporter
+from uploader.reporting import Reporter, UploadListener
 from uploader.results import FileResult
 from uploader.services.base import Upload
 from uploader.state.journal import Journal
@@ -85,7 +85,9 @@ class Uploader:
 
         upload = self._upload
         upload.start_clock()
-        progress = self._reporter.show_progress(upload)
+        progress = UploadListener()
+        if not self.job.quiet:
+            progress = self._reporter.show_progress(upload)
         try:
             file = self._begun or self._open()
         except UploaderError as error:

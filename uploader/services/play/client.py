@@ -238,7 +238,13 @@ class Edit:
         endpoint = replace(endpoint, at_most_once=True, looked_up=True)
         media_type = choose(file, endpoint.media_types) or "image/png"
         return Upload(
-            endpoint, file, media_type, retry_on=conflict, search=search, changes=self._root
+            endpoint,
+            file,
+            media_type,
+            retry_on=conflict,
+            search=search,
+            changes=self._root,
+            quiet=True,  # a store listing has hundreds, each of which goes in a moment
         )
 
     @property

@@ -282,6 +282,10 @@ class _ImageQueue:
         while (name := self._take()) is not None:
             upload = self._left[name].pop(0)
             self._results[name].append(edit.context.upload(upload))
+            if not self._left[name]:
+                language, kind = name
+                sent = plural(len(self._results[name]), "image")
+                edit.context.info(f"{language} {kind}: {sent} sent.")
             with self._lock:
                 self._in_work.remove(name)
 
