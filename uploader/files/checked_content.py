@@ -135,10 +135,6 @@ class CheckedFile(io.RawIOBase):
         view[: len(data)] = data
         return len(data)
 
-    def forget_blocks(self) -> None:
-        """Let go of the blocks held in memory; they are read again when they are needed."""
-        self._recent.clear()
-
     def _block(self, index: int) -> bytes:
         """Return a block after comparing its digest."""
         if index in self._recent:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from uploader.clock import Clock
 from uploader.errors import IntegrityError, TemporaryError
 from uploader.files.artifacts import STREAM, Artifact, changed, checked, difference
-from uploader.files.checked_content import CheckedFile
 from uploader.http.messages import Block, Span
 from uploader.upload.digests import Hasher, new_digest
 
@@ -56,6 +55,10 @@ class FileSource:
         self._hasher.close()
         self._file.close()
 
+    def rest(self) -> None:
+        """Close the file until something of it is read again."""
+        self._file.close()
+
     def sample(self) -> str:
         """Return the sha256 of the first and the last 512 KiB together.
 
@@ -67,8 +70,6 @@ class FileSource:
             digest.update(block)
         for block in self._read(Span(max(self.size - _SAMPLE, 0), self.size)):
             digest.update(block)
-        if isinstance(self._file, CheckedFile):
-            self._file.forget_blocks()  # many files may have a session and wait for their turn
         return digest.hexdigest()
 
     def prefix(self) -> tuple[int, str]:
@@ -144,6 +145,8 @@ class FileSource:
 
     def _read(self, span: Span) -> Iterator[bytes]:
         """Yield the bytes of `span` from the file, which is the one that was found."""
+        if self._file.closed:
+            self._file = self._artifact.open()
         self._file.seek(span.start)
         left = span.size
         if not left:

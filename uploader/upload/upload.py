@@ -18,7 +18,7 @@ from uploader.upload.proof import prove
 from uploader.upload.resumable import ResumableUpload, in_doubt
 from uploader.upload.sender import FileSender
 from uploader.upload.single_request import SingleRequestUpload
-from uploader.upload.sources import Source, open_source, sha256
+from uploader.upload.sources import FileSource, Source, open_source, sha256
 from uploader.upload.timeline import Timeline
 
 SMALL = 1024 * 1024  # bytes: up to here one request saves a round trip worth saving
@@ -58,8 +58,12 @@ class Uploader:
             self._begun = self._open()
         except UploaderError:
             return  # it is opened again when it is run
-        if isinstance(self._begun.transfer, ResumableUpload):
-            self._begun.transfer.begin()
+        try:
+            if isinstance(self._begun.transfer, ResumableUpload):
+                self._begun.transfer.begin()
+        finally:
+            if isinstance(self._begun.source, FileSource):
+                self._begun.source.rest()  # hundreds of files may have a session and wait
 
     def close(self, *, cancel: bool) -> None:
         """Give up an upload that was begun. Its session expires by itself, unless it is to be

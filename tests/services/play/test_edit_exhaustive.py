@@ -129,6 +129,7 @@ BESIDE = Shape(release_job(artifact(2), listing=LISTING, supplementary=MAPPING),
 FEW = {"existing-edit-id and commit alone": 700}  # runs: such a job has three calls
 
 
+@pytest.mark.timeout(600)  # seconds; thousands of runs, and a machine may be busy
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
     """The rules stand in `play_walk`, which raises when one is broken; here it is seen that the
@@ -140,6 +141,7 @@ def test_no_two_faults_lead_to_anything_that_must_not_be(name: str) -> None:
     assert len(walk.positions) > FEW.get(name, 2000) / 30
 
 
+@pytest.mark.timeout(600)  # seconds; thousands of runs, and a machine may be busy
 @pytest.mark.parametrize(
     ("name", "choose"),
     [
@@ -156,6 +158,7 @@ def test_no_order_of_simultaneous_steps_breaks_the_rules(name: str, choose: Choo
     assert walk.runs > 2000
 
 
+@pytest.mark.timeout(600)  # seconds; thousands of runs, and a machine may be busy
 @pytest.mark.parametrize("choose", [in_order, in_reverse, by_turns])
 def test_a_listing_beside_a_release_keeps_the_rules(choose: Choose) -> None:
     """One fault at every call, in each order."""

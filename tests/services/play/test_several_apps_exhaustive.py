@@ -251,6 +251,7 @@ def _faults_at(calls: list[str], begin: int = 0) -> Iterator[tuple[int, Fault]]:
                 yield number, fault
 
 
+@pytest.mark.timeout(600)  # seconds; thousands of runs, and a machine may be busy
 @pytest.mark.parametrize("choose", ORDERS)
 def test_no_two_faults_lead_to_anything_that_must_not_be(choose: Choose) -> None:
     """The rules stand beside the model, which raises when one is broken; here it is seen that the
