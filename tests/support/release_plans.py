@@ -28,6 +28,7 @@ NOTES = {
 }
 WITH_NOTES = {"whats-new-directory": "whatsnew"}
 ROLLOUT = release(48, status="inProgress", userFraction=0.1, name="1.48")
+KEEPS = release(48, 47, status="inProgress", userFraction=0.1, name="1.48")
 LIVE = release(47, name="1.47", releaseNotes=[{"language": "en-US", "text": "Small repairs."}])
 TITLE = "listing/en-US/title.txt"
 SCREEN = "listing/en-US/images/phoneScreenshots/{}.png"
@@ -149,6 +150,13 @@ KINDS: Mapping[str, Kind] = {
         {**NEW, "files": "wear.aab", "tracks": "wear:production", "version-codes-to-retain": "46"},
         {"production": [LIVE], "wear:production": [release(46)]},
         {"wear.aab": 1048},
+    ),
+    "staged release that keeps a version": Kind(
+        {**NEW, "user-fraction": "0.1", "version-codes-to-retain": "last-release"},
+        {"production": [LIVE]},
+    ),
+    "wider staged release that keeps a version": Kind(
+        {**PRODUCTION, "user-fraction": "0.2"}, {"production": [KEEPS, LIVE]}
     ),
     "mapping for each of two bundles": Kind(
         {

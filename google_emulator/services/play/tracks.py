@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date
+from itertools import combinations
 
 from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, invalid_argument
@@ -73,8 +74,7 @@ def checked_releases(
     _check_unique(
         (one["status"] for one in wanted), "A track can have at most one release with status {}."
     )
-    codes = (code for one in wanted for code in one.get("versionCodes", []))
-    _check_unique(codes, "Version code {} is in more than one release of the track.")
+    _check_shared_codes(wanted)
     return [_kept(content, one, today) for one in wanted]
 
 
@@ -82,6 +82,32 @@ def _check_unique(values: Iterable[str | int], message: str) -> None:
     for value, count in Counter(values).items():
         if count > 1:
             raise ApiError(400, message.format(value))
+
+
+_AFTER = {"draft": ("completed", "inProgress", "halted")} | dict.fromkeys(
+    ("inProgress", "halted"), ("completed",)
+)
+"""The releases that one with this status comes after, by their status."""
+
+
+def _check_shared_codes(wanted: list[dict[str, Json]]) -> None:
+    """Refuses (400) a version code in two releases, unless one of them retains it.
+
+    TrackRelease.versionCodes: "Must include version codes to retain from previous releases." A
+    staged release is served "to a fraction of users" beside a completed one, which is served "to
+    all users, unless they are eligible to APKs of a more recent release".
+    """
+    for one, other in combinations(wanted, 2):
+        shared = set(one.get("versionCodes", [])) & set(other.get("versionCodes", []))
+        if shared and not (_retains(one, other) or _retains(other, one)):
+            message = f"Version code {min(shared)} is in more than one release of the track."
+            raise ApiError(400, message)
+
+
+def _retains(release: dict[str, Json], previous: dict[str, Json]) -> bool:
+    """Whether a release comes after the other one, with a version code of its own."""
+    new = set(release.get("versionCodes", [])) - set(previous.get("versionCodes", []))
+    return bool(new) and previous["status"] in _AFTER.get(release["status"], ())
 
 
 def _kept(content: AppContent, release: dict[str, Json], today: date) -> dict[str, Json]:

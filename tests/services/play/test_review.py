@@ -16,7 +16,14 @@ from tests.support.rollout_console import TIRED, Console, RolloutEngine
 from uploader.errors import ProtocolError, ReleaseTrouble, TemporaryError, UploaderError
 from uploader.services.base import Outcome
 from uploader.services.play.release import flow
-from uploader.services.play.review import Listed, ReviewGoal, awaited, listed, state_of
+from uploader.services.play.review import (
+    Listed,
+    ReviewGoal,
+    awaited,
+    listed,
+    state_of,
+    state_of_release,
+)
 
 APPROVED, PUBLISHED = ReviewGoal("approved", 60), ReviewGoal("published", 60)
 
@@ -121,6 +128,14 @@ def test_of_several_entries_the_least_advanced_counts() -> None:
     assert state_of(found, ["42"]) == "IN_REVIEW"
     assert state_of([*found, Listed(("42", "43"), "", "NOT_APPROVED")], ["42"]) == "NOT_APPROVED"
     assert state_of(found, ["7"]) == ""
+
+
+def test_what_a_later_release_retains_has_its_own_state() -> None:
+    """42 is published, whatever becomes of the release that keeps it beside 43."""
+    found = [Listed(("43", "42"), "", "IN_REVIEW"), Listed(("42",), "", "PUBLISHED")]
+    assert state_of_release(found, ["42"]) == "PUBLISHED"
+    assert state_of_release(found, ["42", "43"]) == "IN_REVIEW"
+    assert state_of_release(found, ["43"]) == "IN_REVIEW"
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,34 @@ def test_a_release_is_compared_with_the_one_that_everybody_has() -> None:
     assert play.rollout == "42 halted 0.01, 41"
 
 
+def keeping(fraction: float = 0.01) -> Console:
+    """41 for everybody, and a share of them is offered 42, whose release retains 41."""
+    return Console(production=[release(42, 41, status="inProgress", userFraction=fraction), OLD])
+
+
+def test_a_release_that_retains_the_completed_version_goes_to_everybody_step_by_step() -> None:
+    """41 stays with all others until the last step."""
+    play, seen = keeping(), []
+    for _ in range(4):
+        look(play, steps="5%, 50%, 100%")
+        seen.append(play.rollout)
+    assert seen == ["42+41 0.05, 41", "42+41 0.5, 41", "42+41", "42+41"]
+
+
+@pytest.mark.parametrize("above", [CRASHES, "crash-rate 1.5x"])
+def test_a_retained_version_is_compared_with_and_not_judged(above: str) -> None:
+    """Everybody has 41: its crashes say nothing of 42, whether it has more of them or fewer."""
+    play = keeping()
+    play.rates, play.users = {"42": 0.004, "41": 0.02}, 100_000
+    look(play, above=above)
+    assert play.rollout == "42+41 0.05, 41"
+    play.rates = {"42": 0.02, "41": 0.004}
+    trouble(play, above=above)
+    assert play.rollout == "42+41 halted 0.05, 41"
+    trouble(play, above=above)
+    assert play.rollout == "42+41 halted 0.05, 41"
+
+
 def test_a_query_is_what_the_documents_say() -> None:
     """Whole days of Los Angeles up to the freshest, by version, rate and users; pages until there
     is no more.

@@ -6,7 +6,7 @@ most, and no obsolete ones. The states are Google's, without their prefix.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from uploader.errors import (
@@ -130,6 +130,16 @@ def state_of(found: Iterable[Listed], codes: Iterable[str]) -> str:
     """
     states = [one.state for one in found if set(one.codes) & set(codes)]
     return min(states, key=lambda state: _ORDER.index(state if state in WORDS else ""), default="")
+
+
+def state_of_release(found: Sequence[Listed], codes: Collection[str]) -> str:
+    """How far the release with just these version codes is; as `state_of` where none is listed with
+    just these.
+
+    Another release, which is still in review, may retain some of them.
+    """
+    exact = [one for one in found if set(one.codes) == set(codes)]
+    return state_of(exact or found, codes)
 
 
 def words(state: str) -> str:

@@ -455,11 +455,13 @@ class Rollout:
             state = "of unknown state"
         else:
             state = review.state_of(outside.reviews, codes)
-        # The gate compares the release with the one that everybody has.
+        # The gate compares what is new in the release with what everybody has. A version that it
+        # retains is measured among all of them.
         completed = [one for one in live if one.get("status") == "completed"]
-        baseline = {code for one in completed for code in tracks.codes(one)} - set(codes)
+        everybody = {code for one in completed for code in tracks.codes(one)}
+        staged = set(codes) - everybody or set(codes)
         now = self._context.now()
-        judgement = gate.judge(limits, now, outside.measured, codes, baseline)
+        judgement = gate.judge(limits, now, outside.measured, staged, everybody - staged)
         for line in gate.section(judgement.judged).lines():
             self._context.info(line)
         if judgement.ruling != "pass" and not limits.halts:

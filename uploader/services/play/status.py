@@ -286,7 +286,7 @@ def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) 
     # A draft without artifacts has no version codes by which it could be found again; an edit lists
     # it as well.
     others = [one for one in listed if not known & set(one.codes) and (one.codes or not in_edit)]
-    states = (review.state_of(listed, tracks.codes(one)) for one in live)
+    states = (review.state_of_release(listed, tracks.codes(one)) for one in live)
     drafts = ("DRAFT" if one.get("status") == "draft" else "" for one in live)
     releases = [
         (one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)

@@ -4,7 +4,8 @@ then.
 An update replaces all releases of a track, so whatever should stay has to be sent again. Play
 allows one completed release, one staged one (in progress or halted) and one draft on a track: a new
 release takes the place of its own kind, and one that reaches everybody ends the staged one as well.
-A release in progress is given up only when told so.
+A staged one leaves the completed one to all other users, and may retain its versions. A release in
+progress is given up only when told so.
 
 A run with files, or a promotion, may come again when its release has gone on since: to more users,
 or to a halt, by the daily rollout or by a person. Then there is nothing left to do, and the track
@@ -526,15 +527,27 @@ def merged(
 def _displaces(release: Release, other: Release) -> bool:
     """Whether `other` can't stay beside the release: the same version codes, or the place that it
     needs.
+
+    A staged release and the completed one are served side by side, also where the staged one
+    retains versions of the other: its "APKs are being served to a fraction of users", and those of
+    the completed one "to all users, unless they are eligible to APKs of a more recent release"
+    (edits.tracks, Status). Only the completed release itself can become a staged one.
     """
     status, place = release.get("status"), other.get("status")
     if status == "draft":
         return place == "draft"
+    if status in STAGED and place == "completed":
+        return _same_versions(release, other)
     return (
         _covers(release, other)
         or place == status
         or (place in STAGED and status in {*STAGED, "completed"})
     )
+
+
+def _same_versions(release: Release, other: Release) -> bool:
+    """Whether both have the same version codes, and so are the same release."""
+    return set(codes(release)) == set(codes(other))
 
 
 def _covers(release: Release, other: Release) -> bool:
@@ -721,11 +734,12 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
     _check_draft(job, track, live, release)
     comes = bool(job.codes or job.promote_from)
     for other in live:
-        if (
-            other.get("status") == "draft"
-            or release.get("status") == "draft"
-            or not _covers(release, other)
-        ):
+        if "draft" in (other.get("status"), release.get("status")):
+            continue
+        # What stays beside the release keeps its users.
+        continues = _covers(release, other) and _displaces(release, other)
+        everybody_has_it = other.get("status") == "completed" and _covers(other, release)
+        if not (continues or everybody_has_it):
             continue
         resumed = comes and release.get("status") in SERVED
         if other.get("status") == "halted" and (resumed or not job.options.status):
