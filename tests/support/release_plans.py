@@ -95,6 +95,14 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "notes alone": Kind({**PRODUCTION, **WITH_NOTES}, {"production": [LIVE]}, NOTES),
+    "notes that are cut": Kind(
+        {**PRODUCTION, **WITH_NOTES, "whats-new-overflow": "cut"},
+        {"production": [LIVE]},
+        {
+            "whatsnew/whatsnew-en-US": "Starts faster.\n\n" + "Crashes less often. " * 30,
+            "whatsnew/whatsnew-de-DE": "Startet schneller.",
+        },
+    ),
     "store listing with pruned images": Kind(
         {
             "target": "play",

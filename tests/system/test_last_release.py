@@ -4,6 +4,7 @@ retained versions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import ANY
@@ -60,6 +61,45 @@ def test_a_text_is_published_in_the_language_of_the_app(job: Job) -> None:
     )
     assert notes(job) == notes(job, "alpha") == {"de-DE": "Startet schneller.\n\nUnd mehr."}
     assert job.emulator.state()["requests"]["play.details.get"] == 1
+
+
+def test_a_text_that_is_too_long_is_cut_where_that_is_wished(job: Job) -> None:
+    """As far as the last sentence that fits; the plan and a warning tell it before anything is
+    sent.
+    """
+    long = {**NEW, "whats-new": f"en-US: {'Starts faster. ' * 40}\nde-DE: Startet schneller."}
+    ended = job.fail(2, long)
+    assert "has 599 characters; Play accepts at most 500." in ended.log
+    assert "`whats-new-overflow: cut`" in ended.log
+    ended = job.fail(2, {**long, "whats-new-overflow": "shorten"})
+    assert "whats-new-overflow: 'shorten' is not a valid choice" in ended.log
+    assert not job.emulator.state()["requests"]
+    ended = job.succeed({**long, "whats-new-overflow": "cut", "dry-run": "true"})
+    (left_out,) = json.loads(ended.outputs["plan"])["notes_left_out"]
+    assert (left_out["tracks"], left_out["language"]) == (["internal"], "en-US")
+    ended = job.succeed({**long, "whats-new-overflow": "cut"})
+    kept = f"{'Starts faster. ' * 33}…"
+    assert notes(job) == {"en-US": kept, "de-DE": "Startet schneller."}
+    assert left_out["characters"] == 599 - len(kept.rstrip(" …")) - 1
+    assert '- en-US: "Starts faster. Starts' in ended.log
+    assert "Left out of the release notes\n" in ended.summary
+    assert f"so it is cut to {len(kept)}" in ended.log
+
+
+def test_each_track_has_its_own_cut(job: Job) -> None:
+    """What is left out of the notes of one track is told with its name."""
+    texts = {"default": "Short.", "alpha": "Line of text\n" * 50}
+    for name, text in texts.items():
+        path = job.workspace / "notes" / "release-notes" / "en-US" / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    given = {"whats-new-directory": "notes", "whats-new-overflow": "cut"}
+    ended = job.succeed({**NEW, "tracks": "internal, alpha", **given})
+    assert notes(job) == {"en-US": "Short."}
+    kept = notes(job, "alpha")["en-US"]
+    assert kept.endswith("\nLine of text\n…")
+    assert len(kept) <= 500
+    assert '- alpha en-US: "Line of text…"' in ended.log
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from uploader.inputs.specs import (
     GmailAction,
     ImagesPrune,
     ImageType,
+    NotesOverflow,
     NotSentForReview,
     OnVersionConflict,
     Status,
@@ -116,6 +117,7 @@ class ReleaseInputs:
     release_name: str = specs.RELEASE_NAME.default_value
     whats_new: str = specs.WHATS_NEW.default_value
     whats_new_directory: str = specs.WHATS_NEW_DIRECTORY.default_value
+    whats_new_overflow: NotesOverflow = specs.WHATS_NEW_OVERFLOW.default_value
     testers: tuple[str, ...] = specs.TESTERS.default_value
     in_app_update_priority: int | None = specs.IN_APP_UPDATE_PRIORITY.default_value
     mapping_file: FilesByVersion = specs.MAPPING_FILE.default_value

@@ -20,6 +20,7 @@ Status = Literal["", "completed", "inProgress", "halted", "draft"]
 OnVersionConflict = Literal["reuse", "fail"]
 NotSentForReview = Literal["auto", "true", "false"]
 ImagesPrune = Literal["false", "true", "everywhere"]
+NotesOverflow = Literal["error", "cut"]
 ChangesInReview = Literal["error", "cancel"]
 GmailAction = Literal["send", "draft", "draft-update", "draft-send", "insert", "import"]
 WaitFor = Literal["", "approved", "published"]
@@ -572,6 +573,18 @@ WHATS_NEW_DIRECTORY = InputSpec(
         "Publisher's `release-notes/<lang>/<track>.txt` or `default.txt`, with release names "
         "in `release-names/<track>.txt` or `default.txt`. `last-release` copies those of the "
         "newest release on the track. `play-listing-pull` writes them there."
+    ),
+)
+WHATS_NEW_OVERFLOW: InputSpec[NotesOverflow] = InputSpec(
+    name="whats-new-overflow",
+    group=Group.GOOGLE_PLAY,
+    targets=("play",),
+    parser=parsers.choice(NotesOverflow),
+    default="error",
+    help=(
+        "What to do with release notes over Google Play's 500 characters: `error` ends the run "
+        "before anything is sent; `cut` shortens them to the last paragraph, line, sentence or "
+        "word that fits, with `…`, and the plan shows what is left out."
     ),
 )
 TESTERS: InputSpec[tuple[str, ...]] = InputSpec(

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES
+from uploader.files.android.note_cut import cut
 from uploader.files.mistaken_text import (
     Mistake,
     first,
@@ -190,9 +191,9 @@ class LocalizedFolder:
         self.wrong(path, what, ACCEPTED_LANGUAGE)
         return ""
 
-    def text(self, path: Path, max_length: int | None) -> str:
+    def text(self, path: Path, max_length: int | None, accepted: str = "") -> str:
         """Return the text without a byte order mark, with LF line ends, trimmed; "" when there is
-        none or it is wrong.
+        none or it is wrong. `accepted` says what a text that Play would not take may be instead.
         """
         file = self.problems.collect(lambda: self.access.open_input(path, self.name_of(path)))
         if file is None:
@@ -215,7 +216,7 @@ class LocalizedFolder:
             return ""
         fault = _path_in_a_file(text, path, self.access.workspace.root) or _fault(text, max_length)
         if fault:
-            self.wrong(path, fault)
+            self.wrong(path, fault, accepted)
             return ""
         oddity = _oddity(text, max_length)
         if oddity:
@@ -263,6 +264,7 @@ _ACCEPTED_FOLDER = (
     "whatsnew-<language>, <language>/changelogs/<versionCode>.txt or default.txt, "
     "or release-notes/<language>/<track>.txt or default.txt"
 )
+_ACCEPTED_LENGTH = "a text that fits, or `whats-new-overflow: cut`"
 _NAMES = "release-names"
 
 Texts = dict[str, str]
@@ -278,13 +280,16 @@ def release_notes(
     version_codes: Sequence[int],
     tracks: Sequence[str],
     problems: Problems,
+    *,
+    max_length: int | None = MAX_RELEASE_NOTES,
 ) -> Notes:
     """Read notes by track and language. What is wrong or odd is added to the problems
     (`whats-new-directory`).
 
     Key None holds the notes of every track that has none of its own. A track's own entry is
     complete: languages that it does not have are filled from the default. With several version
-    codes the highest one that has a file counts.
+    codes the highest one that has a file counts. With `max_length` None texts may be longer than
+    Google Play accepts.
     """
     folder = LocalizedFolder(
         "whats-new-directory", directory, workspace, _ACCEPTED_FOLDER, problems
@@ -296,7 +301,7 @@ def release_notes(
     }
     notes_by_layout: dict[str, Notes] = {}
     for layout, files in files_by_layout.items():
-        notes = _notes(folder, files)
+        notes = _notes(folder, files, max_length)
         # Empty files are no notes, but those named `whatsnew-<language>` may be meant so.
         if any(notes.values()) or (notes and "whatsnew" in layout):
             notes_by_layout[layout] = notes
@@ -385,7 +390,7 @@ def _files_by_track(
             yield track, path
 
 
-def _notes(folder: LocalizedFolder, files: Files) -> Notes:
+def _notes(folder: LocalizedFolder, files: Files, max_length: int | None) -> Notes:
     """Read the texts of one layout. A second file for a language, or one that Google Play does not
     know, is a problem.
     """
@@ -398,7 +403,7 @@ def _notes(folder: LocalizedFolder, files: Files) -> Notes:
         if language in texts:
             folder.wrong(path, f"is a second file for `{language}`; keep one.")
             continue
-        text = folder.text(path, MAX_RELEASE_NOTES)
+        text = folder.text(path, max_length, _ACCEPTED_LENGTH)
         if not text:
             folder.warn(path, f"is empty: no notes for `{language}`.")
             continue
@@ -416,6 +421,26 @@ def _notes(folder: LocalizedFolder, files: Files) -> Notes:
     for track, texts in notes.items():
         complete[track] = default | texts
     return complete
+
+
+def shortened(notes: Texts, input_name: str, problems: Problems) -> tuple[Texts, Texts]:
+    """Return texts that Google Play accepts, and what was left out of those that were longer, by
+    language. Each text that is cut, or that may be too long, is warned about.
+    """
+    kept: Texts = {}
+    left_out: Texts = {}
+    for language, text in notes.items():
+        name = f"the text for `{language}`" if language else "the text"
+        kept[language] = text
+        if len(text) > MAX_RELEASE_NOTES:
+            kept[language], left_out[language] = cut(text)
+            problems.warn(
+                f"{input_name}: {name} has {len(text)} characters; Play accepts at most "
+                f"{MAX_RELEASE_NOTES}, so it is cut to {len(kept[language])}."
+            )
+        elif oddity := _oddity(text, MAX_RELEASE_NOTES):
+            problems.warn(f"{input_name}: {name} {oddity}")
+    return kept, left_out
 
 
 DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
@@ -572,12 +597,19 @@ def _unquoted(text: str) -> str:
         return text
 
 
-def inline_notes(text: str, problems: Problems, root: Path | None = None) -> dict[str, str]:
+def inline_notes(
+    text: str,
+    problems: Problems,
+    root: Path | None = None,
+    *,
+    max_length: int | None = MAX_RELEASE_NOTES,
+) -> dict[str, str]:
     """Return texts by language, a text without a language under DEFAULT_LANGUAGE. Problems are
     those of `whats-new`.
 
     A text that is the path of something below `root`, or can't be a text for another reason, is a
-    problem. A text in quotes is taken as it is, without the quotes.
+    problem. A text in quotes is taken as it is, without the quotes. With `max_length` None a text
+    may be longer than Google Play accepts.
     """
     tag = re.match(r"<([\w-]+)>", text)
     if tag and tag[1] in LANGUAGES and f"</{tag[1]}>" in text:
@@ -592,7 +624,7 @@ def inline_notes(text: str, problems: Problems, root: Path | None = None) -> dic
             _check_language(language, problems)
         if language in notes:
             problems.add(_INPUT, f"it has two texts for `{language}`; keep one.")
-        _check_note(name, note, problems)
+        _check_note(name, note, problems, max_length)
         notes[language] = note
     return {language: note for language, note in notes.items() if note}
 
@@ -621,13 +653,13 @@ def _check_language(language: str, problems: Problems) -> None:
     )
 
 
-def _check_note(name: str, note: str, problems: Problems) -> None:
+def _check_note(name: str, note: str, problems: Problems, max_length: int | None) -> None:
     """Add why Play does not take a text, or may not, or that it is empty."""
-    fault = _fault(note, MAX_RELEASE_NOTES)
+    fault = _fault(note, max_length)
     if fault:
-        problems.add(_INPUT, f"{name} {fault}")
+        problems.add(_INPUT, f"{name} {fault}", _ACCEPTED_LENGTH)
         return
-    oddity = _oddity(note, MAX_RELEASE_NOTES)
+    oddity = _oddity(note, max_length)
     if oddity:
         problems.warn(f"{_INPUT}: {name} {oddity}")
     elif not note:

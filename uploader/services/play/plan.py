@@ -349,6 +349,11 @@ def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequ
         sign = "=" if file.there or file.inside else "+"
         files.append(f"{sign} {file}")
     yield "Files", files
+    left_out = []
+    for tracks, text in _notes_left_out(changes.job):
+        where = "" if tracks == changes.job.tracks else f"{', '.join(tracks)} "
+        left_out.append(f"- {where}{text.language}: {text}")
+    yield "Left out of the release notes", left_out
     texts = []
     for text in changes.texts:
         sign = "~" if text.before else "+"
@@ -362,6 +367,16 @@ def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequ
     yield OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]
     yield "Review", review
     yield "Not shown", [changes.not_shown] if changes.not_shown else []
+
+
+def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChange]]:
+    """What was left out of release notes that were too long, and on which tracks."""
+    tracks_by_text: dict[tuple[str, str], list[str]] = {}
+    for track in job.tracks:
+        for note in job.notes_left_out.get(track, job.notes_left_out.get(None, ())):
+            tracks_by_text.setdefault(note, []).append(track)
+    for (language, text), tracks in tracks_by_text.items():
+        yield tuple(tracks), TextChange(language or "default language", "notes", "", text)
 
 
 def _removals(changes: Changes) -> Iterator[str]:
@@ -470,6 +485,10 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         entry = asdict(file)
         del entry["edit"]  # a dry run has an edit of its own, so that no file is in a shared one
         files.append(entry)
+    notes_left_out = []
+    for names, text in _notes_left_out(job):
+        entry = {"tracks": names, "language": text.language, **(_text(text.after) or {})}
+        notes_left_out.append(entry)
     listing = []
     for text in changes.texts:
         before_and_after = {"before": _text(text.before), "after": _text(text.after)}
@@ -484,6 +503,7 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         "package": job.package,
         "tracks": tracks,
         "files": files,
+        "notes_left_out": notes_left_out,
         "listing": listing,
         "images": [asdict(image) for image in changes.images],
         "testers": [asdict(change) for change in changes.testers],

@@ -12,9 +12,14 @@ from typing import TypeAlias
 
 from uploader.errors import Problems
 from uploader.files.android import preflight
-from uploader.files.android.limits import MAX_RELEASE_NAME, check_size
+from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES, check_size
 from uploader.files.android.listing import store_listing
-from uploader.files.android.notes import inline_notes, release_names, release_notes
+from uploader.files.android.notes import (
+    inline_notes,
+    release_names,
+    release_notes,
+    shortened,
+)
 from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace
@@ -179,7 +184,8 @@ def _job(
     is added.
     """
     supplementary = tuple(supplementary_files(inputs, files, artifacts, workspace, problems))
-    notes, names = _notes(inputs, artifacts, workspace, problems)
+    notes, notes_left_out = _notes(inputs, artifacts, workspace, problems)
+    names = _names(inputs, workspace, problems)
     listing = (
         store_listing(inputs.images_directory, workspace, problems)
         if inputs.images_directory
@@ -208,6 +214,7 @@ def _job(
         options=options,
         default_name=inputs.tag[:MAX_RELEASE_NAME],
         notes=notes,
+        notes_left_out=notes_left_out,
         names=names,
         copy_notes=LAST_RELEASE in (inputs.whats_new, inputs.whats_new_directory),
         testers=inputs.testers,
@@ -235,31 +242,62 @@ def _job(
     )
 
 
+_ByTrack: TypeAlias = Mapping[str | None, Notes]
+
+
 def _notes(
     inputs: ReleaseInputs, artifacts: Sequence[Artifact], workspace: Workspace, problems: Problems
-) -> tuple[Mapping[str | None, Notes], Mapping[str | None, str]]:
-    """Release notes by track, and names of releases, under None those of every other track."""
-    name, text = inputs.whats_new_directory, inputs.whats_new
+) -> tuple[_ByTrack, _ByTrack]:
+    """Release notes by track, and what was left out of those that were too long; under None those
+    of every other track.
+    """
+    directory, text = inputs.whats_new_directory, inputs.whats_new
+    if directory and text:
+        problems.add(
+            "whats-new", "release notes were given in `whats-new-directory` as well.", "one of them"
+        )
+    cuts = inputs.whats_new_overflow == "cut"
+    max_length = None if cuts else MAX_RELEASE_NOTES
+    input_name = "whats-new-directory"
+    notes: dict[str | None, dict[str, str]]
+    if text and text != LAST_RELEASE:
+        input_name = "whats-new"
+        notes = {None: inline_notes(text, problems, workspace.root, max_length=max_length)}
+    elif directory in ("", LAST_RELEASE):
+        return {}, {}
+    else:
+        named = inputs.promote_version_codes or _retained(inputs)
+        codes = [one.manifest.version_code for one in artifacts if one.manifest] or [
+            int(code) for code in named
+        ]
+        notes = release_notes(
+            directory, workspace, codes, inputs.tracks, problems, max_length=max_length
+        )
+    if not cuts:
+        return {track: tuple(texts.items()) for track, texts in notes.items()}, {}
+    kept: dict[str | None, Notes] = {}
+    left_out: dict[str | None, Notes] = {}
+    for track, texts in notes.items():
+        short, rest = shortened(texts, input_name, problems)
+        kept[track] = tuple(short.items())
+        left_out[track] = tuple(rest.items())
+    return kept, left_out
+
+
+def _names(
+    inputs: ReleaseInputs, workspace: Workspace, problems: Problems
+) -> Mapping[str | None, str]:
+    """Names of releases by track, under None that of every other track."""
     if re.fullmatch(r"file:\S+", inputs.release_name) or is_existing_file(
         inputs.release_name, workspace.root
     ):
         what = "is the path of a file, and would be shown as the name of the release."
         problems.add("release-name", what, "the name itself")
-    if name and text:
-        problems.add(
-            "whats-new", "release notes were given in `whats-new-directory` as well.", "one of them"
-        )
-    if text and text != LAST_RELEASE:
-        return {None: tuple(inline_notes(text, problems, workspace.root).items())}, {}
-    if name in ("", LAST_RELEASE):
-        return {}, {}
-    named = inputs.promote_version_codes or _retained(inputs)
-    codes = [one.manifest.version_code for one in artifacts if one.manifest] or [
-        int(code) for code in named
-    ]
-    notes = release_notes(name, workspace, codes, inputs.tracks, problems)
-    names = {} if inputs.release_name else release_names(name, workspace, inputs.tracks, problems)
-    return {track: tuple(texts.items()) for track, texts in notes.items()}, names
+    directory = inputs.whats_new_directory
+    inline = inputs.whats_new not in ("", LAST_RELEASE)
+    if inputs.release_name or inline or directory in ("", LAST_RELEASE):
+        return {}
+    return release_names(directory, workspace, inputs.tracks, problems)
 
 
 def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) -> str:

@@ -60,7 +60,8 @@ class SupplementaryFile:
 @dataclass(frozen=True)
 class ReleaseJob:
     """One release job. `artifacts` carry their manifests; `notes` are release notes by track and
-    `names` release names, under None those of every other track; `copy_notes` takes the notes of
+    `names` release names, under None those of every other track; `notes_left_out` is what was cut
+    off of notes that were too long; `copy_notes` takes the notes of
     the release that is there instead. Notes without a language are for the app's default one.
     `retain_last` keeps the versions of the last completed release. `testers` are the Google Groups
     of the `tester_tracks`. `rollout` marks a look at a release that is there already. In a
@@ -76,6 +77,7 @@ class ReleaseJob:
     options: ReleaseOptions = ReleaseOptions()
     default_name: str = ""
     notes: Mapping[str | None, Notes] = field(default_factory=dict)
+    notes_left_out: Mapping[str | None, Notes] = field(default_factory=dict)
     names: Mapping[str | None, str] = field(default_factory=dict)
     copy_notes: bool = False
     testers: tuple[str, ...] = ()

@@ -1,0 +1,82 @@
+"""Shortens release notes that are longer than Google Play accepts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from uploader.files.android.limits import MAX_RELEASE_NOTES
+
+ELLIPSIS = "…"
+# Where a text may end, the best place first; what stands behind the text that is kept, and what
+# shows that there was more. The full stops of Chinese, Japanese and Hindi need no blank.
+_PLACES = (
+    (re.compile(r"\n[^\S\n]*\n"), "\n\n"),
+    (re.compile(r"\n"), "\n"),
+    (re.compile(r"(?<=[.!?])[\"'»”’)\]]*\s|(?<=[。！？।])"), " "),  # noqa: RUF001 - full stops
+    (re.compile(r"\s"), " "),
+)
+# A place that leaves less than this share of what fits is none: a heading alone says nothing.
+_LEAST = 0.5
+_ZERO_WIDTH_JOINER = "\u200d"
+
+
+class CutNote(NamedTuple):
+    """A text that fits, and what was left out of it."""
+
+    kept: str
+    left_out: str
+
+
+def cut(text: str, limit: int = MAX_RELEASE_NOTES) -> CutNote:
+    """Shorten a text to at most `limit` characters, with an ellipsis at its end.
+
+    It ends after the last paragraph, line, sentence or word that fits, whichever comes first in
+    this order and leaves half of what fits. A character beyond 16 bits, such as an emoji, counts
+    twice, so that the result fits however Google Play counts.
+    """
+    for place, mark in _PLACES:
+        room = _fitting(text, limit - len(mark) - len(ELLIPSIS))
+        end = _last_end(place, text, room)
+        if end >= room * _LEAST:
+            kept = text[:end].rstrip()
+            return CutNote(f"{kept}{mark}{ELLIPSIS}", text[end:].strip())
+    end = _between_characters(text, _fitting(text, limit - len(ELLIPSIS)))
+    return CutNote(f"{text[:end]}{ELLIPSIS}", text[end:].strip())
+
+
+def _fitting(text: str, limit: int) -> int:
+    """Return how many of the first characters fit into so many UTF-16 units."""
+    units = 0
+    for number, character in enumerate(text):
+        units += 2 if character > "\uffff" else 1
+        if units > limit:
+            return number
+    return len(text)
+
+
+def _last_end(place: re.Pattern[str], text: str, room: int) -> int:
+    """Return the end of the last part that fits into `room` characters, 0 where none does."""
+    ends = [0]
+    for match in place.finditer(text):
+        if match.start() > room:
+            break
+        # a closing quotation mark belongs to its sentence
+        end = match.start() + len(match[0].rstrip())
+        if end <= room:
+            ends.append(end)
+    return ends[-1]
+
+
+def _between_characters(text: str, end: int) -> int:
+    """Return the last place up to `end` that divides no character of several code points."""
+    while 0 < end < len(text):
+        joined = _ZERO_WIDTH_JOINER in text[end - 1 : end + 1]
+        modifier = "\U0001f3fb" <= text[end] <= "\U0001f3ff"  # the colour of a skin
+        # also the variation selectors, which are marks
+        mark = unicodedata.category(text[end]).startswith("M")
+        if not (joined or modifier or mark):
+            break
+        end -= 1
+    return end
