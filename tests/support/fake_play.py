@@ -281,6 +281,8 @@ class Play:
             case ["GET", "tracks"] if rest == "/tracks":
                 names = dict.fromkeys((*STANDARD, *(self.closed_tracks or ()), *state.tracks))
                 return {"tracks": [self._track(state, "GET", track, None) for track in names]}
+            case ["POST", "tracks"]:
+                return self._create_track(state, step.json)
             case [method, "tracks"]:
                 return self._track(state, method, unquote(rest.split("/")[2]), step.json)
             case [method, "listings"]:
@@ -333,8 +335,17 @@ class Play:
         images.append(image)
         return {"image": image}
 
+    def _create_track(self, state: State, config: Any) -> Any:
+        track = config["track"]
+        assert config["type"] == "CLOSED_TESTING"
+        if track in {*STANDARD, *(self.closed_tracks or ()), *state.tracks}:
+            raise refused(409, f"Track {track} already exists.", "alreadyExists")
+        state.tracks[track] = []
+        return {"track": track}
+
     def _track(self, state: State, method: str, track: str, body: Any) -> Any:
-        if self.closed_tracks is not None and track not in {*STANDARD, *self.closed_tracks}:
+        known = {*STANDARD, *(self.closed_tracks or ()), *state.tracks}
+        if self.closed_tracks is not None and track not in known:
             raise refused(404, f"Track not found: {track}.", "trackNotFound")
         if method == "PUT":
             _check_track(state, body["releases"])

@@ -130,6 +130,7 @@ class ReleaseInputs:
     countries: tuple[str, ...] = specs.COUNTRIES.default_value
     promote_from: str = specs.PROMOTE_FROM.default_value
     promote_version_codes: tuple[str, ...] = specs.PROMOTE_VERSION_CODES.default_value
+    create_tracks: bool = specs.CREATE_TRACKS.default_value
     replace_rollout: bool = specs.REPLACE_ROLLOUT.default_value
     on_version_conflict: OnVersionConflict = specs.ON_VERSION_CONFLICT.default_value
     existing_edit_id: str = specs.EXISTING_EDIT_ID.default_value

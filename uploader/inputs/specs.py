@@ -730,6 +730,14 @@ PROMOTE_VERSION_CODES: InputSpec[tuple[str, ...]] = InputSpec(
         "release."
     ),
 )
+CREATE_TRACKS = InputSpec(
+    name="create-tracks",
+    group=Group.GOOGLE_PLAY,
+    targets=("play",),
+    parser=parsers.boolean,
+    default="false",
+    help="Create the closed tracks of `tracks` that the app does not have, in the same edit.",
+)
 REPLACE_ROLLOUT = InputSpec(
     name="replace-rollout",
     group=Group.GOOGLE_PLAY,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from uploader.errors import ProtocolError
+from uploader.errors import ApiError, ProtocolError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services import catalogue
@@ -146,6 +146,12 @@ class Edit:
         what = f"the update of track {name}"
         self._change("PUT", _path("tracks", name), what, body, promised=("track",))
 
+    def create_track(self, name: str, form_factor: str) -> None:
+        """Create a closed track. Raises ApiError, for one that is there already as well."""
+        body = {"track": name, "type": "CLOSED_TESTING", "formFactor": form_factor}
+        what = f"the new track {name}"
+        self._change("POST", "/tracks", what, body, promised=("track",), retry_on=_track_conflict)
+
     def testers(self, track: str) -> tuple[str, ...]:
         """Return the Google Groups that test a closed track."""
         what = f"the testers of track {track}"
@@ -268,6 +274,16 @@ class Edit:
         method = _find(f"androidpublisher.edits.{resource}.upload")
         assert method, "the catalogue has it"
         return method.endpoint({"packageName": self.package, "editId": self.id, **values})
+
+
+def is_there_already(refused: ApiError) -> bool:
+    """Whether what was to be created is there, perhaps by a request whose answer was lost."""
+    return refused.reason == "alreadyExists" or "already exists" in refused.message
+
+
+def _track_conflict(refused: ApiError) -> str:
+    """As `conflict`; Google answers 409 for a track that is there already as well."""
+    return "" if is_there_already(refused) else conflict(refused)
 
 
 def _path(*segments: str) -> str:

@@ -255,8 +255,8 @@ class ReleaseEdit:
     before this one, with changes of the job in it. They were certainly not committed, unless it was
     the job's commit that found the edit closed. `begun` are the releases that a job without files
     changes, as they were when it began, by track, and `rollouts` the version codes that were in
-    progress there. `surely_committed` says that the edit before this
-    one has told that it is committed.
+    progress there. `missing` are the closed tracks that the job has to create in the edit.
+    `surely_committed` says that the edit before this one has told that it is committed.
     """
 
     job: ReleaseJob
@@ -275,6 +275,7 @@ class ReleaseEdit:
     overtaken: bool = False
     begun: dict[str, Release] = field(default_factory=dict)
     rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
     surely_committed: bool = False
     # guards the record: parts of a release write to it at the same time
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
@@ -298,6 +299,11 @@ class ReleaseEdit:
         now.
         """
         self.state = self.state.after(event)
+
+    def is_new(self, track: str) -> bool:
+        """Whether the app gets the track by this edit."""
+        created = self.job.new_track_purpose(track) in self.uncommitted
+        return created or track in self.missing
 
     def base(self, track: str, found: Releases) -> Releases:
         """What the track held before this very edit was touched; `found` is what it holds now."""

@@ -39,6 +39,7 @@ MAX_PLAN: Final = 128 * 1024
 _MAX_ENTRIES: Final = (200, 50, 10, 2, 0)
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
+_NEW_TRACK: Final = ", a closed track that is created"
 _INSIDE: Final = ", in the bundle itself"
 
 
@@ -319,7 +320,7 @@ def _shortened(line: str) -> str:
 
 def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     for track in changes.tracks:
-        yield f"Track {track.track}"
+        yield f"Track {track.track}{_NEW_TRACK if track.created else ''}"
         yield from _lines_of_track(track, changes.job)
     for title, entries in _blocks(changes, review):
         if entries:
@@ -361,7 +362,12 @@ def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequ
     yield "Store listing", texts
     images = [f"~ {image.language} {image.type}: {image}" for image in changes.images]
     yield "Images", [*_removals(changes), *images]
-    testers = [f"~ {change.track}: {change}" for change in changes.testers if str(change)]
+    testers = []
+    released = [track.track for track in changes.tracks]
+    for groups in changes.testers:
+        new = _NEW_TRACK if groups.created and groups.track not in released else ""
+        if str(groups):
+            testers.append(f"~ {groups.track}{new}: {groups}")
     yield "Testers", testers
     yield "Who gets something else", changes.reach
     yield OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]
@@ -479,7 +485,8 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     for change in changes.tracks:
         before = [_release_as_json(release) for release in change.before]
         after = [_release_as_json(release) for release in change.after]
-        tracks.append({"track": change.track, "before": before, "after": after})
+        entry: dict[str, Any] = {"track": change.track, "created": change.created}
+        tracks.append({**entry, "before": before, "after": after})
     files = []
     for file in changes.files:
         entry = asdict(file)

@@ -33,7 +33,7 @@ from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions
 from uploader.services.play.several_apps import ABOUT_ONE, check_several
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.track_merge import STAGED
-from uploader.services.play.tracks import in_words, named
+from uploader.services.play.tracks import in_words, is_standard, named
 from uploader.text import format_size, plural
 
 
@@ -226,6 +226,7 @@ def _job(
         prune_images=inputs.images_prune,
         promote_from=inputs.promote_from,
         promoted=inputs.promote_version_codes,
+        create_tracks=inputs.create_tracks,
         replace_rollout=inputs.replace_rollout,
         reuse=inputs.on_version_conflict == "reuse",
         existing_edit=inputs.existing_edit_id,
@@ -508,6 +509,8 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
         )
     if inputs.images_prune != "false" and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
+    if inputs.create_tracks and all(map(is_standard, inputs.tracks)):
+        yield "`create-tracks` does nothing: `tracks` has no closed track with a name of its own."
     if len(inputs.release_name) > MAX_RELEASE_NAME:
         yield (
             f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows "
@@ -541,6 +544,8 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
         images = plural(sum(map(len, job.listing.images.values())), "image")
         languages = plural(len(job.listing.texts), "language")
         yield f"synchronise {images} and the texts of {languages}"
+    if job.create_tracks:
+        yield "create the closed tracks that the app does not have"
     for track in job.tracks:
         yield _step_on_track(job, track)
     for track in job.tester_tracks:

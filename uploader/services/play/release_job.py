@@ -89,6 +89,7 @@ class ReleaseJob:
     prune_images: ImagesPrune = "false"
     promote_from: str = ""
     promoted: tuple[str, ...] = ()
+    create_tracks: bool = False
     replace_rollout: bool = False
     reuse: bool = True
     existing_edit: str = ""
@@ -140,6 +141,8 @@ class ReleaseJob:
             f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"
         ]
         tracks = [f"track:{track}" for track in self.tracks]
+        if self.create_tracks:
+            tracks += [self.new_track_purpose(track) for track in self.tracks]
         testers = [self.testers_purpose(track) for track in self.tester_tracks]
         listing = [self.listing_purpose(sha256)] if self.listing else []
         return frozenset((*artifacts, *files, *tracks, *testers, *listing))
@@ -155,6 +158,11 @@ class ReleaseJob:
             for place, files in listing.images.items()
         }
         return f"listing:{_digest([texts, images, self.prune_images])}"
+
+    @staticmethod
+    def new_track_purpose(track: str) -> str:
+        """The purpose of the creation of a track."""
+        return f"new-track:{track}"
 
     def testers_purpose(self, track: str) -> str:
         """The purpose of the change to a track's testers."""

@@ -84,6 +84,7 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     """Read what the edit has, and find out whether a commit that is in doubt has happened."""
     job = edit.job
     content = _read(edit)
+    content.testers = _of_new_tracks(edit, content.testers)
     lists_tracks = bool(edit.seen)
     reused = _find_reused(edit, content.artifacts)
     all_there = reused.keys() == {version_code(artifact) for artifact in job.artifacts}
@@ -162,6 +163,19 @@ def _read(edit: ReleaseEdit) -> _Content:
     return content
 
 
+def _of_new_tracks(
+    edit: ReleaseEdit, changes: tuple[TestersChange, ...]
+) -> tuple[TestersChange, ...]:
+    """Return the changes of testers with those tracks marked that the run creates."""
+    if not edit.job.create_tracks:
+        return changes
+    marked = []
+    for change in changes:
+        tracks.current_releases(edit, change.track)
+        marked.append(replace(change, created=edit.is_new(change.track)))
+    return tuple(marked)
+
+
 def _find_reused(edit: ReleaseEdit, artifacts: ListedArtifacts) -> dict[int, FileResult]:
     """Return the results of those artifacts of the job that Google Play has, by version code."""
     reused = {}
@@ -222,6 +236,7 @@ def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes
     parts = [put_release]
     if edit.job.listing:
         parts.append(put_listing)
+    tracks.create_missing(edit)
     try:
         edit.context.together(parts)
     finally:

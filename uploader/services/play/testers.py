@@ -12,17 +12,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from uploader.errors import Problems
+from uploader.errors import ApiError, Problems
 from uploader.services.play.edit_lifecycle import ReleaseEdit
+from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 
 
 @dataclass(frozen=True)
 class TestersChange:
-    """The groups of one track before and after."""
+    """The groups of one track before and after; `created` says that the app gets the track by the
+    edit.
+    """
 
     track: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    created: bool = False
 
     def __str__(self) -> str:
         """`+ new@example.com, - old@example.com`; empty where nothing changes."""
@@ -52,12 +56,23 @@ def check(tracks: Sequence[str], problems: Problems) -> None:
 
 def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
     """What becomes of the groups of each closed track."""
-    read = [partial(edit.api.testers, track) for track in edit.job.tester_tracks]
+    read = [partial(_groups, edit, track) for track in edit.job.tester_tracks]
     groups = edit.context.together(read)
     return tuple(
         TestersChange(track, tuple(map(str.lower, found)), edit.job.testers)
         for track, found in zip(edit.job.tester_tracks, groups, strict=True)
     )
+
+
+def _groups(edit: ReleaseEdit, track: str) -> tuple[str, ...]:
+    """The groups of a track; a track that the run creates has none."""
+    try:
+        return edit.api.testers(track)
+    except ApiError as refused:
+        missing = refused.status == 404 and find(refused) in (TRACK_MISSING, OTHER)
+        if not (missing and edit.job.create_tracks):
+            raise
+        return ()
 
 
 def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> None:

@@ -54,6 +54,7 @@ class TrackChange:
     """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what
     it holds already.
 
+    `created` says that the app gets the track by the edit.
     `source` is the track that a promotion takes the release from, and `source_release` the release
     as it is there. `gone_on` says that `release` was there before, with more users than the job
     asks for or halted, and stays as it is; `moved_on` says that its status or its share is not what
@@ -71,6 +72,7 @@ class TrackChange:
     gone_on: bool = False
     moved_on: bool = True
     left_out: tuple[str, ...] = ()
+    created: bool = False
 
     @property
     def settled(self) -> bool:
@@ -158,7 +160,16 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     _check_users(edit.job, track, before, release)
     _check_retained(edit)
     after = merged(track, before, release, replace_rollout=_may_replace(edit, track, before))
-    return TrackChange(track, before, after, release, found, edit.job.promote_from, source)
+    return TrackChange(
+        track,
+        before,
+        after,
+        release,
+        found,
+        edit.job.promote_from,
+        source,
+        created=edit.is_new(track),
+    )
 
 
 def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:

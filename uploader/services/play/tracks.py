@@ -5,11 +5,17 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
-from uploader.services.play.client import Edit, Release, Releases, releases
+from uploader.services.play.client import (
+    Edit,
+    Release,
+    Releases,
+    is_there_already,
+    releases,
+)
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
 from uploader.services.play.release_job import Notes
@@ -17,12 +23,20 @@ from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
 REST_OF_WORLD = "rest-of-world"
+_FORM_FACTORS = {"": "DEFAULT", "wear": "WEAR", "automotive": "AUTOMOTIVE"}
+"""The form factors whose closed tracks can be created, by the prefix of their names: the values of
+TrackConfig.formFactor."""
 _IN_THE_CONSOLE = {
     "internal testing": "internal",
     "closed testing": "alpha",
     "open testing": "beta",
 }
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
+
+
+def is_standard(track: str) -> bool:
+    """Whether every app has the track, or every app for its form factor."""
+    return track.rpartition(":")[2] in STANDARD
 
 
 def codes(release: Release) -> tuple[str, ...]:
@@ -153,15 +167,17 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
     A standard track may be answered with 404 until it is used; whether a form factor has it is told
     when it is written.
     """
-    form_factor, _, base = track.rpartition(":")
-    if base in STANDARD:
+    if is_standard(track):
         return
+    form_factor = track.rpartition(":")[0]
     known = dict.fromkeys((*STANDARD, *(edit.seen or all_tracks(edit.api))))
     if track in known:
         return
-    other = meant(
-        track, (*known, *(f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor))
-    )
+    if edit.job.create_tracks and track in (*edit.job.tracks, *edit.job.tester_tracks):
+        _plan_creation(edit, track, known)
+        return
+    standard = [f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor]
+    other = meant(track, (*known, *standard))
     if other or missing:
         instead = f"Write `{other}`" if other else "Correct the name"
         how = (
@@ -172,9 +188,59 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
             cause=f"It is probably {how} {other}."
             if other
             else f"Google Play lists {', '.join(known)}.",
-            hint=f"{instead}, or create the closed track {track} in the Play Console.",
+            hint=f"{instead}, or create the closed track {track}: in the Play Console, or with "
+            "`create-tracks: true`.",
             code="track-not-found",
         )
+
+
+def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> None:
+    """Note that a closed track is to be created; `known` are those that the app has.
+
+    Raises ReleaseRefused where a track that every app has is probably meant, or where Google Play
+    can't create it.
+    """
+    form_factor, separator, base = track.rpartition(":")
+    if standard := meant(base, STANDARD):
+        other = f"{form_factor.lower()}{separator}{standard}"
+        raise ReleaseRefused(
+            f"The app has no track {track}, and none is created.",
+            cause=f"It is probably a misspelling of {other}.",
+            hint=f"Write `{other}`, or create the closed track {track} in the Play Console.",
+            code="track-not-created",
+        )
+    if form_factor not in _FORM_FACTORS:
+        raise ReleaseRefused(
+            f"The app has no track {track}, and none is created.",
+            cause="The Publishing API creates tracks for phones, `wear:` and `automotive:` alone.",
+            hint=f"Create the closed track {track} in the Play Console.",
+            code="track-not-created",
+        )
+    beside = [name for name in known if name.rpartition(":")[0] == form_factor]
+    similar = meant(base, [name.rpartition(":")[2] for name in beside])
+    if similar and track not in edit.missing:
+        other = f"{form_factor}{separator}{similar}"
+        edit.context.warning(f"Track {track} is created, although the app has the track {other}.")
+    edit.missing.add(track)
+
+
+def create_missing(edit: ReleaseEdit) -> None:
+    """Create the closed tracks that the edit does not have.
+
+    One that is there by now was created by a request whose answer was lost, or by another job in a
+    shared edit.
+    """
+    for track in sorted(edit.missing):
+        purpose = edit.job.new_track_purpose(track)
+        edit.changing(purpose)
+        try:
+            edit.api.create_track(track, _FORM_FACTORS[track.rpartition(":")[0]])
+        except ApiError as refused:
+            if not is_there_already(refused) and track not in all_tracks(edit.api):
+                raise
+        edit.changed(purpose, "created")
+        edit.context.info(f"Created the closed track {track} in edit {edit.id}.")
+    edit.missing.clear()
 
 
 def meant(track: str, known: Iterable[str]) -> str:
