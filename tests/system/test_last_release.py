@@ -151,6 +151,21 @@ def test_a_release_has_the_name_of_its_track(job: Job) -> None:
 # --- chosen versions ------------------------------------------------------------------------------
 
 
+def test_a_version_that_was_displaced_is_promoted_by_its_code(job: Job) -> None:
+    """48 was on internal; 49 has taken its place there."""
+    job.succeed(NEW)
+    specimens.make_bundle(job.workspace / "app.aab", PACKAGE, 49, "1.49")
+    job.succeed(NEW)
+    promotion = {**PLAY, "promote-from": "internal", "tracks": "alpha"}
+    dry = job.succeed({**promotion, "promote-version-codes": "48", "dry-run": "true"})
+    assert "48 is not on internal any more" in dry.log
+    ended = job.succeed({**promotion, "promote-version-codes": "48"})
+    assert [one["versionCodes"] for one in live(job, "alpha")] == [["48"]]
+    assert "48 is not on internal any more." in ended.last_line
+    ended = job.fail(4, {**promotion, "promote-version-codes": "50"})
+    assert ended.outputs["failure"] == "version-not-on-track"
+
+
 def test_chosen_versions_are_promoted(job: Job) -> None:
     """One version of a release that is not the newest, with that release's name and notes."""
     job.succeed(

@@ -727,7 +727,8 @@ PROMOTE_VERSION_CODES: InputSpec[tuple[str, ...]] = InputSpec(
     ),
     help=(
         "Promote these versions of the track named by `promote-from`, instead of its newest "
-        "release."
+        "release. One that is no longer on it is taken by its code, as long as Google Play "
+        "lists its artifact."
     ),
 )
 CREATE_TRACKS = InputSpec(

@@ -190,6 +190,39 @@ def test_nothing_to_promote_is_said(source: list[dict[str, Any]], cause: str) ->
     )
 
 
+def test_a_version_that_is_no_longer_on_the_source_is_promoted_by_its_code() -> None:
+    """Its bundle is on Google Play; name and notes of the release that displaced it are not its."""
+    notes = [{"language": "en-US", "text": "Seven."}]
+    play = Play(internal=[release(7, name="Seven", releaseNotes=notes)], production=[release(5)])
+    play.live.bundles[6] = "digest of 6"
+    wish = release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
+    outcome = Engine(play).run(wish)
+    assert play.live.tracks["beta"] == [release(6)]
+    assert "6 is not on internal any more." in outcome.headline
+    Engine(play).run(wish)
+    assert (play.uploads, len(play.commits)) == ([], 1)
+
+
+def test_a_version_that_google_play_does_not_have_is_not_promoted() -> None:
+    play = Play(internal=[release(7)])
+    with pytest.raises(ReleaseRefused, match="has no version 6 to promote") as caught:
+        Engine(play).run(release_job(promote_from="internal", promoted=("6",), tracks=("beta",)))
+    assert "no such bundle or APK" in caught.value.cause
+    assert play.edits == {}
+
+
+@pytest.mark.parametrize("status", ["halted", "draft"])
+def test_what_another_track_keeps_from_its_users_is_not_promoted_by_its_code(status: str) -> None:
+    """A release that was stopped on alpha for a reason is not given to beta by its number."""
+    play = Play(internal=[release(7)], alpha=[release(6, status=status)])
+    wish = release_job(promote_from="internal", promoted=("6",), tracks=("beta",))
+    with pytest.raises(ReleaseRefused) as caught:
+        Engine(play).run(wish)
+    assert caught.value.code == "release-kept-back"
+    Engine(play).run(replace(wish, options=ReleaseOptions("completed")))
+    assert play.live.tracks["beta"] == [release(6)]
+
+
 def test_a_rollout_is_widened_halted_resumed_and_completed_without_files() -> None:
     """The release in progress keeps its name and versions through all of it; what it updates stays
     until the end.

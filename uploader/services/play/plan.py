@@ -337,7 +337,7 @@ def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
             # The name of a release that comes stands in its own line.
             if (change.sign, field.field) != ("+", "name"):
                 yield f"      {field.name}: {field}"
-    for sentence in track.taken_up:
+    for sentence in track.remarks:
         yield f"      {sentence}"
     if track.gone_on:
         yield f"      {remark(job, track)}"

@@ -28,6 +28,7 @@ from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import client, plan, reach, review, testers, universal_apk
 from uploader.services.play.edit_lifecycle import perhaps_committed
+from uploader.services.play.publish import IN_THE_LIBRARY
 from uploader.services.play.release import flow, flow_of_several
 from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions, version_code
 from uploader.services.play.several_apps import ABOUT_ONE, check_several
@@ -380,11 +381,11 @@ def _check_tracks(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
     releasing = _releases(inputs, files)
     if releasing and not inputs.tracks and (inputs.commit or not files):
         what = "no track is given, and a release never goes to a track that was not named."
-        problems.add(
-            "tracks",
-            what,
-            "internal, alpha, beta, production, wear:production, the name of a closed track",
-        )
+        accepted = "internal, alpha, beta, production, wear:production, the name of a closed track"
+        if files:
+            what += f" {IN_THE_LIBRARY}"
+            accepted += "; or `commit: false` for an upload that waits in an open edit"
+        problems.add("tracks", what, accepted)
     if inputs.tracks and not releasing and not inputs.testers:
         what = "none are given, and no other input says what should change on the track."
         problems.add(

@@ -25,6 +25,10 @@ from uploader.services.play.stage import other_tracks
 from uploader.services.play.track_merge import TrackChange
 
 STORE = "https://play.google.com/store/apps/details?id="
+IN_THE_LIBRARY = (
+    "The app's library of bundles has an artifact once a release with it is committed, be it a "
+    "draft: `tracks: internal` with `status: draft`."
+)
 TO_SEND = "committed; send it for review in the Play Console"
 
 
@@ -70,6 +74,11 @@ def _leave_open(edit: ReleaseEdit, changes: Changes) -> Outcome:
     edit.forget()
     remarks = _remarks(job, changes.tracks)
     headline = f"{_subject(changes)} is in edit {edit.id}, which is left open.{remarks}"
+    if job.artifacts and not job.tracks:
+        edit.context.info(
+            f"On no track yet. {IN_THE_LIBRARY} A later step does so in this edit with "
+            f"`existing-edit-id` and `version-codes-to-retain: {','.join(job.codes)}`."
+        )
     return _outcome(job, headline, "Changes in the edit", changes)
 
 
@@ -207,9 +216,9 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
     """The sentences behind the last line: what was kept from the users until now, and what has gone
     on since.
     """
-    taken_up = [sentence for update in updates for sentence in update.taken_up]
+    about_releases = [sentence for update in updates for sentence in update.remarks]
     gone_on = [track_merge.remark(job, update) for update in updates if update.gone_on]
-    return "".join(f" {sentence}." for sentence in dict.fromkeys((*taken_up, *gone_on)))
+    return "".join(f" {sentence}." for sentence in dict.fromkeys((*about_releases, *gone_on)))
 
 
 def _why_unneeded(edit: ReleaseEdit) -> str:

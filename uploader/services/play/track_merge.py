@@ -21,7 +21,7 @@ from typing import Any
 from uploader.errors import ReleaseRefused
 from uploader.files.android.notes import is_language_name, normalised
 from uploader.services.play.client import Release, Releases
-from uploader.services.play.edit_lifecycle import ReleaseEdit
+from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.tracks import (
@@ -54,7 +54,8 @@ class TrackChange:
     """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what
     it holds already.
 
-    `created` says that the app gets the track by the edit.
+    `created` says that the app gets the track by the edit. `by_code` are the version codes that a
+    promotion takes though they are not on its source any more.
     `source` is the track that a promotion takes the release from, and `source_release` the release
     as it is there. `gone_on` says that `release` was there before, with more users than the job
     asks for or halted, and stays as it is; `moved_on` says that its status or its share is not what
@@ -73,6 +74,7 @@ class TrackChange:
     moved_on: bool = True
     left_out: tuple[str, ...] = ()
     created: bool = False
+    by_code: tuple[str, ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -95,6 +97,14 @@ class TrackChange:
             if kept_back and _covers(self.release, other):
                 sentences.append(f"{'+'.join(codes(other))} was {kept_back} on {track}")
         return tuple(sentences)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else is to be known of the release that comes, in sentences."""
+        if not self.by_code:
+            return self.taken_up
+        versions = "+".join(self.by_code)
+        return (f"{versions} is not on {self.source} any more", *self.taken_up)
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
@@ -160,6 +170,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     _check_users(edit.job, track, before, release)
     _check_retained(edit)
     after = merged(track, before, release, replace_rollout=_may_replace(edit, track, before))
+    by_code: tuple[str, ...] = ()
+    if edit.job.promoted:
+        by_code = no_longer_on(current_releases(edit, edit.job.promote_from), codes(source))
     return TrackChange(
         track,
         before,
@@ -169,6 +182,7 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
         edit.job.promote_from,
         source,
         created=edit.is_new(track),
+        by_code=by_code,
     )
 
 
@@ -235,8 +249,11 @@ def _promoted(edit: ReleaseEdit) -> Release:
     if begun:
         now = next((one for one in offered if _covers(one, begun)), begun)
         return {**begun, "status": now.get("status")}
-    by_codes = chosen(job.promote_from, offered, job.promoted) if job.promoted else {}
-    edit.promoted = by_codes or to_promote(job.promote_from, offered)
+    if job.promoted:
+        artifacts = listed_artifacts(edit) if no_longer_on(offered, job.promoted) else {}
+        edit.promoted = chosen(job.promote_from, offered, job.promoted, artifacts)
+    else:
+        edit.promoted = to_promote(job.promote_from, offered)
     return edit.promoted
 
 
@@ -371,21 +388,34 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     )
 
 
-def chosen(track: str, live: Sequence[Release], version_codes: tuple[str, ...]) -> Release:
+def no_longer_on(live: Iterable[Release], version_codes: Iterable[str]) -> tuple[str, ...]:
+    """Those of the version codes that no release of a track has."""
+    held = {code for release in live for code in codes(release)}
+    return tuple(code for code in version_codes if code not in held)
+
+
+def chosen(
+    track: str,
+    live: Sequence[Release],
+    version_codes: tuple[str, ...],
+    artifacts: Collection[int],
+) -> Release:
     """The release that a promotion of these version codes takes: the newest that has any, and no
     other codes of it.
+
+    A version that another one has displaced is promoted by its code alone if it is one of the
+    `artifacts` that Google Play has.
     """
     found = [release for release in live if set(codes(release)) & set(version_codes)]
-    if missing := [
-        code for code in version_codes if not any(code in codes(release) for release in found)
-    ]:
+    gone = no_longer_on(live, version_codes)
+    if missing := [code for code in gone if int(code) not in artifacts]:
         raise ReleaseRefused(
             f"Track {track} has no version {', '.join(missing)} to promote.",
-            cause=f"It holds {describe_all(live)}.",
+            cause=f"It holds {describe_all(live)}, and the app has no such bundle or APK.",
             hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
             code="version-not-on-track",
         )
-    return {**newest(found), "versionCodes": list(version_codes)}
+    return {**(newest(found) if found else {}), "versionCodes": list(version_codes)}
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
@@ -706,10 +736,11 @@ def _check_retained(edit: ReleaseEdit) -> None:
     its users.
     """
     job = edit.job
-    if job.codes or job.promote_from:
-        return
+    by_code = () if job.codes or job.promote_from else job.retained
+    if job.promoted:
+        by_code = no_longer_on(current_releases(edit, job.promote_from), job.promoted)
     places = [(track, release) for track, releases in edit.seen.items() for release in releases]
-    for code in job.retained:
+    for code in by_code:
         having = [(track, release) for track, release in places if code in codes(release)]
         served = any(release.get("status") in SERVED for _, release in having)
         for track, release in having:
