@@ -179,6 +179,8 @@ def test_a_bare_200_without_a_new_package_is_in_doubt(begin: Begin, listed: bool
     # three looks, and {} has to be said twice
     assert state["requests"][LIST] == (6 if listed else 1)
     assert "goog.cancel" not in state["requests"]
+    assert "answers for the upload session, but not how the upload ended" in ended.log
+    assert "forgot" not in ended.log
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ not Google's.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,40 @@ def test_a_message_has_an_end() -> None:
 def test_no_answer_raises(response: Response) -> None:
     """Whatever the body is, there are words for it."""
     assert read(response).message
+
+
+METRIC = "Quota exceeded for quota metric 'Queries' and limit 'Queries per {}' of service 'x'."
+
+
+@pytest.mark.parametrize(
+    ("error", "daily"),
+    [
+        ({"errors": [{"reason": "dailyLimitExceeded"}]}, True),
+        ({"errors": [{"reason": "publishingDailySaveQuotaExceeded"}]}, True),
+        ({"message": METRIC.format("day"), "status": "RESOURCE_EXHAUSTED"}, True),
+        ({"message": METRIC.format("minute"), "status": "RESOURCE_EXHAUSTED"}, False),
+        (
+            {
+                "message": "Slow down.",
+                "status": "RESOURCE_EXHAUSTED",
+                "details": [{"metadata": {"quota_limit": "RequestsPerDayPerProject"}}],
+            },
+            True,
+        ),
+        (
+            {
+                "message": "Slow down.",
+                "status": "RESOURCE_EXHAUSTED",
+                "details": [{"metadata": {"quota_unit": "1/min/{project}"}}, "x"],
+            },
+            False,
+        ),
+        ({"errors": [{"reason": "quotaExceeded", "domain": "youtube.quota"}]}, True),
+        ({"errors": [{"reason": "quotaExceeded", "domain": "usageLimits"}]}, False),
+        ({"message": "Your daily report.", "errors": [{"reason": "forbidden"}]}, False),
+    ],
+)
+def test_a_quota_of_the_day_is_told_from_a_rate(error: dict[str, Any], *, daily: bool) -> None:
+    """By its reason, its words, or the limit that the details name."""
+    response = Response(429, Headers(), json.dumps({"error": error}).encode())
+    assert read(response).daily_quota is daily

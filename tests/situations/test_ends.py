@@ -134,6 +134,7 @@ def test_what_may_be_there_is_not_begun_again(
     ) as bench:
         result = bench.send(job(DATA, dialect, at_most_once=True))
         assert isinstance(result.failure, OutcomeUnknown)
+        assert "forgot the upload session" in result.failure.cause
         assert (bench.fired(), bench.stored()) == ([trouble["do"], "session-lost"], [DATA])
         assert bench.count(step["start"]) == 1
 

@@ -95,6 +95,25 @@ def test_any_other_403_is_the_end(dialect: Dialect, reason: str) -> None:
         assert (result.failure.reason, bench.naps, bench.stored()) == (reason, [], [])
 
 
+@pytest.mark.parametrize("status", [403, 429])
+def test_a_quota_of_the_day_is_not_waited_for(dialect: Dialect, status: int) -> None:
+    """It ends at midnight, and not within the waits of a run: the refusal says so."""
+    refused = fault(
+        STEPS[dialect]["put"],
+        "status",
+        status=status,
+        reason="rateLimitExceeded",
+        message="Quota exceeded for limit 'Queries per day'.",
+        nth=2,
+    )
+    with emulated(refused, chunk=GRANULE) as bench:
+        result = bench.send(job(DATA, dialect))
+        assert isinstance(result.failure, ApiError)
+        assert (result.failure.code, result.failure.exit_code) == ("daily-quota", 4)
+        assert "midnight Pacific time" in result.failure.hint
+        assert (bench.naps, bench.stored()) == ([], [])
+
+
 @pytest.mark.parametrize("status", [408, 429, 503])
 def test_without_a_wish_the_schedule_is_waited(dialect: Dialect, status: int) -> None:
     """408, 429 and 503 without Retry-After: the first wait of the schedule, then the question."""

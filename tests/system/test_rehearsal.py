@@ -128,6 +128,26 @@ def test_a_rehearsed_release_is_an_update(job: Job) -> None:
             {"promote-from": "beta", "promote-version-codes": "41"},
             "41 is promoted from beta to production.",
         ),
+        (
+            {"promote-from": "beta", "version-codes-to-retain": "1"},
+            "2+1 is promoted from beta to production.",
+        ),
+        (
+            {
+                "promote-from": "beta",
+                "version-codes-to-retain": "16, 15",
+                "user-fraction": "0.1",
+            },
+            "17+16+15 is promoted from beta, at 10 %, to production.",
+        ),
+        (
+            {
+                "promote-from": "beta",
+                "promote-version-codes": "41",
+                "version-codes-to-retain": "last-release",
+            },
+            "41+40 is promoted from beta to production.",
+        ),
         ({"user-fraction": "0.2"}, "2 is now at 20 % on production."),
         ({"user-fraction": "0.05"}, "2 is now at 5 % on production."),
         ({"status": "halted"}, "2 is halted on production."),

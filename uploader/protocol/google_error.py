@@ -4,7 +4,8 @@ message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,16 @@ from uploader.http.messages import Response, TransportError
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _RATE_REASONS = {"rateLimitExceeded", "userRateLimitExceeded"}
+# Quotas of a day have a reason of their own, or share it with rates and are told by their words.
+_DAILY_REASONS = {
+    "dailyLimitExceeded",
+    "dailyLimitExceededUnreg",
+    "publishingDailySaveQuotaExceeded",
+}
+_QUOTA_REASONS = {*_RATE_REASONS, "quotaExceeded", "RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED"}
+_DAILY = re.compile(r"\bper[ -]day\b|\bdaily\b|PerDay|1/d/")
+# All of its quotas are for a day (developers.google.com/youtube/v3/getting-started#quota).
+_DAILY_DOMAIN = "youtube.quota"
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,26 @@ class GoogleError:
     def rate_limited(self) -> bool:
         """True for the two reasons with which a 403 means "slower", not "no"."""
         return not _RATE_REASONS.isdisjoint(self.reasons)
+
+    @property
+    def daily_quota(self) -> bool:
+        """True where a quota of the day is spent, which no wait of minutes helps."""
+        if not _DAILY_REASONS.isdisjoint(self.reasons):
+            return True
+        if _QUOTA_REASONS.isdisjoint(self.reasons):
+            return False
+        return any(map(_DAILY.search, (self.message, *_quota_details(self.body))))
+
+
+def _quota_details(body: Mapping[str, Any]) -> Iterator[str]:
+    """The limits that an error names in its details (google.rpc.ErrorInfo), and their words."""
+    error = body.get("error")
+    for entry in _entries(error, "errors"):
+        yield "daily" if entry.get("domain") == _DAILY_DOMAIN else ""
+    for entry in _entries(error, "details"):
+        metadata = entry.get("metadata")
+        for name in ("quota_limit", "quota_unit"):
+            yield _text(metadata.get(name)) if isinstance(metadata, Mapping) else ""
 
 
 def read(response: Response) -> GoogleError:
@@ -66,11 +97,17 @@ def last_words(response: Response | TransportError | None) -> str:
 def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
     found: list[str] = []
     for key in ("errors", "details"):
-        entries = error.get(key)
-        for entry in entries if isinstance(entries, list) else ():
-            found += [_text(entry.get("reason"))] if isinstance(entry, Mapping) else []
+        found += [_text(entry.get("reason")) for entry in _entries(error, key)]
     found.append(_text(error.get("status")))
     return tuple(reason for reason in found if reason)
+
+
+def _entries(error: object, key: str) -> Iterator[Mapping[str, Any]]:
+    """The objects in a list of the error."""
+    found = error.get(key) if isinstance(error, Mapping) else None
+    for entry in found if isinstance(found, list) else ():
+        if isinstance(entry, Mapping):
+            yield entry
 
 
 def _text(value: object) -> str:

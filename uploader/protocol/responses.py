@@ -44,7 +44,7 @@ class Verdict(Enum):
 
 def verdict(response: Response | TransportError) -> Verdict:
     """Judges a response, or its absence: broken connections, 5xx, 408, 429 and rate-limit 403s may
-    be tried again.
+    be tried again, but not where a quota of the day is spent.
 
     Whether the server may have acted on the request matters where a repeat adds: it never did
     before it had all of it, nor when it turned the request away (408, 429, rate limits); a 5xx and
@@ -57,7 +57,13 @@ def verdict(response: Response | TransportError) -> Verdict:
         return Verdict.SUCCESS
     if status >= 500:
         return Verdict.IN_DOUBT if response.sent_whole else Verdict.RETRY
-    if status in (408, 429) or (status == 403 and google_error.read(response).rate_limited):
+    if status in (403, 429):
+        error = google_error.read(response)
+        if error.daily_quota:
+            return Verdict.REFUSED
+        if status == 429 or error.rate_limited:
+            return Verdict.RETRY
+    if status == 408:
         return Verdict.RETRY
     if status == 401:
         return Verdict.RENEW

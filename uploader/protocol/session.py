@@ -258,7 +258,8 @@ class Session:
     last word, `sent` the end of what it may hold: its last word and what was handed to it since. No
     honest response lies beyond. `why` tells the last trouble, in UNCONFIRMED what became of the
     last byte's request. `doubted` is true once a session of this file ended from UNCONFIRMED
-    without a word of how: the file may have been stored before.
+    without a word of how: the file may have been stored before. `untold` says that the server still
+    answered for the session then.
     """
 
     size: int | None
@@ -272,6 +273,7 @@ class Session:
     restarts: int = 0
     rewinds: int = 0
     doubted: bool = False
+    untold: bool = False
     why: str = ""
     response: Response | None = None
 
@@ -391,7 +393,7 @@ class Session:
         ):
             after = replace(after, chunking=self.chunking.after_interruption(self.offset))
         if self.state is State.UNCONFIRMED and event.untold and self.at_most_once:
-            return replace(after, doubted=True, state=State.IN_DOUBT, why=event.why)
+            return replace(after, doubted=True, untold=True, state=State.IN_DOUBT, why=event.why)
         if self.state is State.UNCONFIRMED:
             return after
         all_sent = self.state is State.OFFSET_KNOWN and after.sent == self.size and event.acted

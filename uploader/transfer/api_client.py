@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from uploader import error_table
 from uploader.auth.google import Login
 from uploader.errors import (
     ApiError,
@@ -35,6 +36,8 @@ from uploader.retry import Retrier, RetryPolicy
 from uploader.services.base import Call
 from uploader.text import capitalised
 
+# Google Play's table has it; every service says it in the same words.
+DAILY_QUOTA = next(one for one in error_table.of_source("play") if one.code == "daily-quota")
 DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds for one response: 10 GiB at 500 KB a second
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
@@ -312,7 +315,7 @@ def refusal(response: Response, what: str) -> UploaderError:
         )
     reason = f", {said.reason}" if said.reason else ""
     by_proxy = response.status == 413 and not said.reason  # Google's own has one
-    return ApiError(
+    refused = ApiError(
         f"The service refused {what} ({response.status}{reason}): {said.message}",
         status=response.status,
         reason=said.reason,
@@ -324,3 +327,7 @@ def refusal(response: Response, what: str) -> UploaderError:
         if by_proxy
         else "",
     )
+    if response.status in (403, 429) and said.daily_quota:
+        texts = DAILY_QUOTA.texts
+        return refused.with_advice(cause=texts["cause"], hint=texts["hint"], code=DAILY_QUOTA.code)
+    return refused

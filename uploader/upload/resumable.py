@@ -323,6 +323,8 @@ class ResumableUpload:
             refused = refusal(response, self._upload.name)
         if session.state is State.IN_DOUBT:
             cause = "The service forgot the upload session before it reported how the upload ended."
+            if session.untold:
+                cause = "The service answers for the upload session, but not how the upload ended."
             if refused is not None:
                 cause = refused.what
             raise self._doubt(cause, kept=False)

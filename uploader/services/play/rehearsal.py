@@ -1,9 +1,9 @@
 """What a rehearsal begins with: an app that is live in the embedded emulator, so that it can go
 beyond a first release.
 
-Every standard track has a completed release with lower version codes than those of the run. Where
-the run changes or promotes what is there, the track concerned has a release in progress as well,
-with healthy days for a rollout.
+Every standard track has a completed release with lower version codes than those of the run, or with
+those that the run retains. Where the run changes or promotes what is there, the track concerned has
+a release in progress as well, with healthy days for a rollout.
 """
 
 from __future__ import annotations
@@ -62,23 +62,36 @@ def _releases(
     tell of it; None where no lower version is possible.
     """
     retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
-    concerned = (*versions, *map(int, inputs.promote_version_codes), *retained)
-    latest = min(concerned, default=2) - 1
-    if latest < 1:
+    before = _versions_before(inputs, versions, retained)
+    if before[0] < 1:
         return None
-    done = {"versionCodes": [str(latest)], "status": "completed"}
+    done = {"versionCodes": list(map(str, before)), "status": "completed"}
     on_tracks: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
     words = f"{describe(done)} on {', '.join(STANDARD)}"
     if not _needs_rollout(inputs, versions, retained):
         return on_tracks, words
     share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
-    codes = inputs.promote_version_codes or (str(latest + 1),)
+    codes = inputs.promote_version_codes or (str(before[-1] + 1),)
     rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}
     tracks = _tracks_with_rollout(inputs)
     on_tracks |= {track: [rollout, done] for track in tracks}
     if tracks:
         words += f"; {describe(rollout)} on {', '.join(tracks)}"
     return on_tracks, words
+
+
+def _versions_before(
+    inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
+) -> list[int]:
+    """Return the version codes that everybody has before the run, in ascending order.
+
+    They are those that the run retains beside newer ones, else one that is lower than all others.
+    """
+    new = versions or tuple(map(int, inputs.promote_version_codes))
+    comes = bool(versions or inputs.promote_from)
+    if retained and comes and (not new or max(retained) < min(new)):
+        return sorted(set(retained))
+    return [min((*new, *retained), default=2) - 1]
 
 
 def _needs_rollout(
