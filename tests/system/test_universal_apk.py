@@ -15,6 +15,7 @@ import pytest
 from google_emulator import Emulator, specimens
 from google_emulator.specimens.signature_writer import RELEASE, certificate
 from tests.support.job import Job
+from uploader.files.android.manifest import read_manifest
 from uploader.files.android.preflight import fingerprint
 
 pytestmark = pytest.mark.slow
@@ -86,6 +87,57 @@ def test_a_version_that_is_there_already_is_fetched_alone(job: Job) -> None:
     ended = job.succeed(STATUS)
     assert ended.outputs["universal-apk"] == "dist/app.apk"
     assert zipfile.is_zipfile(job.workspace / "dist/app.apk")
+
+
+# Automatic protection
+
+
+def version_name(job: Job) -> str:
+    """The version name in the APK that was fetched, which the emulator's protected one tells."""
+    with (job.workspace / "dist/app.apk").open("rb") as file:
+        return read_manifest(file, "it").version_name
+
+
+@generating(protected=True)
+def test_a_protected_app_gets_the_apk_that_people_can_install(job: Job) -> None:
+    """The one standalone APK without the protection, checked like any other."""
+    ended = job.succeed(PLAY)
+    assert version_name(job) == "1.0"
+    assert "the standalone APK without the protection is fetched instead" in ended.log
+    assert ended.outputs["universal-apk"] == "dist/app.apk"
+    assert CERTIFICATE in ended.summary
+
+
+@pytest.mark.parametrize(
+    "emulator",
+    [{"protected": True, "unprotected": 0}, {"protected": True, "unprotected": 3}],
+    indirect=True,
+    ids=["none", "one for each kind of device"],
+)
+def test_an_apk_that_starts_only_from_google_play_is_warned_about(job: Job) -> None:
+    """What it is, and where the protection is switched off."""
+    ended = job.succeed(PLAY)
+    assert version_name(job) == "1.0 protected"
+    assert "starts only where Google Play installed it" in ended.log
+    assert "switch the protection off in the Play Console, under App integrity" in ended.log
+
+
+@generating(protected=True)
+@pytest.mark.parametrize("fault", ["answer-lost", "status", "reset"])
+def test_the_apk_without_protection_survives_a_fault(job: Job, fault: str) -> None:
+    options = {"status": 503} if fault == "status" else {}
+    job.emulator.add_fault(DOWNLOAD, fault, **options)
+    job.succeed(PLAY)
+    assert version_name(job) == "1.0"
+    assert left(job) == ["app.aab", "dist/app.apk"]
+
+
+@generating(protected=True, code=41)
+def test_the_apk_without_protection_is_checked(job: Job) -> None:
+    """One of another version is deleted."""
+    ended = job.fail(5, PLAY)
+    assert ended.outputs["failure"] == "universal-apk-mismatch"
+    assert left(job) == ["app.aab"]
 
 
 # The download

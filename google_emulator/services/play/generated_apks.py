@@ -54,6 +54,8 @@ class Generation:
     rotated: str = setting("", "common name of a newer certificate that signs in v3.1 too")
     certificate: str = setting("", "the digest that is reported, instead of the signer's")
     keys: int = setting(1, "how many signing keys are listed; the first signs")
+    protected: bool = setting(False, "automatic protection is on")
+    unprotected: int = setting(1, "how many standalone APKs are without it, where it is on")
     package: str = setting("", "the package in the APK, instead of the bundle's")
     code: int = setting(0, "the version code in the APK, instead of the bundle's")
     size: int = setting(0, "bytes of the APK; as short as it can be when that is more")
@@ -64,13 +66,13 @@ class Generation:
 
 @dataclass
 class _Work:
-    """The APK of one bundle: since when it is waited for, how often it was looked for, and its
-    bytes once wanted.
+    """The APKs of one bundle: since when they are waited for, how often they were looked for, and
+    the bytes of those that were wanted, by their download ids.
     """
 
     since: float
     looks: int = 0
-    apk: bytes = field(default=b"", repr=False)
+    apks: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
 class GeneratedApksApi(Service):
@@ -114,6 +116,7 @@ class GeneratedApksApi(Service):
             {
                 "certificateSha256Hash": f"{key:064x}" if key else reported,
                 "generatedUniversalApk": {"downloadId": _download_id(artifact.code, key)},
+                **_without_protection(artifact.code, generation),
             }
             for key in range(generation.keys)
         ]
@@ -124,11 +127,18 @@ class GeneratedApksApi(Service):
         if request.query.get("alt") != "media":
             raise ApiError(400, "The media is downloaded with alt=media.", "badRequest")
         work = self._works.get((app.package, artifact.code))
-        if work is None or request.params["download"] != _download_id(artifact.code, 0):
-            raise ApiError(404, "No such download.", "notFound")
         generation = self._generation(app.package)
-        work.apk = work.apk or _universal_apk(app.package, artifact.code, generation)
-        return _media(request, work.apk, generation)
+        names = {_download_id(artifact.code, 0): "1.0 protected" if generation.protected else "1.0"}
+        for apk in _without_protection(artifact.code, generation).get(_STANDALONE, []):
+            names[apk["downloadId"]] = "1.0"
+        download = request.params["download"]
+        if work is None or download not in names:
+            raise ApiError(404, "No such download.", "notFound")
+        if download not in work.apks:
+            work.apks[download] = _universal_apk(
+                app.package, artifact.code, names[download], generation
+            )
+        return _media(request, work.apks[download], generation)
 
 
 def read_generation(values: Json) -> Generation:
@@ -141,18 +151,33 @@ def read_generation(values: Json) -> Generation:
     return Generation(**values)
 
 
+_STANDALONE = "unprotectedGeneratedStandaloneApks"
+
+
+def _without_protection(code: int, generation: Generation) -> dict[str, Json]:
+    """The fields that are "only present if the app uses automatic protection"."""
+    if not generation.protected:
+        return {}
+    split = {"downloadId": f"split-{code}=", "variantId": 1, "moduleName": "base"}
+    standalone = [
+        {"downloadId": f"standalone-{code}-{number}=", "variantId": number}
+        for number in range(generation.unprotected)
+    ]
+    return {"unprotectedGeneratedSplitApks": [split], _STANDALONE: standalone}
+
+
 def _download_id(code: int, key: int) -> str:
     return f"universal-{code}-{key}="
 
 
-def _universal_apk(package: str, code: int, generation: Generation) -> bytes:
+def _universal_apk(package: str, code: int, version_name: str, generation: Generation) -> bytes:
     with tempfile.TemporaryDirectory(prefix="uploader-emulator-apk-") as folder:
         path, build = Path(folder) / "universal.apk", Build(signer=generation.signer)
         make_apk(
             path,
             generation.package or package,
             generation.code or code,
-            "1.0",
+            version_name,
             generation.size,
             build=build,
         )

@@ -54,6 +54,8 @@ def test_the_last_look_is_at_the_deadline(tmp_path: Path) -> None:
         '{"generatedApks": [{"generatedUniversalApk": {"downloadId": ".."}, '
         '"certificateSha256Hash": "%s"}]}' % ("0" * 64),
         '{"generatedApks": [{"generatedUniversalApk": {"downloadId": "x"}}]}',
+        '{"generatedApks": [{"unprotectedGeneratedStandaloneApks": 7}]}',
+        '{"generatedApks": [{"unprotectedGeneratedStandaloneApks": [{"downloadId": 7}]}]}',
     ],
 )
 def test_an_answer_in_another_form_breaks_the_protocol(body: str, tmp_path: Path) -> None:

@@ -4,6 +4,12 @@ checked, then named.
 It is generated some time after the upload. What comes must be of the app and the version that were
 asked for, and its signatures must hold and be by the certificate that Google Play reports for it,
 before it gets its name and is told as an output.
+
+Where Google Play's automatic protection is on, the universal APK starts only where Google Play
+installed it. The list then has fields for APKs "without automatic protection"
+(GeneratedApksPerSigningKey, androidpublisher v3). A single standalone one is for all devices, and
+is taken instead; several are for some devices each, so there the universal one is taken with a
+warning.
 """
 
 from __future__ import annotations
@@ -51,6 +57,21 @@ NAME, PLACE = "universal-apk", "{version-code}"
 _OWN_FILES = {"uploader-results.json", "uploader.env"}
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
+_UNPROTECTED = ("unprotectedGeneratedStandaloneApks", "unprotectedGeneratedSplitApks")
+"""Fields that are "only present if the app uses automatic protection"."""
+
+
+@dataclass(frozen=True)
+class GeneratedApk:
+    """An APK for every device: the SHA-256 of the certificate that signed it, and the path where it
+    is. `protected` says that the app has automatic protection, `instead` that this APK is without
+    it.
+    """
+
+    certificate: str
+    path: str
+    protected: bool = False
+    instead: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,10 +150,12 @@ def fetched(
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            certificate, path = _generated(package, code, goal.seconds, context)
+            apk = _generated(package, code, goal.seconds, context)
+            _tell_protection(apk, code, context)
+            certificate = apk.certificate
             what, destination = f"the universal APK of version {code}", goal.of(code)
             check = partial(_check, package, int(code), certificate)
-            url = f"{path}?alt=media"
+            url = f"{apk.path}?alt=media"
             file = context.download(Download(ROOT, url, destination, MAX_BYTES["apk"], what, check))
             signer, size = fingerprint(certificate), format_size(file.size)
             context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
@@ -151,7 +174,24 @@ def fetched(
     )
 
 
-def _generated(package: str, code: str, seconds: float, context: Context) -> tuple[str, str]:
+def _tell_protection(apk: GeneratedApk, code: str, context: Context) -> None:
+    """Say which APK is fetched where Google Play's automatic protection is on."""
+    if apk.instead:
+        context.info(
+            "Google Play's automatic protection is on, so that the universal APK of version "
+            f"{code} starts only where Google Play installed it: the standalone APK without the "
+            "protection is fetched instead."
+        )
+    elif apk.protected:
+        context.warning(
+            f"The universal APK of version {code} starts only where Google Play installed it, "
+            "because Google Play's automatic protection is on, and there is no single APK without "
+            "it. To offer an APK elsewhere, switch the protection off in the Play Console, under "
+            "App integrity, and release a new version."
+        )
+
+
+def _generated(package: str, code: str, seconds: float, context: Context) -> GeneratedApk:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
     poll = context.poll(seconds)
     waiting = True
@@ -173,9 +213,8 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> tup
     )
 
 
-def _listed(context: Context, package: str, code: str) -> list[tuple[str, str]]:
-    """The universal APK of each key: the SHA-256 of the certificate that signed it, and the path
-    where it is.
+def _listed(context: Context, package: str, code: str) -> list[GeneratedApk]:
+    """The APK for every device of each key.
 
     A version of which nothing is generated may be answered with 404.
     """
@@ -189,10 +228,12 @@ def _listed(context: Context, package: str, code: str) -> list[tuple[str, str]]:
         return []
     found = []
     for entry in entries(response, "generatedApks"):
-        universal = entry.get("generatedUniversalApk")
-        if not (
-            download := universal.get("downloadId") if isinstance(universal, Mapping) else None
-        ):
+        protected = any(entry.get(name) for name in _UNPROTECTED)
+        unprotected = entries(entry, _UNPROTECTED[0])
+        instead = len(unprotected) == 1
+        chosen = unprotected[0] if instead else entry.get("generatedUniversalApk")
+        download = chosen.get("downloadId") if isinstance(chosen, Mapping) else None
+        if not download:
             continue
         certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
         if (
@@ -203,7 +244,8 @@ def _listed(context: Context, package: str, code: str) -> list[tuple[str, str]]:
             raise ProtocolError(
                 f"Google Play returned the APKs of version {code} in an undocumented format."
             )
-        found.append((certificate, expand(_DOWNLOAD, {**place, "download": download})))
+        path = expand(_DOWNLOAD, {**place, "download": download})
+        found.append(GeneratedApk(certificate, path, protected, instead))
     return found
 
 
