@@ -223,6 +223,26 @@ def test_a_track_has_one_release_of_each_status(start_emulator: StartEmulator) -
     assert put_track(client, edit, release(7), release(8, **rollout)).status == 200
 
 
+def test_a_release_may_retain_a_version_of_the_one_before_it(
+    start_emulator: StartEmulator,
+) -> None:
+    """A staged one of the completed one, a draft of both; with nothing of its own it is refused."""
+    client = start_emulator(
+        apps={PACKAGE: {"artifacts": [{"versionCode": code} for code in (7, 8, 9)]}}
+    )
+    edit = client.edit()
+    rollout = {"status": "inProgress", "userFraction": 0.1}
+    staged = release(8, 7, **rollout)
+    assert put_track(client, edit, release(7), staged).status == 200
+    halted = {**staged, "status": "halted"}
+    assert put_track(client, edit, release(7), halted).status == 200
+    draft = release(9, 8, status="draft")
+    assert put_track(client, edit, release(7), staged, draft).status == 200
+    assert put_track(client, edit, release(7, 8), release(7, **rollout)).status == 400
+    assert put_track(client, edit, staged, release(8, 7)).status == 400
+    assert put_track(client, edit, staged, release(8, status="draft")).status == 400
+
+
 def test_custom_tracks(start_emulator: StartEmulator) -> None:
     """Form-factor tracks are there; where so configured, a custom track has to be created first."""
     client = start_emulator(apps=LIVE, any_track=False)
