@@ -109,6 +109,7 @@ class Run:
         # A package of its own, and a part of Play: nothing else of the program needs them.
         from google_emulator import Emulator
         from uploader.services.play.rehearsal import live_app
+        from uploader.services.play.tracks import only_in_the_emulator
 
         release = plan.inputs.record(ReleaseInputs)
         min_users = plan.inputs.record(RolloutInputs).gate_min_users
@@ -119,6 +120,8 @@ class Run:
         self._reporter.warning(
             "This is a rehearsal against the embedded emulator: nothing is published."
         )
+        for warning in only_in_the_emulator(release.tracks):
+            self._reporter.warning(warning)
         if begins_with:
             self._reporter.info(begins_with)
         return plan.inputs.changed(

@@ -194,6 +194,8 @@ def test_nothing_is_said_where_the_release_is_offered(
     [
         ("wear:production", {}, "`production`"),
         ("tv:beta", {WATCH: True}, "`wear:beta`"),
+        ("wear:prod", {}, "wear:prod: did you mean `wear:production`? wear:prod is for watches"),
+        ("wear:prod", {}, "Accepted: `production`, or a build for watches"),
         ("automotive:internal", {TELEVISION: False}, "`tv:internal`"),
     ],
 )
@@ -259,6 +261,7 @@ def test_testers_are_replaced_in_the_same_edit(live: Live) -> None:
         "track": "alpha",
         "before": ["old@example.com", "qa@example.com"],
         "after": ["qa@example.com", "beta@example.com"],
+        "created": False,
     }
     assert "~ alpha: + beta@example.com, - old@example.com" in dry.log
     ended = send(job, 46, "alpha", groups)

@@ -71,6 +71,21 @@ def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None
     assert (code, log.status) == (0, 403), log.getvalue()
 
 
+def test_a_rehearsal_warns_of_a_track_that_only_the_emulator_may_have(job: Job) -> None:
+    """It has a track of every name."""
+    log = rehearsed(job, {**PLAY, "tracks": "open-testing, internal"}).log
+    assert "::warning::`open-testing` is none of Google's own tracks" in log
+    assert "created in the Play Console (open testing is `beta`)." in log
+    assert "`internal` is none of" not in log
+
+
+@pytest.mark.parametrize("track", ["wear", "tv/production", "Closed testing - Alpha"])
+def test_a_rehearsal_finds_another_name_for_a_track(job: Job, track: str) -> None:
+    """As Google Play would."""
+    ended = rehearsed(job, {**PLAY, "tracks": track})
+    assert (ended.code, ended.outputs["failure"]) == (4, "track-not-found"), ended.log
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [{}, {"dry-run": "true"}, {"changes-not-sent-for-review": "true"}], ids=repr

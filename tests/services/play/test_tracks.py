@@ -641,6 +641,16 @@ def test_a_slip_is_found_even_where_any_track_is_answered() -> None:
         ("prod", "production"),
         ("wear:prod", "wear:production"),
         ("int", "internal"),
+        ("wear/production", "wear:production"),
+        ("wear-production", "wear:production"),
+        ("Wear OS: beta", "wear:beta"),
+        ("watch/internal", "wear:qa"),
+        ("android-tv:production", "tv:production"),
+        ("TV/prod", "tv:production"),
+        ("android automotive/production", "automotive:production"),
+        ("Closed testing - Alpha", "alpha"),
+        ("Open testing \u2013 beta", "beta"),
+        ("Closed testing - Testers 1", "testers 1"),
     ],
 )
 def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> None:
@@ -651,6 +661,47 @@ def test_the_track_that_was_probably_meant_is_named(track: str, meant: str) -> N
     with pytest.raises(ServiceError, match=f"has no track {track}") as caught:
         Engine(play).run(release_job(artifact(2), tracks=(track,)))
     assert f"`{meant}`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("track", "form"),
+    [
+        ("wear", "wear"),
+        ("Wear OS", "wear"),
+        ("watches", "wear"),
+        ("android-tv", "tv"),
+        ("tv", "tv"),
+        ("android_automotive", "automotive"),
+        ("cars", "automotive"),
+    ],
+)
+def test_a_form_factor_is_not_one_of_its_tracks(track: str, form: str) -> None:
+    """Its tracks are named, and the prefixes of the others."""
+    with pytest.raises(ReleaseRefused, match=f"has no track {track}") as caught:
+        Engine(Play()).run(release_job(artifact(2), tracks=(track,)))
+    names = ", ".join(f"`{form}:{name}`" for name in ("production", "beta", "alpha", "qa"))
+    assert f"Write {names}" in caught.value.hint
+    assert "`wear:production`, `tv:production`, `automotive:production`" in caught.value.cause
+
+
+@pytest.mark.parametrize("track", ["wear:qa", "tv-testers", "watch", "Closed testing - friends"])
+def test_a_track_that_play_has_is_never_another(track: str) -> None:
+    """Whatever it is called."""
+    Engine(Play(**{track: [release(1)]})).run(release_job(artifact(2), tracks=(track,)))
+
+
+def test_the_internal_track_of_a_form_factor_is_no_misspelling() -> None:
+    """It may be used for the first time."""
+    Engine(Play()).run(release_job(artifact(2), tracks=("wear:qa",)))
+
+
+def test_a_name_like_the_console_s_is_told_where_play_has_no_such_track() -> None:
+    """A closed track may have it."""
+    play = Play()
+    play.fail("GET tracks", refused(404, "Track not found: open-testing."), skip=1)
+    with pytest.raises(ReleaseRefused, match="has no track open-testing") as caught:
+        Engine(play).run(release_job(artifact(2), tracks=("open-testing",)))
+    assert "open testing is `beta`" in caught.value.cause
 
 
 @pytest.mark.parametrize("track", ["friends", "testers 3", "beta2"])

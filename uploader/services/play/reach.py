@@ -18,7 +18,7 @@ from uploader.services.base import Context
 from uploader.services.play.client import Releases
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange, last_completed
-from uploader.services.play.tracks import STANDARD, codes, highest
+from uploader.services.play.tracks import QA, STANDARD, codes, highest, meant
 
 # A form factor has tracks of its own: their prefix, the feature by which a manifest asks for such
 # devices, and their name (developers.google.com/android-publisher/tracks#ff-track-name).
@@ -65,13 +65,17 @@ def check_form_factors(
             continue
         forms = _forms(manifest)
         for track in tracks:
-            prefix, _, base = track.rpartition(":")
+            other = meant(track, STANDARD) if ":" in track else ""
+            prefix, _, base = (other or track).rpartition(":")
             if prefix in _FORM_FACTORS and prefix not in forms:
                 feature, devices = _FORM_FACTORS[prefix]
                 what = (
                     f"{track} is for {devices}, but the manifest of {artifact.name} has no "
                     f"uses-feature {feature}."
                 )
+                if other:
+                    what = f"{track}: did you mean `{other}`? " + what
+                base = "internal" if base == QA and not forms else base
                 fits = " or ".join(f"`{form}:{base}`" for form in forms) or f"`{base}`"
                 problems.add(
                     "tracks", what, f"{fits}, or a build for {devices}", code="form-factor-differs"

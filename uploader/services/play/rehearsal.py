@@ -15,7 +15,7 @@ from typing import Any
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
-from uploader.services.play.tracks import STANDARD, describe, meant
+from uploader.services.play.tracks import STANDARD, describe, form_factor, meant
 
 SHARE = 0.1  # of users who have the release in progress
 
@@ -111,6 +111,9 @@ def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
     A name that is almost a standard one is a misspelling, which the rehearsal is to find.
     """
     names = [inputs.promote_from] if inputs.promote_from else inputs.tracks
-    return [
-        name for name in names if name.rpartition(":")[2] in STANDARD or not meant(name, STANDARD)
-    ]
+    tracks = []
+    for name in names:
+        is_misspelt = form_factor(name) or meant(name, STANDARD)
+        if name.rpartition(":")[2] in STANDARD or not is_misspelt:
+            tracks.append(name)
+    return tracks

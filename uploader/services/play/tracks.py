@@ -5,7 +5,7 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
@@ -23,7 +23,8 @@ from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
 REST_OF_WORLD = "rest-of-world"
-_FORM_FACTORS = {"": "DEFAULT", "wear": "WEAR", "automotive": "AUTOMOTIVE"}
+QA = "qa"  # the internal track of a form factor
+_CREATABLE = {"": "DEFAULT", "wear": "WEAR", "automotive": "AUTOMOTIVE"}
 """The form factors whose closed tracks can be created, by the prefix of their names: the values of
 TrackConfig.formFactor."""
 _IN_THE_CONSOLE = {
@@ -31,6 +32,20 @@ _IN_THE_CONSOLE = {
     "closed testing": "alpha",
     "open testing": "beta",
 }
+# `Closed testing - Alpha`: the Play Console's heading above a track, and the track's own name
+_HEADING = re.compile(r"(?:internal|closed|open) testing\s*[-\u2013\u2014:/]\s*(?=\S)")
+# What people call a form factor, without blanks and hyphens, and the prefix of its tracks
+# (developers.google.com/android-publisher/tracks#ff-track-name).
+_FORM_FACTORS = {
+    **dict.fromkeys(("wear", "wearos", "androidwear", "watch", "watches", "smartwatch"), "wear"),
+    **dict.fromkeys(("tv", "tvs", "androidtv", "googletv", "television", "leanback"), "tv"),
+    **dict.fromkeys(
+        ("automotive", "automotiveos", "androidautomotive", "androidauto", "car", "cars"),
+        "automotive",
+    ),
+}
+_FORM_TRACKS = ("production", "beta", "alpha", QA)
+_HOW_TO_CREATE = ": in the Play Console, or with `create-tracks: true`"
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
 
 
@@ -167,30 +182,93 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
     A standard track may be answered with 404 until it is used; whether a form factor has it is told
     when it is written.
     """
-    if is_standard(track):
+    of_devices = with_form_factor(track)
+    if is_standard(track) and of_devices in ("", track):
         return
-    form_factor = track.rpartition(":")[0]
     known = dict.fromkeys((*STANDARD, *(edit.seen or all_tracks(edit.api))))
     if track in known:
         return
     if edit.job.create_tracks and track in (*edit.job.tracks, *edit.job.tester_tracks):
         _plan_creation(edit, track, known)
         return
-    standard = [f"{form_factor.lower()}:{name}" for name in STANDARD if form_factor]
-    other = meant(track, (*known, *standard))
-    if other or missing:
-        instead = f"Write `{other}`" if other else "Correct the name"
-        how = (
-            "the Play Console's name of" if track.lower() in _IN_THE_CONSOLE else "a misspelling of"
-        )
+    form = form_factor(track)
+    if form:
         raise ReleaseRefused(
             f"The app has no track {track}.",
-            cause=f"It is probably {how} {other}."
-            if other
-            else f"Google Play lists {', '.join(known)}.",
-            hint=f"{instead}, or create the closed track {track}: in the Play Console, or with "
-            "`create-tracks: true`.",
+            cause="Tracks of watches, TVs and cars have a prefix: `wear:production`, "
+            "`tv:production`, `automotive:production`.",
+            hint=f"Write {', '.join(f'`{form}:{name}`' for name in _FORM_TRACKS)} ({form}:{QA} is "
+            f"for internal tests), or create the closed track {track}{_HOW_TO_CREATE}.",
             code="track-not-found",
+        )
+    other = meant(track, known)
+    if not other and not missing:
+        return
+    instead = f"Write `{other}`" if other else "Correct the name"
+    raise ReleaseRefused(
+        f"The app has no track {track}.",
+        cause=_likely_cause(track, other, known),
+        hint=f"{instead}, or create the closed track {track}{_HOW_TO_CREATE}.",
+        code="track-not-found",
+    )
+
+
+def _likely_cause(track: str, other: str, known: Iterable[str]) -> str:
+    """Return why there is no such track, where `other` is the one that was meant, if any."""
+    if not other:
+        similar = _in_the_console(track)
+        also = f"; {similar[0]} is `{similar[1]}`" if similar else ""
+        return f"Google Play lists {', '.join(known)}{also}."
+    if ":" in other and ":" not in track:
+        return "The prefix of a form factor ends in a colon."
+    written = track.lower()
+    if written in _IN_THE_CONSOLE or _HEADING.match(written):
+        return f"It is probably the Play Console's name of {other}."
+    return f"It is probably a misspelling of {other}."
+
+
+def _in_the_console(track: str) -> tuple[str, str] | None:
+    """Return the Play Console's name that a track's name resembles (`open-testing`), and the track
+    of that name in the API.
+    """
+    name = re.sub(r"[\s_-]+", " ", track.lower())
+    return (name, _IN_THE_CONSOLE[name]) if name in _IN_THE_CONSOLE else None
+
+
+def form_factor(text: str) -> str:
+    """Return the prefix of the tracks of the devices that a text names (`android-tv`); else
+    empty.
+    """
+    return _FORM_FACTORS.get(re.sub(r"[\s_-]+", "", text.lower()), "")
+
+
+def with_form_factor(track: str) -> str:
+    """Return a track as Google writes it, `wear:production`, for what names the same track in that
+    or another way: `wear/production`, `Android TV: prod`; else empty.
+    """
+    prefix, _, base = track.rpartition(":")
+    if prefix in _FORM_FACTORS.values() and base in (*STANDARD, QA):
+        return track
+    for separator in re.finditer(r"[:/\s._-]+", track):
+        form = form_factor(track[: separator.start()])
+        name = track[separator.end() :].lower()
+        name = QA if name in ("internal", "internal testing") else _IN_THE_CONSOLE.get(name, name)
+        fits = [one for one in _FORM_TRACKS if one == name or _is_cut(name, one)]
+        if form and fits:
+            return f"{form}:{fits[0]}"
+    return ""
+
+
+def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
+    """Yield a warning for each track of a rehearsal that Google Play may not have."""
+    for track in tracks:
+        if track.rpartition(":")[2] in (*STANDARD, QA):
+            continue
+        similar = _in_the_console(track)
+        also = f" ({similar[0]} is `{similar[1]}`)" if similar else ""
+        yield (
+            f"`{track}` is none of Google's own tracks: the emulator has a track of every name, "
+            f"Google Play only those that were created in the Play Console{also}."
         )
 
 
@@ -200,26 +278,28 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
     Raises ReleaseRefused where a track that every app has is probably meant, or where Google Play
     can't create it.
     """
-    form_factor, separator, base = track.rpartition(":")
-    if standard := meant(base, STANDARD):
-        other = f"{form_factor.lower()}{separator}{standard}"
+    prefix, separator, base = track.rpartition(":")
+    other = with_form_factor(track)
+    if not other and (standard := meant(base, STANDARD)):
+        other = f"{prefix.lower()}{separator}{standard}"
+    if other:
         raise ReleaseRefused(
             f"The app has no track {track}, and none is created.",
             cause=f"It is probably a misspelling of {other}.",
             hint=f"Write `{other}`, or create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
-    if form_factor not in _FORM_FACTORS:
+    if prefix not in _CREATABLE:
         raise ReleaseRefused(
             f"The app has no track {track}, and none is created.",
             cause="The Publishing API creates tracks for phones, `wear:` and `automotive:` alone.",
             hint=f"Create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
-    beside = [name for name in known if name.rpartition(":")[0] == form_factor]
+    beside = [name for name in known if name.rpartition(":")[0] == prefix]
     similar = meant(base, [name.rpartition(":")[2] for name in beside])
     if similar and track not in edit.missing:
-        other = f"{form_factor}{separator}{similar}"
+        other = f"{prefix}{separator}{similar}"
         edit.context.warning(f"Track {track} is created, although the app has the track {other}.")
     edit.missing.add(track)
 
@@ -234,7 +314,7 @@ def create_missing(edit: ReleaseEdit) -> None:
         purpose = edit.job.new_track_purpose(track)
         edit.changing(purpose)
         try:
-            edit.api.create_track(track, _FORM_FACTORS[track.rpartition(":")[0]])
+            edit.api.create_track(track, _CREATABLE[track.rpartition(":")[0]])
         except ApiError as refused:
             if not is_there_already(refused) and track not in all_tracks(edit.api):
                 raise
@@ -247,12 +327,21 @@ def meant(track: str, known: Iterable[str]) -> str:
     """The name that was probably meant, misspelt or cut short. Another number is another track, not
     a misspelling.
     """
-    number, written = re.sub(r"[^0-9]", "", track), track.lower()
-    written = _IN_THE_CONSOLE.get(written, written)
-    names = {name.lower(): name for name in known if re.sub(r"[^0-9]", "", name) == number}
-    cut = [
-        name
-        for name in names
-        if name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT
-    ]
+    of_devices = with_form_factor(track)
+    if of_devices:
+        return of_devices if of_devices != track else ""
+    form, _, _ = track.rpartition(":")
+    of_form = [f"{form.lower()}:{name}" for name in _FORM_TRACKS] if form else []
+    written = track.lower()
+    written = _HEADING.sub("", _IN_THE_CONSOLE.get(written, written))
+    number = re.sub(r"[^0-9]", "", track)
+    names = {
+        name.lower(): name for name in (*known, *of_form) if re.sub(r"[^0-9]", "", name) == number
+    }
+    cut = [name for name in names if _is_cut(written, name)]
     return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")
+
+
+def _is_cut(written: str, name: str) -> bool:
+    """Whether a text is the beginning of a track's name, long enough to tell it from others."""
+    return name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT
