@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pytest
 
+from google_emulator import specimens
 from uploader.errors import InputError, Problems
 from uploader.files.android import listing, native
 from uploader.files.android.limits import check_size, expansion_file
@@ -434,6 +435,116 @@ def test_the_listing_tells_all_its_problems_at_once(tmp_path: Path) -> None:
     )
     assert len(found) == 5
     assert "has 9 images; Play accepts at most 8" in " ".join(found)
+
+
+PHONE_IMAGE = png(1080, 1920)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "intended"),
+    [
+        ("short-description.txt", "Short", "short_description.txt"),
+        ("shortDescription.txt", "Short", "short_description.txt"),
+        ("Title.txt", "App", "title.txt"),
+        ("titel.txt", "App", "title.txt"),
+        ("title", "App", "title.txt"),
+        ("title.md", "App", "title.txt"),
+        ("full_descripton.txt", "Full", "full_description.txt"),
+        ("description.txt", "Full", "full_description.txt"),
+        ("video-url.txt", "https://youtu.be/x", "video.txt"),
+        ("images/phoneScreenshot/1.png", PHONE_IMAGE, "phoneScreenshots/"),
+        ("images/phone-screenshots/1.png", PHONE_IMAGE, "phoneScreenshots/"),
+        ("images/tenInchScreenShots/1.png", PHONE_IMAGE, "tenInchScreenshots/"),
+        ("images/feature-graphic.png", png(1024, 500), "featureGraphic.png"),
+        ("images/icon/1.png", png(512, 512), "icon.png"),
+        ("image/icon.png", png(512, 512), "images/"),
+        ("graphics/icon/1.png", png(512, 512), "images/"),
+        ("phoneScreenshots/1.png", PHONE_IMAGE, "images/phoneScreenshots/"),
+        ("icon.png", png(512, 512), "images/icon.png"),
+    ],
+)
+def test_a_name_that_is_nearly_one_of_the_listing_ends_the_run(
+    tmp_path: Path, name: str, content: str | bytes, intended: str
+) -> None:
+    """Beside a title that is right: the rest would be left out of the store."""
+    write(tmp_path, {f"en-US/{name}": content, "de-DE/title.txt": "Anwendung"})
+    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    assert told.endswith(f"would be left out. Did you mean `{intended}`?")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "subtitle.txt",
+        "keywords.txt",
+        "title.json",
+        "images/promoGraphic.png",
+        "images/icon.svg",
+        "images/README.md",
+    ],
+)
+def test_what_is_nothing_of_the_listing_is_a_warning(tmp_path: Path, name: str) -> None:
+    """Sources and other stores' files may lie beside."""
+    write(tmp_path, {"en-US/title.txt": "App", f"en-US/{name}": "x"})
+    [warning] = checked(listing.store_listing, *named(tmp_path))[1]
+    assert f"{name} is not used" in warning
+
+
+def test_an_empty_text_is_told(tmp_path: Path) -> None:
+    """Alone it is a mistake; beside others the text that is live stays. A video is not missed."""
+    write(tmp_path, {"en-US/title.txt": " \n", "en-US/video.txt": ""})
+    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    assert "/en-US/title.txt is empty, and the folder has nothing else to publish." in f"/{told}"
+    write(tmp_path, {"en-US/short_description.txt": "Short"})
+    [warning] = checked(listing.store_listing, *named(tmp_path))[1]
+    assert warning.endswith("en-US/title.txt is empty: the text on Google Play is left as it is.")
+
+
+@pytest.mark.parametrize(
+    "layout", ["listings/en-US/title.txt", "listings/en-US/graphics/icon/1.png"]
+)
+def test_gradle_play_publisher_s_layout_is_named(tmp_path: Path, layout: str) -> None:
+    """It is one mistake, whatever it holds."""
+    write(tmp_path / "play", {layout: "App"})
+    [told] = problems(
+        lambda: checked(listing.store_listing, "play", Workspace(tmp_path)), "images-directory"
+    )
+    assert "Gradle Play Publisher's layout" in told
+    assert "docs/MIGRATION.md" in told
+
+
+@pytest.mark.parametrize(
+    ("address", "taken"),
+    [
+        ("https://www.youtube.com/watch?v=x", True),
+        ("https://youtu.be/x", True),
+        ("http://m.youtube.com/watch?v=x", True),
+        ("https://vimeo.com/1", False),
+        ("https://youtube.com.example.net/x", False),
+        ("my video", False),
+        ("https://[", False),
+    ],
+)
+def test_a_video_is_one_of_youtube_s(tmp_path: Path, address: str, taken: bool) -> None:
+    """Google Play shows no other."""
+    write(tmp_path, {"en-US/title.txt": "App", "en-US/video.txt": address})
+    if taken:
+        found, _ = checked(listing.store_listing, *named(tmp_path))
+        assert found.texts["en-US"]["video"] == address
+        return
+    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    assert "is not the address of a YouTube video" in told
+
+
+def test_a_feature_graphic_has_no_alpha_channel(tmp_path: Path) -> None:
+    """An icon may have one; a screenshot of a phone has one, and is taken."""
+    places = {"featureGraphic.png": (1024, 500), "icon.png": (512, 512)}
+    for name, (width, height) in places.items():
+        path = tmp_path / "en-US" / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        specimens.make_image(path, width, height, alpha=True)
+    [told] = problems(lambda: checked(listing.store_listing, *named(tmp_path)), "images-directory")
+    assert "featureGraphic.png has an alpha channel" in told
 
 
 # Mapping and expansion files

@@ -6,15 +6,18 @@ The texts are `<language>/title.txt`, `short_description.txt`, `full_description
 `<language>/images/<type>/*.png` in the order of their names. The endings .jpg and .jpeg count as
 well. An image is recognised by its first bytes. What the Play Console only advises about its
 pixels, or documents without enforcing it at the API (no side more than twice the other), is a
-warning.
+warning. A name that is nearly one of these is a mistake, since what it holds would be left out.
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from uploader.errors import Problems
 from uploader.files.android.limits import IMAGE_RULES, MAX_BYTES, MAX_LISTING_TEXT, MAX_SCREENSHOTS
@@ -34,6 +37,15 @@ _SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
 _KNOWN = ", ".join([f"{kind}.png" for kind in SINGLE] + [f"{kind}/" for kind in _SEVERAL])
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
+# What other tools and people call the texts, without the ending.
+_OTHER_NAMES = {
+    "description": "full_description.txt",
+    "long_description": "full_description.txt",
+    "video_url": "video.txt",
+}
+_TEXT_ENDINGS = ("", ".txt", ".text", ".md")
+_SIMILAR = 0.8  # of difflib: `titel` is `title`
+_YOUTUBE = ("youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
@@ -62,9 +74,19 @@ def store_listing(directory: str, workspace: Workspace, problems: Problems) -> S
     (`images-directory`).
     """
     folder = LocalizedFolder("images-directory", directory, workspace, _ACCEPTED, problems)
+    if (folder.path / "listings").is_dir():
+        folder.wrong(
+            folder.path,
+            "has Gradle Play Publisher's layout (listings/<language>/…), which is not read here. "
+            "Rename its files to fastlane's (docs/MIGRATION.md), or have `target: "
+            "play-listing-pull` write what is live.",
+            _ACCEPTED,
+        )
+        return StoreFiles()
     texts: dict[str, Mapping[str, str]] = {}
     images: dict[tuple[str, str], tuple[Artifact, ...]] = {}
     empty: list[tuple[str, str]] = []
+    blank: list[Path] = []
     for entry in folder.entries():
         if not entry.is_dir():
             folder.warn(entry, "is not used: it is not in a language's folder.")
@@ -72,7 +94,8 @@ def store_listing(directory: str, workspace: Workspace, problems: Problems) -> S
         language = folder.language(entry, must_be_known=False)
         if not language:
             continue
-        language_texts = _texts(folder, entry)
+        language_texts, blank_texts = _texts(folder, entry)
+        blank += blank_texts
         if language_texts:
             texts[language] = language_texts
         for kind, files in _images(folder, entry).items():
@@ -81,26 +104,95 @@ def store_listing(directory: str, workspace: Workspace, problems: Problems) -> S
             else:
                 empty.append((language, kind))
     if not folder.faulty and not texts and not images:
-        folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
+        for path in blank:
+            folder.wrong(
+                path,
+                "is empty, and the folder has nothing else to publish. Write the text, or leave "
+                "`images-directory` out.",
+            )
+        if not blank:
+            folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
+        return StoreFiles(empty=tuple(empty))
+    for path in blank:
+        folder.warn(path, "is empty: the text on Google Play is left as it is.")
     return StoreFiles(texts, images, tuple(empty))
 
 
-def _texts(folder: LocalizedFolder, language: Path) -> dict[str, str]:
-    """Return the texts of one language by the API's field."""
+def _texts(folder: LocalizedFolder, language: Path) -> tuple[dict[str, str], list[Path]]:
+    """Return the texts of one language by the API's field, and the files of texts that are empty.
+
+    An empty `video.txt` is none of them: fastlane writes one for every app without a video.
+    """
     texts: dict[str, str] = {}
+    blank: list[Path] = []
     for entry in folder.entries(language):
         if entry.name in TEXTS:
             field_name = TEXTS[entry.name]
+            problems_before = len(folder.problems)
             text = folder.text(entry, MAX_LISTING_TEXT[field_name])
             if not text:
+                if field_name != "video" and len(folder.problems) == problems_before:
+                    blank.append(entry)
                 continue
-            if field_name == "video" and not text.startswith(("https://", "http://")):
-                folder.wrong(entry, "is not a web address.", "the address of a YouTube video")
+            if field_name == "video" and not _is_video(text):
+                folder.wrong(
+                    entry,
+                    "is not the address of a YouTube video, and Google Play takes no other.",
+                    "https://www.youtube.com/watch?v=…",
+                )
                 continue
             texts[field_name] = text
         elif entry.name not in _ELSEWHERE:
-            folder.warn(entry, "is not used: it is not the name of a listing text.")
-    return texts
+            _left_out(folder, entry)
+    return texts, blank
+
+
+def _is_video(text: str) -> bool:
+    """Return whether a text is an address at YouTube, where Google Play looks for videos."""
+    try:
+        address = urlsplit(text)
+    except ValueError:
+        return False
+    return address.scheme in ("http", "https") and address.hostname in _YOUTUBE
+
+
+def _left_out(folder: LocalizedFolder, entry: Path) -> None:
+    """Add a problem for what is nearly a text or the folder of images, a warning for what is
+    neither.
+    """
+    if entry.is_dir():
+        names = {"images": "images/", "graphics": "images/", **_image_names("images/")}
+    elif _is_image(entry):
+        names = _image_names("images/")
+    elif entry.suffix.lower() in _TEXT_ENDINGS:
+        names = {**_OTHER_NAMES, **{name.removesuffix(".txt"): name for name in TEXTS}}
+    else:
+        names = {}
+    intended = _nearest(entry.name if entry.is_dir() else entry.stem, names)
+    if intended:
+        folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
+    else:
+        folder.warn(entry, "is not used: it is not the name of a listing text.")
+
+
+def _image_names(prefix: str) -> dict[str, str]:
+    """Return the place of each image type's files."""
+    singles = {kind: f"{prefix}{kind}.png" for kind in SINGLE}
+    return {**singles, **{kind: f"{prefix}{kind}/" for kind in _SEVERAL}}
+
+
+def _nearest(name: str, names: Mapping[str, str]) -> str:
+    """Return the value of the key that a name is another spelling of, `phone-screenshot` for
+    `phoneScreenshots`; else empty. A misspelling keeps the first letter.
+    """
+    plain = {_plain(key): value for key, value in names.items()}
+    written = _plain(name)
+    similar: Iterable[str] = get_close_matches(written[:100], plain, 1, _SIMILAR)
+    return next((plain[key] for key in similar if key[:1] == written[:1]), "")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_.-]", "", name.lower())
 
 
 def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact, ...]]:
@@ -113,7 +205,13 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
         elif kind in SINGLE and _is_image(entry):
             files = [entry]
         else:
-            folder.warn(entry, f"is not used. Known: {_KNOWN}.")
+            intended = ""
+            if entry.is_dir() or (_is_image(entry) and kind not in SINGLE):
+                intended = _nearest(kind, _image_names(""))
+            if intended:
+                folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
+            else:
+                folder.warn(entry, f"is not used. Known: {_KNOWN}.")
             continue
         if kind in images:
             folder.wrong(entry, f"is a second {kind}; keep one.")
@@ -154,11 +252,18 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
         return image
     image = checked(image)
     with image.reader() as file:
-        size = dimensions(file.read(image.size))
+        data = file.read(image.size)
+    size = dimensions(data)
     if size is None:
         folder.wrong(path, "is neither PNG nor JPEG by its content.", "PNG or JPEG")
     elif 0 in size:
         folder.wrong(path, "is damaged or cut short.", "a complete PNG or JPEG")
+    elif kind == "featureGraphic" and _has_alpha(data):
+        folder.wrong(
+            path,
+            "has an alpha channel, which Google Play does not take in a feature graphic.",
+            "JPEG, or PNG of 24 bits without alpha",
+        )
     else:
         _check_pixels(folder, path, kind, size)
     return image
@@ -211,6 +316,13 @@ def dimensions(data: bytes) -> tuple[int, int] | None:
     except (struct.error, IndexError):
         return 0, 0
     return None
+
+
+def _has_alpha(data: bytes) -> bool:
+    """Return whether a whole image is a PNG with an alpha channel (PNG, 11.2.2: color types 4 and
+    6).
+    """
+    return data.startswith(_PNG) and data[25] in (4, 6)
 
 
 def _png_dimensions(data: bytes) -> tuple[int, int]:
