@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from uploader.errors import InputError
 from uploader.files.artifacts import Artifact, difference, find, part
+from uploader.files.nearby import files_nearby
 from uploader.files.workspace import Workspace
 
 
@@ -104,6 +105,55 @@ def test_a_pattern_that_matches_nothing_is_an_error_and_all_are_reported_togethe
     assert "`~` is not expanded" in home
     assert "relative" in absolute
     assert folder.startswith("`dist` is a folder. Name its files: `dist/*.apk`.")
+
+
+RELEASE = "app/build/outputs/bundle/release/app-release.aab"
+OTHERS = ("app/build/outputs/bundle/debug/app-debug.aab", "lib/build/lib.aab", "x/y.aab")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "there", "words"),
+    [
+        pytest.param(
+            "app/build/outputs/bundle/prodRelease/*.aab",
+            (RELEASE, *OTHERS),
+            f" The workspace has `{RELEASE}`, `{OTHERS[0]}`, `lib/build/lib.aab` and 1 more file.",
+            id="another variant",
+        ),
+        pytest.param(
+            "app/build/output/bundle/release/app-release.aab",
+            (RELEASE, *OTHERS),
+            f" Did you mean `{RELEASE}`?",
+            id="misspelt",
+        ),
+        pytest.param(
+            "app.aab", (RELEASE,), f" The workspace has `{RELEASE}`.", id="another folder"
+        ),
+        pytest.param("*.aab", ("out/a.apk",), " The workspace has `out/a.apk`.", id="APK"),
+        pytest.param("dist/*", ("out/a.apk",), " The workspace has `out/a.apk`.", id="no ending"),
+        pytest.param(
+            "*.aab",
+            ("app/build/intermediates/x.aab", ".gradle/x.aab", "README.md"),
+            " The workspace has no .aab file at all. Did an earlier step build it?",
+            id="half-made",
+        ),
+        pytest.param("keys/*.json", ("play.json",), " Did an earlier step build it?", id="keys"),
+    ],
+)
+def test_where_a_pattern_matches_nothing_the_files_that_are_there_are_named(
+    tmp_path: Path, pattern: str, there: tuple[str, ...], words: str
+) -> None:
+    """The nearest first."""
+    touch(tmp_path, *there)
+    [told] = refusals(pattern, workspace=tmp_path)
+    assert told.startswith(f"'{pattern}' matches nothing in {tmp_path}.{words}")
+
+
+def test_a_huge_workspace_is_not_searched_to_its_end(tmp_path: Path) -> None:
+    """And nothing is claimed of what was not seen."""
+    touch(tmp_path, "a.txt", "b.txt", "c.txt", "x/app.aab")
+    assert files_nearby("*.aab", tmp_path, 3) == ""
+    assert files_nearby("*.aab", tmp_path, 4) == " The workspace has `x/app.aab`."
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from typing import NoReturn, TypeAlias
 from uploader.errors import InputError, IntegrityError, Problem, Problems
 from uploader.files.android.manifest import Manifest, read_manifest
 from uploader.files.checked_content import CheckedFile, digest_blocks
+from uploader.files.nearby import files_nearby
 from uploader.files.workspace import (
     ANYWHERE,
     LOGIN_FILE,
@@ -443,7 +444,7 @@ def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
             hint = " Inside a container the workspace has another path: use a path relative to it."
         return f"{what}.{hint}"
     if not hint:
-        hint = " Did an earlier step build it?"
+        hint = files_nearby(pattern, root) or " Did an earlier step build it?"
     return f"{what} in {printable(str(root))}.{hint}"
 
 

@@ -1,0 +1,100 @@
+"""What a workspace has in the place of files that were not found: the nearest names of their
+kind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from uploader.files.workspace import printable
+from uploader.text import plural
+
+MAX_ENTRIES = 10_000  # of all folders together that are looked at
+_MAX_FOUND = 200  # files that are compared
+_SHOWN = 3  # files that are named
+_CLOSE = 0.9  # of difflib: a misspelling
+_ARTIFACTS = (".aab", ".apk")
+# Half-made files of the Android build, and the packages of others.
+_NEVER = ("intermediates", "node_modules")
+# Files of these kinds may be keys, which nobody is led to.
+_SECRET = (".json", ".jks", ".keystore", ".p12", ".pem", ".key")
+_ENDING = re.compile(r"\.\w+$")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The files of some endings, by their names below the root; `complete` unless the search was
+    broken off.
+    """
+
+    names: tuple[str, ...]
+    complete: bool
+
+
+def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> str:
+    """Return what the workspace has in the place of a path or glob that matches nothing: a sentence
+    after a blank, empty where that is not known.
+
+    `pattern` is relative to the root, or absolute.
+    """
+    ending = _ENDING.search(pattern)
+    endings = (ending[0].lower(),) if ending else _ARTIFACTS
+    if endings[0] in _SECRET:
+        return ""
+    found = _find(root, endings, max_entries)
+    if not found.names and endings == (".aab",):
+        found = _find(root, _ARTIFACTS, max_entries)
+    if not found.names:
+        if not found.complete:
+            return ""
+        kinds = " or ".join(endings)
+        return f" The workspace has no {kinds} file at all. Did an earlier step build it?"
+    names = sorted(found.names, key=lambda name: (-_similarity(name, pattern), name))
+    has_wildcard = re.search(r"[*?\[]", pattern) is not None
+    if not has_wildcard and _similarity(names[0], pattern) >= _CLOSE:
+        return f" Did you mean `{printable(names[0])}`?"
+    shown = ", ".join(f"`{printable(name)}`" for name in names[:_SHOWN])
+    more = len(names) - _SHOWN
+    also = f" and {plural(more, 'more file')}" if more > 0 else ""
+    return f" The workspace has {shown}{also}."
+
+
+def _similarity(name: str, pattern: str) -> float:
+    return SequenceMatcher(None, name[:500], pattern[:500], autojunk=False).ratio()
+
+
+def _find(root: Path, endings: tuple[str, ...], max_entries: int) -> _Found:
+    """Return the files below the root with one of the endings, without hidden folders and
+    links.
+    """
+    names: list[str] = []
+    for looked_at, name in enumerate(_walk(root), 1):
+        if name.lower().endswith(endings):
+            names.append(name)
+        if looked_at >= max_entries or len(names) >= _MAX_FOUND:
+            return _Found(tuple(names), complete=False)
+    return _Found(tuple(names), complete=True)
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """Yield the names of the entries below the root, those of the upper folders first."""
+    folders = [""]
+    for folder in folders:
+        below: list[str] = []
+        try:
+            with os.scandir(root / folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith(".") or entry.name in _NEVER:
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        below.append(f"{folder}{entry.name}/")
+                    elif not entry.is_symlink():
+                        yield f"{folder}{entry.name}"
+        except OSError:
+            continue
+        folders += sorted(below)
