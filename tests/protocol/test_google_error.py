@@ -81,6 +81,31 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "how", "cause"),
+    [
+        (b"", "without a word of explanation.", "may not have been Google"),
+        (b"<html>Blocked", "with an HTML page.", "a proxy or firewall"),
+        (b"\n<!DOCTYPE HTML>\n<title>Blocked</title>", "with an HTML page.", "a proxy or firewall"),
+        (
+            b"<!DOCTYPE html><title>Error 403 (Forbidden)!!1</title>",
+            "without a word of explanation.",
+            "may not have been Google",
+        ),
+        (b'{"error": {"code": 400, "message": ""}}', "without a word of explanation.", ""),
+        (b'{"error": {"code": 400, "message": "No."}}', "No.", ""),
+        (b"Not Found", "Not Found", ""),
+    ],
+    ids=["nothing", "page", "whole page", "page of Google's", "no message", "message", "text"],
+)
+def test_a_refusal_that_says_nothing_quotes_nothing(body: bytes, how: str, cause: str) -> None:
+    """Who may have answered instead of Google is told where the answer is not in Google's form."""
+    found = read(Response(403, Headers(), body))
+    assert found.how.endswith(how)
+    assert cause in found.advice[0]
+    assert bool(cause) == bool(found.advice[0])
+
+
 def test_a_message_has_an_end() -> None:
     """A message of a megabyte is cut before anybody has to read it."""
     body = json.dumps({"error": {"message": "x" * 1_000_000}}).encode()

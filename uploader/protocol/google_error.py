@@ -12,6 +12,7 @@ from typing import Any
 from uploader.http.messages import Response, TransportError
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
+_GOOGLE_PAGE = b"!!1"  # in the title of each error page of Google's own
 _RATE_REASONS = {"rateLimitExceeded", "userRateLimitExceeded"}
 # Quotas of a day have a reason of their own, or share it with rates and are told by their words.
 _DAILY_REASONS = {
@@ -29,17 +30,54 @@ _DAILY_DOMAIN = "youtube.quota"
 class GoogleError:
     """What the service said: HTTP status, reasons from every place where Google puts them, and the
     message.
+
+    `silent` says that the message is made from the status alone. `page` is true for HTML that is
+    not Google's.
     """
 
     status: int
     message: str
     reasons: tuple[str, ...]
     body: Mapping[str, Any]
+    silent: bool = False
+    page: bool = False
 
     @property
     def reason(self) -> str:
         """The most specific reason, or an empty string."""
         return self.reasons[0] if self.reasons else ""
+
+    @property
+    def how(self) -> str:
+        """The end of a sentence that begins with what was refused: the message, or that there is
+        none.
+        """
+        if self.page:
+            return " with an HTML page."
+        return " without a word of explanation." if self.silent else f": {self.message}"
+
+    @property
+    def advice(self) -> tuple[str, str]:
+        """The likely cause of a refusal that does not look like Google's, and what to do; both
+        empty for any other.
+        """
+        if self.page:
+            cause = (
+                "An HTML page is not Google's answer: a proxy or firewall on the way refused the "
+                "request."
+            )
+            hint = (
+                "Have the hosts of Google's APIs allowed there (such as "
+                "androidpublisher.googleapis.com and oauth2.googleapis.com), or correct "
+                "HTTPS_PROXY and NO_PROXY."
+            )
+            return cause, hint
+        if self.silent and not self.body:
+            return (
+                "It may not have been Google that answered: its refusals give a reason.",
+                "Check whether a proxy or firewall is on the way (HTTPS_PROXY, `api-endpoint`).",
+            )
+        return "", ""
 
     @property
     def rate_limited(self) -> bool:
@@ -74,14 +112,34 @@ def read(response: Response) -> GoogleError:
     body = response.json() or {}
     error = body.get("error")
     if isinstance(error, Mapping):
+        message = _text(error.get("message"))
         return GoogleError(
-            response.status, _text(error.get("message")) or _plain(response), _reasons(error), body
+            response.status,
+            message or _unexplained(response),
+            _reasons(error),
+            body,
+            silent=not message,
         )
     # OAuth's form, RFC 6749 section 5.2: {"error": "invalid_grant", "error_description": "…"}
     if isinstance(error, str):
         message = _text(body.get("error_description")) or error
         return GoogleError(response.status, message, (error[:100],), body)
-    return GoogleError(response.status, _plain(response), (), body)
+    message = _plain(response)
+    return GoogleError(
+        response.status,
+        message,
+        (),
+        body,
+        silent=message == _unexplained(response),
+        page=_is_foreign_page(response),
+    )
+
+
+def _is_foreign_page(response: Response) -> bool:
+    """Return whether the response is an HTML page, and not one of Google's own."""
+    start = response.body[:_LONGEST_MESSAGE].lstrip().lower()
+    is_page = start.startswith((b"<!doctype html", b"<html"))
+    return is_page and _GOOGLE_PAGE not in start
 
 
 def last_words(response: Response | TransportError | None) -> str:

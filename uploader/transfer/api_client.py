@@ -7,7 +7,7 @@ A JSON call is one of them; the uploads and downloads build on the same client.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -38,6 +38,7 @@ from uploader.text import capitalised
 
 # Google Play's table has it; every service says it in the same words.
 DAILY_QUOTA = next(one for one in error_table.of_source("play") if one.code == "daily-quota")
+_MAX_LOGGED = 4096  # characters of a JSON body in the debug log
 DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds for one response: 10 GiB at 500 KB a second
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
@@ -138,6 +139,8 @@ class ApiClient:
                 f"{_describe(request, path, response)}, "
                 f"{self.policy.clock.monotonic() - began:.3f} s"
             )
+            for line in _describe_bodies(request, path, response):
+                self._debug(line)
         if isinstance(response, Response):
             self._headers = response.headers
         else:  # a response that did come is never lost to a signal
@@ -292,6 +295,23 @@ def _describe(request: Request, path: str, response: Response | TransportError) 
     return f"{sent} -> {response.status}, {len(response.body)} bytes{received}"
 
 
+def _describe_bodies(
+    request: Request, path: str, response: Response | TransportError
+) -> Iterator[str]:
+    """Yield the JSON of an API call and of its response, each in one line. Mails stay private."""
+    if not path or path.startswith("/gmail/"):
+        return
+    if any(value.startswith("application/json") for _, value in request.headers):
+        yield f"sent {_as_line(request.prefix)}"
+    if isinstance(response, Response) and response.body[:1] == b"{":
+        yield f"received {_as_line(response.body)}"
+
+
+def _as_line(body: bytes) -> str:
+    text = " ".join(body.decode("utf-8", "replace").split())
+    return text if len(text) <= _MAX_LOGGED else f"{text[:_MAX_LOGGED]}… ({len(text)} characters)"
+
+
 def refusal(response: Response, what: str) -> UploaderError:
     """The error for a response that stays a no: a 401 is about credentials, the rest is the
     service's refusal.
@@ -314,18 +334,21 @@ def refusal(response: Response, what: str) -> UploaderError:
             code="redirected",
         )
     reason = f", {said.reason}" if said.reason else ""
-    by_proxy = response.status == 413 and not said.reason  # Google's own has one
+    cause, hint = said.advice
+    if response.status == 413 and not said.reason:  # Google's own has one
+        cause = "A proxy on the way takes no request of this size."
+        hint = (
+            "Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` "
+            "at `resumable`."
+        )
     refused = ApiError(
-        f"The service refused {what} ({response.status}{reason}): {said.message}",
+        f"The service refused {what} ({response.status}{reason}){said.how}",
         status=response.status,
         reason=said.reason,
-        message=said.message,
+        message="" if said.silent else said.message,
         body=said.body,
-        cause="A proxy on the way takes no request of this size." if by_proxy else "",
-        hint="Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` "
-        "at `resumable`."
-        if by_proxy
-        else "",
+        cause=cause,
+        hint=hint,
     )
     if response.status in (403, 429) and said.daily_quota:
         texts = DAILY_QUOTA.texts

@@ -46,12 +46,15 @@ KNOWN_ERRORS = tuple(_KNOWN.values())
 VERSION_TAKEN, EDIT_GONE = _KNOWN["version-code-used"], _KNOWN["edit-gone"]
 TRACK_MISSING = _KNOWN["track-not-found"]
 REVIEW_BY_HAND, REVIEW_AUTOMATIC = _KNOWN["review-by-hand"], _KNOWN["review-automatic"]
+BY_HAND = (
+    "Make the same release by hand in the Play Console, which often explains more (with "
+    "RUNNER_DEBUG=1 the log has the request)."
+)
 OTHER = KnownError(
     "Anything else",
     "",
     "Google Play did not accept the request.",
-    "Google's message above says why; making the same release by hand in the Play Console often "
-    "explains more.",
+    f"Google's message above says why. If it is not enough: {BY_HAND[:1].lower()}{BY_HAND[1:]}",
     code=ApiError.code,
 )
 
@@ -72,6 +75,8 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
     what = error.what if error.message in error.what else f"{error.what} {error.message}"
     cause = error.cause or known.cause
     hint = error.hint or known.hint
+    if known is OTHER and not error.message:
+        hint = f"{error.hint} {BY_HAND}".strip()
     if known.permission:
         return CredentialsError(what, cause=cause, hint=hint, code=known.code)
     return error.with_what(what).with_advice(cause=cause, hint=hint, code=known.code)
