@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,87 @@ def test_the_file_of_the_auth_action_works_as_it_comes(job: Job) -> None:
     ended = job.run(inputs, GOOGLE_APPLICATION_CREDENTIALS=str(path))
     assert (ended.code, ended.outputs.get("committed")) == (0, "true"), ended.log
     assert request_counts(job.emulator, OIDC, STS, ACT_AS) == [1, 1, 1]
+
+
+SUBJECT_TOO_LONG = (
+    "The size of mapped attribute google.subject exceeds the 127 bytes limit. Either modify your "
+    "attribute mapping or the incoming assertion to produce a mapped attribute that is less than "
+    "127 bytes."
+)
+WRONG_NAME = (
+    'Invalid value for "audience". This value should be the full resource name of the Identity '
+    "Provider."
+)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code", "advice"),
+    [
+        pytest.param(
+            "The issuer in ID Token does not match the expected one.",
+            "issuer-wrong",
+            "`--issuer-uri`",
+            id="issuer",
+        ),
+        pytest.param(
+            SUBJECT_TOO_LONG,
+            "subject-too-long",
+            "google.subject=assertion.repository_id",
+            id="subject",
+        ),
+        pytest.param(
+            WRONG_NAME,
+            "provider-name-invalid",
+            "workload-identity-pools providers describe",
+            id="name",
+        ),
+        pytest.param(
+            "The given credential is rejected by the attribute condition.",
+            "attribute-condition",
+            "Compare the condition",
+            id="condition",
+        ),
+    ],
+)
+def test_a_refused_login_shows_what_the_token_of_the_job_says(
+    job: Job, refusal: str, code: str, advice: str
+) -> None:
+    """People compare it with the provider's settings; the token itself is in no channel."""
+    body = json.dumps({"error": "invalid_grant", "error_description": refusal})
+    job.emulator.add_fault("sts.token", "status", status=400, body=body)
+    ended = job.fail(3, given(job.emulator), **permitted(job.emulator))
+    assert ended.outputs["failure"] == code
+    assert advice in ended.log
+    assert (
+        "The job's token has issuer `https://token.actions.githubusercontent.com`, subject "
+        "`repo:octo-org/octo-repo:ref:refs/tags/v1.0.0`, audience "
+        f"`https://iam.googleapis.com/{job.emulator.provider}`, repository `octo-org/octo-repo`."
+    ) in ended.log
+
+
+def test_an_account_that_may_not_be_acted_for_is_told_with_the_principal(job: Job) -> None:
+    """The role is granted to the subject or the repository of the token."""
+    ended = job.fail(
+        3,
+        given(job.emulator, service_account="other@example.iam.gserviceaccount.com"),
+        **permitted(job.emulator),
+    )
+    assert "subject `repo:octo-org/octo-repo:ref:refs/tags/v1.0.0`" in ended.log
+
+
+@pytest.mark.parametrize("token", ["abc", "$MY_TOKEN", "a.b.c", "e30.e30."])
+def test_what_is_no_token_is_not_sent(job: Job, token: str) -> None:
+    """In GitLab the variable of a job may hold anything; its length is told, and not its text."""
+    ended = replace(job, kind="gitlab").fail(3, given(job.emulator), UPLOADER_ID_TOKEN=token)
+    assert f"UPLOADER_ID_TOKEN is not a JSON Web Token: it has {len(token)} characters" in ended.log
+    assert "`id_tokens:`" in ended.log
+    assert request_counts(job.emulator, STS) == [0]
+
+
+def test_a_login_that_a_proxy_answers_is_no_matter_of_rights(job: Job) -> None:
+    """An HTML page is not Google's."""
+    page = "<!DOCTYPE html><html><title>Blocked</title></html>"
+    job.emulator.add_fault("sts.token", "status", status=403, body=page)
+    ended = job.fail(3, given(job.emulator), **permitted(job.emulator))
+    assert "refused the login (HTTP 403) with an HTML page." in ended.log
+    assert "a proxy or firewall on the way" in ended.log

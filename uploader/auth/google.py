@@ -259,6 +259,9 @@ def refused(host: str, error: google_error.GoogleError, message: str) -> Credent
         reason = f"{error.reason}: {message}"
     code, cause, hint = _advice(f"{reason} {error.body.get('error_subtype', '')}")
     what = f"{host} refused the login (HTTP {error.status}): {reason.rstrip('.')}."
+    if error.silent:
+        what = f"{host} refused the login (HTTP {error.status}){error.how}"
+        cause, hint = error.advice
     return CredentialsError(
         what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code
     )
@@ -542,7 +545,9 @@ class Login:
         self._scopes = scopes
         self._policy = policy
         self._report = report
+        self._client_id = str(source.info.get("client_id") or "")
         supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
+        self._supplier = supplier
         # On a loopback endpoint the token exchange and the impersonation of a federated login go
         # there too.
         federated = source.kind in (configuration.KEYLESS, configuration.EXTERNAL)
@@ -611,6 +616,8 @@ class Login:
                 self._token, self._lifetime = fetch(self._credential, self._request)
             except Unavailable as error:
                 failure = error
+            except CredentialsError as refused:
+                raise self._with_facts(refused) from None
             else:
                 self._expires = began + self._lifetime
                 return
@@ -620,3 +627,17 @@ class Login:
             cause = "The token endpoint is down, or can't be reached from this machine."
             hint = "Run again later; behind a proxy check HTTPS_PROXY and NO_PROXY."
             retrier.wait(str(failure), failure.response, cause=cause, hint=hint)
+
+    def _with_facts(self, error: CredentialsError) -> CredentialsError:
+        """Return the refusal of a login with what people have to compare or to enter."""
+        if error.code == "delegation-missing":
+            client_id = "the account's client ID"
+            if re.fullmatch("[0-9]{1,40}", self._client_id):
+                client_id = f"client ID {self._client_id}"
+            return error.with_advice(
+                hint="In the Admin console (Security, API controls, Domain-wide delegation) add "
+                f"{client_id} with {' and '.join(self._scopes)}."
+            )
+        if self._supplier and self._supplier.facts and error.code != "id-token-refused":
+            return error.with_advice(also=self._supplier.facts)
+        return error

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from uploader.auth.web_token import described, is_web_token
 from uploader.errors import CredentialsError, ProtocolError
 from uploader.hosts import is_github_oidc, on_loopback
 from uploader.http.messages import Response
@@ -54,6 +55,8 @@ class JobToken:
     It is what google-auth calls a SubjectTokenSupplier, without the module of that class, which
     takes long to import.
 
+    `facts` says for whom the last token was issued, in a sentence; it is empty before that.
+
     Raises CredentialsError, before anything is sent, for a job that has neither.
     """
 
@@ -77,6 +80,16 @@ class JobToken:
         elif not self._token:
             what, why, hint = NO_TOKEN[platform.kind]
             raise CredentialsError(what, cause=why, hint=hint, code="no-id-token")
+        elif not is_web_token(self._token):
+            raise CredentialsError(
+                f"{ID_TOKEN} is not a JSON Web Token: it has {len(self._token)} characters, and "
+                "not three parts with dots between them.",
+                cause="The variable was set by hand, or the reference in it was not expanded.",
+                hint=f"Declare it under `id_tokens:` of the job, with `aud` {AUDIENCE} and the "
+                "provider's name.",
+                code="no-id-token",
+            )
+        self.facts = described(self._token)
 
     def _is_issuer(self, inputs: LoginInputs) -> bool:
         """Whether the request for a token goes to the CI system, or stays on this machine as the
@@ -109,4 +122,5 @@ class JobToken:
         token = answer.get("value")
         if not isinstance(token, str) or not token:
             raise ProtocolError("GitHub's OIDC endpoint answered without a token.")
+        self.facts = described(token)
         return token

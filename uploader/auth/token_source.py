@@ -4,15 +4,14 @@ program's own door.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from uploader.auth.destinations import AWS_REGION, Rules, wrong_aws, wrong_headers
+from uploader.auth.web_token import decode, is_web_token
 from uploader.errors import CredentialsError
 from uploader.files.workspace import GCLOUD, Access, Forbidden, NotOpened, printable
 from uploader.inputs.platform import Platform
@@ -24,7 +23,6 @@ NEVER = (
     "is never opened: nothing in `.git`, `.ssh`, `/proc` or `/sys`, no `.env*` or "
     "`gha-creds-*.json`, and no credential of this run is"
 )
-_WEB_TOKEN = re.compile(r"([\w-]+)\.[\w-]+\.[\w-]*", re.ASCII)
 _SAML = "urn:oasis:names:tc:SAML:"
 CERTIFICATES = (
     "GOOGLE_API_CERTIFICATE_CONFIG",
@@ -233,7 +231,7 @@ class TokenFile:
         if len(content) > MAX_TOKEN:
             raise self._failure("is larger than 1 MiB, too large for a token")
         token = self._token_in(content)
-        if not isinstance(token, str) or not (_is_web_token(token) or _is_saml(token)):
+        if not isinstance(token, str) or not (is_web_token(token) or _is_saml(token)):
             raise self._failure(
                 "holds no token in the `format` that `credential_source` says: neither a JSON Web "
                 "Token (three parts with dots between them) nor a SAML assertion"
@@ -260,30 +258,10 @@ class TokenFile:
         )
 
 
-def _is_web_token(text: str) -> bool:
-    """Whether the text is a JSON Web Token (RFC 7519): its first part is an object that names the
-    algorithm.
-    """
-    parts = _WEB_TOKEN.fullmatch(text)
-    if not parts:
-        return False
-    try:
-        header = json.loads(_decode(parts[1]))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(header, dict) and "alg" in header
-
-
 def _is_saml(text: str) -> bool:
     """Whether the text is an assertion or a response of SAML 2.0, as XML or in base64."""
     try:
-        xml = text if text.startswith("<") else _decode(text).decode("utf-8")
+        xml = text if text.startswith("<") else decode(text).decode("utf-8")
     except ValueError:
         return False
     return xml.lstrip().startswith("<") and _SAML in xml
-
-
-def _decode(text: str) -> bytes:
-    """Return what is in base64, of either alphabet, padded or not. Raises ValueError."""
-    plain = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
-    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

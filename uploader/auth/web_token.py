@@ -1,0 +1,61 @@
+"""JSON Web Tokens (RFC 7519), as far as people have to see what is in one: nothing is verified."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from uploader.files.workspace import printable
+
+_WEB_TOKEN = re.compile(r"([\w-]+)\.([\w-]*)\.[\w-]*", re.ASCII)
+_MAX_CLAIM = 200  # characters that are shown
+# What a provider's conditions are about, by the claims of GitHub and of GitLab.
+_SHOWN = {
+    "iss": "issuer",
+    "sub": "subject",
+    "aud": "audience",
+    "repository": "repository",
+    "project_path": "project",
+}
+
+
+def is_web_token(text: str) -> bool:
+    """Whether the text has the form of a token: its first part is an object that names the
+    algorithm.
+    """
+    parts = _WEB_TOKEN.fullmatch(text)
+    return parts is not None and "alg" in _object(parts[1])
+
+
+def described(token: str) -> str:
+    """Return issuer, subject, audience and repository of a token as a sentence, without anything
+    else of it; empty where it has none of them.
+    """
+    parts = _WEB_TOKEN.fullmatch(token)
+    claims = _object(parts[2]) if parts else {}
+    facts = []
+    for name, meaning in _SHOWN.items():
+        value = claims.get(name)
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        if isinstance(value, str) and value:
+            facts.append(f"{meaning} `{printable(value[:_MAX_CLAIM])}`")
+    return f"The job's token has {', '.join(facts)}." if facts else ""
+
+
+def decode(text: str) -> bytes:
+    """Return what is in base64, of either alphabet, padded or not. Raises ValueError."""
+    plain = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+
+
+def _object(part: str) -> Mapping[str, Any]:
+    """Return the JSON object in a part of a token; empty where there is none."""
+    try:
+        value = json.loads(decode(part))
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
