@@ -7,6 +7,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 
 from google_emulator.backend import Backend
 from google_emulator.clock import timestamp
@@ -100,6 +101,9 @@ def describe(backend: Backend, faults: FaultInjector, traffic: Traffic) -> dict[
             "files": {**backend.storage.objects, **drive},
             "packages": list(backend.over_the_air.packages),
             "gameImages": dict(backend.games.images),
+            "releases": {
+                name: asdict(release) for name, release in backend.app_distribution.releases.items()
+            },
             "tokens": [
                 {"email": one.email, "subject": one.subject, "scopes": list(one.scopes)}
                 for one in list(backend.authority.tokens.values())

@@ -15,9 +15,11 @@ from google_emulator.config import Config
 from google_emulator.http.routes import Route
 from google_emulator.protocol.blobs import BlobStore
 from google_emulator.protocol.uploads import Service, UploadMethod, UploadStore
+from google_emulator.services import processed_uploads
 from google_emulator.services.any_method import GenericUpload
 from google_emulator.services.cloud_storage import CloudStorage
 from google_emulator.services.drive import Drive
+from google_emulator.services.firebase import AppDistribution
 from google_emulator.services.games import PlayGames
 from google_emulator.services.gmail import Gmail
 from google_emulator.services.over_the_air import OverTheAir
@@ -30,6 +32,7 @@ from google_emulator.services.play.lifecycle import ReleaseLifecycle, ReleaseSum
 from google_emulator.services.play.listings import ImagesApi, ListingsApi
 from google_emulator.services.play.store import PlayStore
 from google_emulator.services.play.tracks import TracksApi
+from google_emulator.services.processed_uploads import Processing
 from google_emulator.services.reporting import ReportingApi
 from google_emulator.services.vitals import VitalsStore
 
@@ -59,6 +62,8 @@ class Backend:
         self.over_the_air = OverTheAir(config)
         self.storage = CloudStorage(clock)
         self.drive = Drive(clock)
+        self.processing = Processing(config)
+        self.app_distribution = AppDistribution(config, self.processing)
         services: list[Service] = [
             self.logins,
             EditsApi(self.play, self.lifecycle),
@@ -76,6 +81,8 @@ class Backend:
             self.over_the_air,
             self.storage,
             self.drive,
+            *processed_uploads.services(self.processing),
+            self.app_distribution,
             GenericUpload(),  # it takes every path, so it comes last
         ]
         self.routes: list[Route] = [route for service in services for route in service.routes]

@@ -25,6 +25,24 @@ def setting(default: Any, meaning: str) -> Any:
 
 
 @dataclass
+class ProcessingRule:
+    """What a service that answers an upload before it is through with it makes of the file."""
+
+    looks: int = setting(
+        1, "the look at which it is through; 0: the answer to the upload shows that already"
+    )
+    error: str = setting("", "with these words it then fails")
+
+    @classmethod
+    def read(cls, values: Mapping[str, Json]) -> ProcessingRule:
+        """The defaults with these values over them. Raises `ValueError` for an unknown name."""
+        known = {setting.name for setting in fields(cls)}
+        if set(values) - known:
+            raise ValueError(f"processing has: {', '.join(sorted(known))}")
+        return cls(**values)
+
+
+@dataclass
 class Config:
     """Every setting. Durations are in seconds, sizes and rates in bytes."""
 
@@ -63,6 +81,20 @@ class Config:
         "by package (`*`: any other) how the universal APK of a bundle comes about; see "
         "Generated APKs",
     )
+    processing: dict[str, Json] = setting(
+        dict,
+        "by the id of an upload method (`*`: any other) what becomes of a file after the answer to "
+        "its upload; see Processing",
+    )
+    firebase_apps: list[str] = setting(
+        list, "Firebase: the ids of the apps that exist; empty: every one of its own project"
+    )
+    firebase_groups: list[str] = setting(
+        lambda: ["qa", "beta"], "Firebase: the aliases of the groups that exist"
+    )
+    firebase_bundles: bool = setting(
+        True, "Firebase: the apps are linked to Google Play, as bundles need it"
+    )
     package_error: str = setting(
         "", "OTA: the `uploadError` of new packages, whose upload the list then calls failed"
     )
@@ -100,6 +132,8 @@ class Config:
                 f"unknown setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}"
             )
         config = cls(**values)
+        for rule in config.processing.values():
+            ProcessingRule.read(rule)
         if config.review not in get_args(Review):
             raise ValueError(f"review is one of {', '.join(get_args(Review))}")
         return config

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from google_emulator.backend import Backend
-from google_emulator.config import Config
+from google_emulator.config import Config, ProcessingRule
 from google_emulator.faults import KINDS
 from google_emulator.http.routes import STEPS, WIDE, method_names
 from google_emulator.services.play.generated_apks import Generation
@@ -42,6 +42,7 @@ def text() -> str:
             ((f"`{name}`", *_operation(act)) for name, act in backend.console.operations().items()),
         ),
         "Vitals": _keys("key", AppVitals(), json.dumps),
+        "Processing": _keys("key", ProcessingRule(), json.dumps),
         "Generated APKs": _keys("key", Generation(), json.dumps),
         "Paths": _table(("method", "HTTP", "path"), [*calls, *uploads]),
     }
@@ -60,7 +61,9 @@ def _options(options: Mapping[str, object]) -> str:
 
 
 def _keys(
-    name: str, defaults: Config | AppVitals | Generation, written: Callable[[object], str]
+    name: str,
+    defaults: Config | AppVitals | Generation | ProcessingRule,
+    written: Callable[[object], str],
 ) -> str:
     keys = (
         (one.name, one.metadata["meaning"], getattr(defaults, one.name)) for one in fields(defaults)

@@ -29,7 +29,19 @@ whose braces are filled by `params`, and the largest file. [TARGETS.md](TARGETS.
 
 ```text
 {lines}```
-"""
+
+## What a success is
+
+A refusal has an HTTP status of 400 or more, and that of every method ends the run with 4 (or 3,
+where the account lacks the permission). Where a method can also say in a 200 that the upload
+failed, or that the service is not through with it, the answer is read: what is under way is waited
+for, up to `wait-deadline`, and a failure ends the run with 4, in the service's words. So does a
+state that the method's description does not have. An answer that is no object, or lacks what is
+promised here, counts as lost. An answer that leaves its state out (YouTube's without `part:
+status`) is a success. Of a video only the upload is told: the scope for uploads can't ask what
+becomes of it afterwards.
+
+{table}"""
 PACKAGE = "google-api-python-client"
 AUTH = "https://www.googleapis.com/auth/"
 
@@ -82,6 +94,117 @@ DRIVE_NAME_FIELDS = {"drive:v3.files.create": "name", "drive:v2.files.insert": "
 # The metadata field that holds the media type: what is uploaded has to be of the type that it
 # states.
 TYPE_FIELDS = ("contentType", "mimeType")
+# The methods whose answer has a state, by the id without a version. `get` is the method that shows
+# the state again; where there is none, or none that the scope of the upload may call (YouTube's
+# videos), the first answer is the last. `values` and `query` say where in the first answer stand
+# the parameters of `get` that the upload itself does not have. The rest is as in
+# `uploader.services.completion.State`. What a document says of its states is compared with this.
+CHROME_WEB_STORE: dict[str, Any] = {
+    "fields": ["uploadState", "lastAsyncUploadState"],
+    "done": ["SUCCESS", "SUCCEEDED"],
+    "at_work": ["IN_PROGRESS", "UPLOAD_IN_PROGRESS"],
+    "failed": ["FAILURE", "FAILED", "NOT_FOUND"],
+    "reasons": ["itemError"],
+}
+CAPTIONS: dict[str, Any] = {
+    "fields": ["snippet.status"],
+    "done": ["serving"],
+    "at_work": ["syncing"],
+    "failed": ["failed"],
+    "reasons": ["snippet.failureReason"],
+    "get": "youtube.captions.list",
+    "query": {"videoId": "snippet.videoId", "id": "id"},
+    "constants": {"part": "id,snippet"},
+    "at": "items.0",
+}
+STATES: dict[str, dict[str, Any]] = {
+    "aiplatform.media.upload": {
+        "fields": ["ragFile.fileStatus.state"],
+        "done": ["ACTIVE"],
+        "failed": ["ERROR"],
+        "error": "error",
+        "reasons": ["error", "ragFile.fileStatus.errorStatus"],
+    },
+    "analytics.management.uploads.uploadData": {
+        "fields": ["status"],
+        "done": ["COMPLETED"],
+        "at_work": ["PENDING"],
+        "failed": ["FAILED", "DELETING", "DELETED"],
+        "reasons": ["errors"],
+        "get": "analytics.management.uploads.get",
+        "values": {"uploadId": "id"},
+    },
+    "bigquery.jobs.insert": {
+        "fields": ["status.state"],
+        "done": ["DONE"],
+        "at_work": ["PENDING", "RUNNING"],
+        "failed": [],
+        "error": "status.errorResult",
+        "reasons": ["status.errorResult"],
+        "get": "bigquery.jobs.get",
+        "values": {"projectId": "jobReference.projectId", "jobId": "jobReference.jobId"},
+        "query": {"location": "jobReference.location"},
+    },
+    "chromewebstore.items.insert": {
+        **CHROME_WEB_STORE,
+        "get": "chromewebstore.items.get",
+        "values": {"itemId": "id"},
+        "constants": {"projection": "DRAFT"},
+    },
+    "chromewebstore.items.update": {
+        **CHROME_WEB_STORE,
+        "get": "chromewebstore.items.get",
+        "constants": {"projection": "DRAFT"},
+    },
+    "chromewebstore.media.upload": {
+        **CHROME_WEB_STORE,
+        "get": "chromewebstore.publishers.items.fetchStatus",
+    },
+    # Its states are not in the document:
+    # developers.google.com/workspace/admin/groups-migration/v1/reference/archive/insert
+    "groupsmigration.archive.insert": {
+        "fields": ["responseCode"],
+        "done": ["SUCCESS"],
+        "failed": [
+            "AUTHORIZATION FAILURE",
+            "BACKEND FAILURE",
+            "INVALID MESSAGE FAILURE",
+            "UNSUPPORTED_PARALLEL_OPERATION",
+        ],
+    },
+    "youtube.captions.insert": CAPTIONS,
+    "youtube.captions.update": CAPTIONS,
+    "youtube.videos.insert": {
+        "fields": ["status.uploadStatus"],
+        "done": ["uploaded", "processed"],
+        "failed": ["failed", "rejected", "deleted"],
+        "reasons": ["status.failureReason", "status.rejectionReason"],
+    },
+}
+# Methods that are spoken to in the dialect of the X-Goog-Upload headers, as their reference (and no
+# document) says, and that make nothing of a file that they have already:
+# firebase.google.com/docs/reference/app-distribution/rest, upload.v1.projects.apps.releases.upload
+RAW = ("firebaseappdistribution.media.upload",)
+# What looks like a state of an upload and is none, with what it is. A field that is neither here
+# nor in STATES stops the script: a person has to decide.
+OTHER_STATES = {
+    "adAsset.entityStatus": "what the asset may be used for",
+    "adAsset.syntheticContentAttestationStatus": "what the advertiser says of the asset",
+    "clientEncryptionDetails.encryptionState": "how the contents are encrypted",
+    "configuration": "what the job was told to do",
+    "image.aiGeneratedState": "what the developer says of the image",
+    "latestReviewSummary.state": "of a review, which another method begins",
+    "processingDetails": "of the processing after the upload, which `part` can't ask for",
+    "snippet.status": "of a caption track",
+    "statistics": "figures",
+    "status.errors": "errors that need not have been fatal, as the document says",
+    "status.privacyStatus": "who may see the video",
+    "suggestions": "advice about the video",
+}
+LOOKS_LIKE_STATE = re.compile(
+    r"state$|status$|error|fail|reject|^done$|^responseCode$", re.IGNORECASE
+)
+MAX_DEPTH = 4  # of the members of an answer that are looked at
 BINARY_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 
 
@@ -155,13 +278,141 @@ def identifier(schemas: dict[str, Any], name: str) -> str:
     return found[0] if found else ""
 
 
+def all_methods(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every method below a resource."""
+    yield from resource.get("methods", {}).values()
+    for child in resource.get("resources", {}).values():
+        yield from all_methods(child)
+
+
+def method_path(document: dict[str, Any], method: dict[str, Any]) -> str:
+    """The path of a method, a template."""
+    return str("/" + document["servicePath"] + method["path"])
+
+
+def completion(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any] | None:
+    """How an answer of the method says what became of the upload; None where a success is the
+    end.
+    """
+    schemas = document["schemas"]
+    name = method.get("response", {}).get("$ref", "")
+    for at, schema in (("", name), ("operation", member(schemas, name, "operation"))):
+        if {"done", "error", "response"} <= set(schemas.get(schema, {}).get("properties", {})):
+            return {"kind": "operation", "at": at, "lookup": operation_lookup(document)}
+    rule = STATES.get(method["id"])
+    check_states(method, schemas, name, rule)
+    if rule is None:
+        return None
+    keys = ("fields", "done", "at_work", "failed", "error", "reasons")
+    kept: dict[str, Any] = {key: rule[key] for key in keys if key in rule}
+    if "get" in rule:
+        kept["lookup"] = state_lookup(document, method, rule)
+    return {"kind": "state", **kept}
+
+
+def member(schemas: dict[str, Any], name: str, field: str) -> str:
+    """The schema of a member of a schema; empty when there is none."""
+    return str(schemas.get(name, {}).get("properties", {}).get(field, {}).get("$ref", ""))
+
+
+def operation_lookup(document: dict[str, Any]) -> dict[str, Any]:
+    """The lookup of a long-running operation: `operations.get`, of which an API may have several
+    with the same path.
+    """
+    paths = {
+        method_path(document, method)
+        for method in all_methods(document)
+        if method["id"].endswith(".operations.get")
+    }
+    if len(paths) != 1:
+        raise SystemExit(f"{document['id']}: operations.get has {len(paths)} paths")
+    return {"path": paths.pop(), "values": {"name": "name"}}
+
+
+def operation_ids(method: dict[str, Any]) -> list[str]:
+    """The dotted paths of what identifies the result in the response of an operation.
+
+    The documents tell of no type. Artifact Registry's is the artifact itself, or has a list of
+    those of the method's own collection; that of Checks is a report, Firebase's has a release.
+    """
+    collection = method["id"].split(".")[-2]
+    if collection == "media":
+        return ["name", "release.name"]
+    return ["name", f"{collection}.0.name", f"{collection[:-1]}.name"]
+
+
+def state_lookup(
+    document: dict[str, Any], method: dict[str, Any], rule: dict[str, Any]
+) -> dict[str, Any]:
+    """The lookup of a resource with a state, with the parameters that both methods take."""
+    get = next(other for other in all_methods(document) if other["id"] == rule["get"])
+    values = rule.get("values", {})
+    path = method_path(document, get)
+    unknown = {
+        name
+        for name, facts in get["parameters"].items()
+        if facts.get("required")
+        and name not in values
+        and name not in rule.get("query", {})
+        and name not in rule.get("constants", {})
+        and name not in method["parameters"]
+    }
+    if unknown:
+        raise SystemExit(f"{method['id']} does not know {unknown} of {rule['get']}")
+    forwarded = [
+        name
+        for name, facts in sorted(get["parameters"].items())
+        if facts["location"] == "query"
+        and method["parameters"].get(name, {}).get("location") == "query"
+        and name not in rule.get("constants", {})
+    ]
+    lookup: dict[str, Any] = {"path": path, "values": values}
+    lookup |= {key: rule[key] for key in ("query", "constants", "at") if key in rule}
+    return {**lookup, **({"forwarded": forwarded} if forwarded else {})}
+
+
+def members(schemas: dict[str, Any], name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The members of a schema with their dotted paths, those of its members included."""
+    for field, facts in schemas.get(name, {}).get("properties", {}).items():
+        yield field, facts
+        if "$ref" in facts and depth < MAX_DEPTH:
+            for path, inner in members(schemas, facts["$ref"], depth + 1):
+                yield f"{field}.{path}", inner
+
+
+def check_states(
+    method: dict[str, Any], schemas: dict[str, Any], name: str, rule: dict[str, Any] | None
+) -> None:
+    """Compare a rule with the document. Stops the script at a state that the rule does not have,
+    and at what looks like a state and was decided by nobody.
+    """
+    rule = rule or {}
+    known = {*rule.get("fields", ()), rule.get("error"), *rule.get("reasons", ()), *OTHER_STATES}
+    values = {value for key in ("done", "at_work", "failed") for value in rule.get(key, ())}
+    for path, facts in members(schemas, name):
+        above = {path.rsplit(".", count)[0] for count in range(path.count(".") + 1)}
+        is_container = "$ref" in facts and path not in known
+        if LOOKS_LIKE_STATE.search(path) and not (known & above or is_container):
+            raise SystemExit(f"{method['id']}: {path} looks like a state")
+        if path in rule.get("fields", ()):
+            stated = facts.get("enum") or re.findall(r"\b[A-Z_]{4,}\b", facts["description"])
+            missing = {one for one in stated if not one.endswith("UNSPECIFIED")} - values
+            if missing:
+                raise SystemExit(f"{method['id']}: {path} has the states {missing}")
+
+
 def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     """One method of the catalogue, its facts under the names that `Method` and `Parameter` in the
     program have.
     """
     schemas = document["schemas"]
     request, response = (method.get(way, {}).get("$ref", "") for way in ("request", "response"))
+    completed = completion(document, method)
+    is_operation = completed is not None and completed["kind"] == "operation"
     id_field = identifier(schemas, response)
+    id_fields = [name for name in (id_field, "id", "name", "versionCode") if name]
+    if is_operation:
+        id_fields = operation_ids(method)
     media = method["mediaUpload"]
     scope = narrowest(method)
     qualified = f"{document['name']}:{document['version']}{method['id'][len(document['name']) :]}"
@@ -175,7 +426,7 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "root": document["rootUrl"].rstrip("/"),
         "qualified": qualified,
         "http_method": method["httpMethod"],
-        "path": "/" + document["servicePath"] + method["path"],
+        "path": method_path(document, method),
         "upload_path": media["protocols"]["simple"]["path"],
         "accept": media["accept"],
         "max_size": size(media.get("maxSize")),
@@ -185,9 +436,12 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "scope_existing": WHEN_EXISTING.get(scope, scope) if document["name"] == "drive" else scope,
         "name_field": name_field,
         "type_field": next((name for name in TYPE_FIELDS if name in fields), ""),
-        "id_fields": [name for name in (id_field, "id", "name", "versionCode") if name],
-        "id_promised": bool(id_field) and id_field not in method["parameters"],
+        "id_fields": id_fields,
+        "id_promised": bool(id_field) and id_field not in method["parameters"] and not is_operation,
         "empty_response": not schemas.get(response, {}).get("properties"),
+        "dialect": "goog-upload" if method["id"] in RAW else "content-range",
+        "idempotent": method["id"] in RAW,
+        "completion": completed,
         "parameters": {
             name: parameter(facts) for name, facts in sorted(method["parameters"].items())
         },
@@ -235,7 +489,40 @@ def page(data: dict[str, Any]) -> str:
         facts = [format_size(one["max_size"])] if one["max_size"] else []
         facts += [] if one["resumable"] else ["not resumable"]
         lines.append(f"{target} {one['path']} {', '.join(facts)}".rstrip() + "\n")
-    return PAGE_TEXT.format(count=len(lines), source=data["source"], lines="".join(lines))
+    rows = [("Method", "Success", "Waited for", "Failure in a 200"), ("---",) * 4]
+    for target, one in data["methods"].items():
+        rows.append((f"`{target}`", *success(one)))
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return PAGE_TEXT.format(
+        count=len(lines), source=data["source"], lines="".join(lines), table=table
+    )
+
+
+def success(one: dict[str, Any]) -> tuple[str, str, str]:
+    """What a success of a method is, what is waited for, and how its answer tells a failure."""
+    rule = one["completion"]
+    if rule is None:
+        if one["empty_response"]:
+            return "an empty answer", "", ""
+        return (
+            (f"an answer with `{one['id_fields'][0]}`" if one["id_promised"] else "an object"),
+            "",
+            "",
+        )
+    if rule["kind"] == "operation":
+        prefix = f"{rule['at']}." if rule["at"] else ""
+        done = f"`{prefix}done` with `{prefix}response`"
+        return done, f"`{prefix}name`, until it is done", f"`{prefix}error`"
+    state = f"`{rule['fields'][0]}`"
+    at_work = f"{state} {alternatives(rule['at_work'])}" if rule.get("at_work") else ""
+    failures = [f"{state} {alternatives(rule['failed'])}"] if rule["failed"] else []
+    failures += [f"`{rule['error']}`"] if rule.get("error") else []
+    return f"{state} {alternatives(rule['done'])}", at_work, ", ".join(failures)
+
+
+def alternatives(values: list[str]) -> str:
+    """Values of a state for people."""
+    return " or ".join(values)
 
 
 if __name__ == "__main__":

@@ -168,10 +168,7 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
         case _:
             from uploader.services import any_method
 
-            method = inputs.record(MethodInputs)
-            prepared = any_method.prepare(
-                common, files, method.media_type, method.params, method.metadata
-            )
+            prepared = any_method.prepare(common, files, inputs.record(MethodInputs))
     return replace(prepared, flow=partial(_carry_out, prepared.flow))
 
 

@@ -143,6 +143,12 @@ class RunRecord:
                 places.append(place)
         return places
 
+    def replace(self, result: FileResult) -> None:
+        """Puts a result in the place of the last one of the same file."""
+        with self._lock:
+            places = [place for place, one in enumerate(self.results) if one.path == result.path]
+            self.results[places[-1]] = result
+
     def arrange(self, paths: Sequence[str]) -> None:
         """Puts the results of these files first, in this order; nothing may be under way."""
         order = {path: number for number, path in enumerate(dict.fromkeys(paths))}

@@ -30,7 +30,8 @@ Result: TypeAlias = Response | TransportError  # what an attempt came to
 
 MAX_BACKOFF = 58.0  # seconds, so that with jitter each delay stays under a minute
 MAX_RETRY_AFTER = 300.0  # seconds
-FIRST_POLL, MAX_POLL = 15.0, 600.0  # seconds
+FIRST_POLL = 15.0  # seconds
+LONGEST_POLL = 40  # times the first
 CAUSE = "The service or the network is having problems."
 HINT = "Run again later."
 # Cause and hint where it is known why there is no way to the service, by the code of a broken
@@ -116,17 +117,25 @@ class RetryPolicy:
             self._deadline = self.clock.monotonic() + self.retry_deadline
         return Retrier(self, report, self._deadline, what)
 
-    def poll(self, why: str, number: int, end: float, report: Callable[[str], None]) -> bool:
+    def poll(
+        self,
+        why: str,
+        number: int,
+        end: float,
+        report: Callable[[str], None],
+        first: float = FIRST_POLL,
+    ) -> bool:
         """Sleeps until the next look at something that takes its time; False where none is left
         until `end`.
 
-        Each pause is twice the last. `number` counts from 1; `end` is on the monotonic clock.
-        Raises `Interrupted`.
+        The pause number 1 takes `first` seconds, each one after it twice the last, up to 40 times
+        the first. `end` is on the monotonic clock. Raises `Interrupted`.
         """
         left = end - self.clock.monotonic()
         if left <= 0:
             return False
-        seconds = min(math.ldexp(FIRST_POLL, min(number - 1, 16)), MAX_POLL, left)
+        longest = first * LONGEST_POLL
+        seconds = min(math.ldexp(first, min(number - 1, 16)), longest, left)
         report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
         self.sleep(seconds)
         return True

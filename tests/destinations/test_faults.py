@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from tests.support.destination_runs import Seen, sha256, value, visit
-from tests.support.destinations import MIB, PLACES, RESUMABLE, SINGLE, USER
+from tests.support.destinations import ANSWERED_LATER, MIB, PLACES, RESUMABLE, SINGLE, USER
 
 pytestmark = pytest.mark.slow
 
 HALF = MIB // 2
+LATER = [PLACES[name] for name in ANSWERED_LATER]
 
 
 def storm(put: str, last: str) -> list[dict[str, Any]]:
@@ -118,8 +119,17 @@ def test_the_outputs_are_the_services_own_words(seen: Seen) -> None:
     [result] = seen.ended.results
     assert result["sha256"] == sha256(seen.arrived)
     assert result["bytes"] == stored["size"]
-    assert result["resource"] == stored["resource"]
     assert result["error"] == ""
+    if seen.place not in LATER:
+        assert result["resource"] == stored["resource"]
+
+
+@pytest.mark.parametrize("seen", ANSWERED_LATER, indirect=True)
+def test_the_id_is_that_of_what_the_service_makes_of_the_file(seen: Seen) -> None:
+    """And not that of the operation which the first answer names."""
+    [name] = [name for name in ANSWERED_LATER if PLACES[name] == seen.place]
+    assert seen.ended.outputs["id"].startswith(ANSWERED_LATER[name])
+    assert "operations" not in seen.ended.outputs["id"]
 
 
 def attachment(message: bytes) -> bytes:
@@ -137,7 +147,17 @@ def attachment(message: bytes) -> bytes:
     return content
 
 
-@pytest.mark.parametrize("name", SINGLE)
+def test_a_build_that_firebase_may_have_is_sent_again(tmp_path: Path) -> None:
+    """The service makes nothing of a file that it has already, so a lost answer does no harm."""
+    place = SINGLE["firebase-app-distribution"]
+    seen = visit(place, tmp_path / "workspace", [{"on": "upload", "do": "answer-lost"}])
+    assert seen.ended.code == 0
+    assert len(seen.stored) == 2
+    assert len(seen.state["releases"]) == 1
+    assert seen.ended.results[0]["resource"]["result"] == "RELEASE_UNMODIFIED"
+
+
+@pytest.mark.parametrize("name", [name for name in SINGLE if name != "firebase-app-distribution"])
 def test_a_lost_answer_without_a_session_is_told_and_not_repeated(
     name: str, tmp_path: Path
 ) -> None:

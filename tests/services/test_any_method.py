@@ -317,14 +317,26 @@ def test_scope_is_the_narrowest_that_does_the_work(
         (
             "firebaseappdistribution.media.upload",
             {"app": "projects/p/apps/a"},
-            {"name": "operations/1"},
-            "operations/1",
+            {"name": "operations/1", "done": True, "response": {"release": {"name": "r/1"}}},
+            "r/1",
+        ),
+        (
+            "artifactregistry.projects.locations.repositories.genericArtifacts.upload",
+            {"parent": "projects/p/locations/l/repositories/r"},
+            {"operation": {"name": "o/2", "done": True, "response": {"name": "artifacts/2"}}},
+            "artifacts/2",
+        ),
+        (
+            "artifactregistry.projects.locations.repositories.aptArtifacts.upload",
+            {"parent": "projects/p/locations/l/repositories/r"},
+            {"operation": {"done": True, "response": {"aptArtifacts": [{"name": "a/3"}]}}},
+            "a/3",
         ),
         (
             "artifactregistry.projects.locations.repositories.genericArtifacts.upload",
             {"parent": "projects/p/locations/l/repositories/r"},
             {"operation": {"name": "operations/2"}},
-            "operations/2",
+            "",
         ),
         (
             "androidpublisher.edits.apks.upload",

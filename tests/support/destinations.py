@@ -255,6 +255,7 @@ RESUMABLE: dict[str, Place] = {
             "params": "parent: projects/p/locations/europe-west1/repositories/r",
             "metadata": '{"packageId": "app", "versionId": "1.2.0"}',
         },
+        outputs={},
         metadata={"filename": "app.bin", "packageId": "app", "versionId": "1.2.0"},
     ),
 }
@@ -267,7 +268,7 @@ SINGLE: dict[str, Place] = {  # methods that Google offers without resumable upl
         "chromewebstore",
         media_type="application/zip",
         inputs={"params": "name: publishers/p/items/i"},
-        outputs={"id": "name", "ids": "name"},
+        outputs={},
     ),
     "firebase-app-distribution": _method(
         "firebaseappdistribution.media.upload",
@@ -276,7 +277,13 @@ SINGLE: dict[str, Place] = {  # methods that Google offers without resumable upl
         "cloud-platform",
         media_type=APK,
         inputs={"params": 'app: "projects/1/apps/1:1:android:a"'},
-        outputs={"id": "name", "ids": "name"},
+        outputs={},
     ),
 }
 PLACES = RESUMABLE | SINGLE
+# Whose first answer is not the last, with the ids of what the service makes of the file.
+ANSWERED_LATER = {
+    "artifact-registry": ("projects/p/locations/europe-west1/repositories/r/genericArtifacts/1"),
+    "chrome-web-store": "publishers/p/items/i",
+    "firebase-app-distribution": "projects/1/apps/1:1:android:a/releases/",
+}

@@ -16,6 +16,7 @@ from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 from uploader.inputs import SPECS, Inputs, read
 from uploader.results import FileResult
+from uploader.retry import FIRST_POLL
 from uploader.services.base import Call, Download, Outcome, Prepared, Upload
 
 Step = Call | Upload | Download
@@ -70,8 +71,11 @@ def only_upload(prepared: Prepared) -> Upload:
 
 
 def uploads(prepared: Prepared) -> tuple[Upload, ...]:
-    """All uploads that the flow makes, when each of them succeeds."""
-    _, steps = run(prepared)
+    """All uploads that the flow makes, when each of them succeeds, and nothing is left to wait
+    for.
+    """
+    operation = {"done": True}
+    _, steps = run(prepared, {**operation, "operation": operation})
     return tuple(step for step in steps if isinstance(step, Upload))
 
 
@@ -134,9 +138,9 @@ class Answers:
         """Waits that take no time."""
         return self
 
-    def poll(self, seconds: float) -> Any:
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Any:
         """Waits that take no time."""
-        del seconds
+        del seconds, first
         return self
 
     def wait(self, why: str) -> bool:

@@ -17,6 +17,7 @@ from tests.support.turns import Choose, Turns, by_turns, in_order
 from uploader.errors import ApiError, OutcomeUnknown, TemporaryError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
+from uploader.retry import FIRST_POLL
 from uploader.services.base import (
     Backoff,
     Call,
@@ -138,9 +139,9 @@ class Engine(RecordingContext):
         """Waits that are counted, as often as there are retries."""
         return _Waits(self)
 
-    def poll(self, seconds: float) -> Poll:
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
         """Waits that are counted."""
-        del seconds
+        del seconds, first
         return _Looks(self)
 
     def together(self, work: Sequence[Callable[[], T]]) -> list[T]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.results import FileResult
+from uploader.retry import FIRST_POLL
 from uploader.services.base import (
     Backoff,
     Call,
@@ -105,9 +106,9 @@ class RecordingContext:
         """Nothing waits."""
         raise AssertionError
 
-    def poll(self, seconds: float) -> Poll:
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
         """Nothing waits."""
-        raise AssertionError(seconds)
+        raise AssertionError(seconds, first)
 
     def together(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Does one after the other."""
@@ -170,8 +171,9 @@ class RecordingContext:
         order = list(dict.fromkeys(paths))
         self.results.sort(key=lambda result: order.index(result.path))
 
-    def identified(self, result: FileResult) -> None:
-        """Keeps what has become known of the last upload."""
+    def identified(self, result: FileResult, answer: Mapping[str, Any] | None = None) -> None:
+        """Keeps what has become known of an upload."""
+        del answer
         with self.moment():
             self.identifications.append(result)
 

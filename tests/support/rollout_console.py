@@ -15,6 +15,7 @@ from tests.support.play_driver import Engine, Killed
 from tests.support.play_faults import FaultyPlay
 from uploader.errors import Interrupted, TemporaryError
 from uploader.inputs.parsers import limits, rollout_steps
+from uploader.retry import FIRST_POLL
 from uploader.services.base import Call, Context, Outcome, Poll, Upload
 from uploader.services.play.gate import Gate
 from uploader.services.play.release_job import ReleaseJob
@@ -148,9 +149,9 @@ class RolloutEngine(Engine):
         self.time = TODAY.timestamp()
         self.pauses = pauses
 
-    def poll(self, seconds: float) -> Poll:
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
         """A pause is over when it has been counted."""
-        del seconds
+        del seconds, first
         return Pauses(self)
 
     def look(self, job: RolloutJob) -> Outcome:

@@ -18,6 +18,7 @@ from google_emulator import Emulator, specimens
 from tests.support.fake_play import BY_HAND
 from tests.support.job import Ended, Job
 from tests.support.recording_context import RecordingContext
+from uploader.retry import FIRST_POLL
 from uploader.services.play.several_apps import App, SeveralApps
 
 APPS = ("com.example.phone", "com.example.watch", "com.example.tv")
@@ -569,8 +570,8 @@ class Waiting(RecordingContext):
     def backoff(self) -> Any:
         return self
 
-    def poll(self, seconds: float) -> Any:
-        del seconds
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Any:
+        del seconds, first
         return self
 
     def wait(self, why: str) -> bool:

@@ -258,6 +258,7 @@ class OtaInputs:
 class MethodInputs:
     """What any other upload method reads."""
 
+    wait_deadline: float = specs.WAIT_DEADLINE.default_value
     media_type: str = specs.MEDIA_TYPE.default_value
     params: str = specs.PARAMS.default_value
     metadata: str = specs.METADATA.default_value

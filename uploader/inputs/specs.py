@@ -836,10 +836,13 @@ WAIT_FOR: InputSpec[WaitFor] = InputSpec(
 WAIT_DEADLINE = InputSpec(
     name="wait-deadline",
     group=Group.GOOGLE_PLAY,
-    targets=("play", "play-status"),
+    targets=("play", "play-status", METHOD),
     parser=parsers.duration(0, 7 * DAY),
     default="30m",
-    help="How long to wait for the review, or for the universal APK; `0s` checks once.",
+    help=(
+        "How long to wait for the review, for the universal APK, or until a service is through "
+        "with a file that it has received; `0s` checks once. The next run goes on waiting."
+    ),
 )
 UNIVERSAL_APK = InputSpec(
     name="universal-apk",

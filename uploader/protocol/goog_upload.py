@@ -31,6 +31,7 @@ from uploader.protocol.session import (
 PROTOCOL = "X-Goog-Upload-Protocol"
 COMMAND = "X-Goog-Upload-Command"
 OFFSET = "X-Goog-Upload-Offset"
+FILE_NAME = "X-Goog-Upload-File-Name"
 CONTENT_TYPE = "X-Goog-Upload-Header-Content-Type"
 CONTENT_LENGTH = "X-Goog-Upload-Header-Content-Length"
 STATUS = "X-Goog-Upload-Status"

@@ -21,8 +21,8 @@ class Media:
     `metadata` is the JSON document that goes with it, already encoded; None when there is none.
     `empty_response` is true when the service documents success without a body. `promised_id` are
     the dotted paths of which one must hold the identifier in the resource of a success; none where
-    the service promises none. `partial` is true when the request chose the fields of the resource,
-    so that it may have none.
+    the service promises none. `file_name` is what a raw upload calls the file. `partial` is true
+    when the request chose the fields of the resource, so that it may have none.
     """
 
     method: str
@@ -33,6 +33,7 @@ class Media:
     metadata: bytes | None = None
     empty_response: bool = False
     promised_id: tuple[str, ...] = ()
+    file_name: str = ""
     partial: bool = False
 
     def is_resource(self, response: Response) -> bool:

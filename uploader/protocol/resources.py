@@ -11,9 +11,21 @@ def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     none.
     """
     for path in fields:
-        value: Any = resource
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
+        value = value_at(resource, path)
         if value != "" and isinstance(value, (str, int)) and not isinstance(value, bool):
             return str(value)
     return ""
+
+
+def value_at(value: Any, path: str) -> Any:
+    """What stands at a dotted path of a JSON value, None where nothing does. A number is a place in
+    a list.
+    """
+    for name in path.split("."):
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, Mapping):
+            value = value.get(name)
+        else:
+            return None
+    return value

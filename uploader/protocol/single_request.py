@@ -1,24 +1,33 @@
 """Simple and multipart uploads: the whole file in one request, in either dialect.
 
 Sources: the "Simple upload" and "Multipart upload" sections of the Google Play, Gmail and
-Over-The-Air documents, and RFC 2387 for `multipart/related`. There is no offset to ask for
-afterwards, so what the server may have acted on (`Verdict.IN_DOUBT`) is not sent again when the
-method has an effect.
+Over-The-Air documents, and RFC 2387 for `multipart/related`; for `raw`
+firebase.google.com/docs/reference/app-distribution/rest/v1/upload.v1.projects.apps.releases/upload.
+There is no offset to ask for afterwards, so what the server may have acted on (`Verdict.IN_DOUBT`)
+is not sent again when the method has an effect.
 """
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from uploader.http.messages import Request, Span
-from uploader.protocol.goog_upload import PROTOCOL
+from uploader.protocol.goog_upload import FILE_NAME, PROTOCOL
 from uploader.protocol.media import JSON_TYPE, Media
 
 
-def simple(media: Media, size: int) -> Request:
-    """The file alone, `uploadType=media`."""
-    headers = (("Content-Type", media.media_type),)
-    return Request(
-        media.method, media.with_query(("uploadType", "media")), headers, span=Span(0, size)
-    )
+def simple(media: Media, size: int, *, goog_upload: bool = False) -> Request:
+    """The file alone: `uploadType=media`, or the protocol `raw` with the file's name, in which
+    everything but unreserved characters is escaped.
+    """
+    kind = ("Content-Type", media.media_type)
+    span = Span(0, size)
+    if goog_upload:
+        name = (FILE_NAME, quote(media.file_name, safe=""))
+        headers = ((PROTOCOL, "raw"), name, kind)
+        return Request(media.method, media.with_query(), headers, span=span)
+    url = media.with_query(("uploadType", "media"))
+    return Request(media.method, url, (kind,), span=span)
 
 
 def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = False) -> Request:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts
-from uploader.inputs.records import CommonInputs
+from uploader.inputs.records import CommonInputs, MethodInputs
 from uploader.services import batch, catalogue, media_types
 from uploader.services.base import Endpoint, Prepared, Upload
 from uploader.services.catalogue import Method, Values
@@ -41,9 +41,7 @@ _DIGESTS = {
 }
 
 
-def prepare(
-    inputs: CommonInputs, files: Artifacts, media_type: str, params: str, metadata: str
-) -> Prepared:
+def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prepared:
     """Check target, parameters, metadata and files against the catalogue. Raises InputError with
     every problem.
     """
@@ -51,8 +49,8 @@ def prepare(
     if method is None:
         raise InputError(_no_such_method(inputs.target))
     problems = Problems()
-    parameters = problems.collect(lambda: read_params(params))
-    resource = batch.read_metadata(metadata, problems)
+    parameters = problems.collect(lambda: read_params(given.params))
+    resource = batch.read_metadata(given.metadata, problems)
     values: Values = {}
     if parameters is not None:
         values = catalogue.check_params(method, parameters, problems)
@@ -60,7 +58,7 @@ def prepare(
     # Drive does without a name; whatever else takes one requires it.
     if inputs.upload_protocol == "simple" and method.id.startswith("drive."):
         name_field = ""
-    media_type = catalogue.check_media_type(method, resource, media_type, problems)
+    media_type = catalogue.check_media_type(method, resource, given.media_type, problems)
     is_metadata_alone = bool(resource) and not files and method.id.startswith(_ALONE)
     if not files and not is_metadata_alone:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
@@ -77,9 +75,9 @@ def prepare(
         _upload(method, values, resource, name_field, file, media_type) for file in files
     )
     # any other request makes a new thing
-    if uploads[0].endpoint.idempotent or method.id == _STORAGE:
+    if _replaces(method):
         _check_places(uploads, problems)
-    prepared = batch.prepared(inputs, uploads, problems)
+    prepared = batch.prepared(inputs, uploads, problems, wait_deadline=given.wait_deadline)
     if name_field != method.name_field:
         return replace(prepared, warnings=(_NAMELESS,))
     return prepared
@@ -104,6 +102,11 @@ def _upload(
     kind = media_type or media_types.choose(file, method.template.media_types)
     values, metadata = _with_file_name(method, values, metadata, name_field, file)
     return Upload(_endpoint(method, values, metadata), file, kind, metadata or None)
+
+
+def _replaces(method: Method) -> bool:
+    """Whether a file takes the place of what is there: an update, or an object of a fixed name."""
+    return method.template.http_method in {"PUT", "PATCH"} or method.id == _STORAGE
 
 
 def _check_places(uploads: Sequence[Upload], problems: Problems) -> None:
@@ -182,6 +185,7 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
     template = method.template
     path_values = {name: values[name][0] for name in catalogue.placeholders(template.upload_path)}
     digest, query_values = _with_digest_field(template.path, values)
+    query_values = _with_state_fields(template, query_values)
     query: list[tuple[str, str]] = []
     for name, texts in query_values.items():
         if name not in path_values:
@@ -192,9 +196,9 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
         scopes = (method.scope_existing,)
     names_state = not _STATES.isdisjoint(values)
     names_other_state = not _OTHER_STATES.isdisjoint(values)
-    # An update, or an object of a fixed name: sending the same request twice leaves one thing.
-    replaces = template.http_method in {"PUT", "PATCH"} or method.id == _STORAGE
-    idempotent = replaces and (names_state or not names_other_state)
+    # Sending the same request twice leaves one thing.
+    replaces = _replaces(method) and (names_state or not names_other_state)
+    idempotent = template.idempotent or replaces
     return method.endpoint(
         path_values,
         scopes=scopes,
@@ -220,6 +224,20 @@ def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
                 values = {**values, "fields": (f"{fields},{field}",)}
             return digest, values
     return "", values
+
+
+def _with_state_fields(template: Endpoint, values: Values) -> Values:
+    """Return the parameters, which ask for the members that tell what became of the upload where
+    they ask for chosen members.
+    """
+    fields = "".join(values.get("fields", ()))
+    if not fields or not template.completion:
+        return values
+    asked = {re.split(r"[/(]", field)[0] for field in re.split(r"[\s,]+", fields)}
+    missing = [name for name in template.completion.members if name not in asked]
+    if not missing or "*" in asked:
+        return values
+    return {**values, "fields": (",".join([fields, *missing]),)}
 
 
 def _lookup(path: str, values: Values, metadata: Mapping[str, Any]) -> str:

@@ -17,6 +17,8 @@ from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.protocol.resources import identifier
 from uploader.results import FileResult, Results
+from uploader.retry import FIRST_POLL
+from uploader.services.completion import Completion
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -37,7 +39,8 @@ class Endpoint:
     refuses its repeat (412). `id_fields` are the dotted paths under which a response may hold the
     identifier, the best first; where it is `id_promised`, a response without one is no success.
     `partial`: the request chooses the fields of the response, which may have none of them.
-    `response_digest` is the digest that responses state.
+    `response_digest` is the digest that responses state. `completion` says how answers tell whether
+    the service is through with the file; without it every success is the end.
     """
 
     id: str
@@ -63,6 +66,7 @@ class Endpoint:
     id_promised: bool = False
     partial: bool = False
     response_digest: str = ""
+    completion: Completion | None = None
 
     @property
     def adds(self) -> bool:
@@ -73,6 +77,8 @@ class Endpoint:
 
     def identify(self, resource: Mapping[str, Json]) -> str:
         """The identifier that a response holds, as text; empty when it has none of `id_fields`."""
+        if self.completion:
+            resource = self.completion.resource(resource)
         return identifier(resource, self.id_fields)
 
 
@@ -287,8 +293,10 @@ class Context(Protocol):
     def backoff(self) -> Backoff:
         """Begins a series of waits on the schedule of retries."""
 
-    def poll(self, seconds: float) -> Poll:
-        """Begins a series of waits that ends after so many seconds."""
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
+        """Begins a series of waits that ends after so many seconds; the first wait takes `first`
+        seconds.
+        """
 
     def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Does several things at the same time, waits for all, and returns their results in order.
@@ -328,9 +336,12 @@ class Context(Protocol):
     def arrange(self, paths: Sequence[str]) -> None:
         """Puts the results of these files first, in this order."""
 
-    def identified(self, result: FileResult) -> None:
-        """Replaces the last upload's result by one with what its own response did not tell (an id,
-        an error).
+    def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
+        """Replaces an upload's result by one with what its own response did not tell (an id, an
+        error).
+
+        After an error the next run sends the file again, unless the error is a `TemporaryError`.
+        `answer` stands from now on for the upload's response in the journal.
         """
 
     def discarded(

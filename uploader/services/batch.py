@@ -25,7 +25,7 @@ from uploader.errors import (
 from uploader.files.artifacts import Artifact
 from uploader.inputs.records import CommonInputs
 from uploader.results import FileResult
-from uploader.services import media_types
+from uploader.services import media_types, operations
 from uploader.services.base import (
     Call,
     Context,
@@ -166,11 +166,13 @@ def prepared(
     uploads: tuple[Upload, ...],
     problems: Problems,
     outputs: OutputsOf = lambda _: {},
+    wait_deadline: float = 0.0,
 ) -> Prepared:
     """Return a target that only sends files, with its plan, and the flow or the dry run of it.
 
-    `outputs` makes the output values that only this target has. Raises InputError for the
-    `problems` so far, and for what the endpoints can't take.
+    `outputs` makes the output values that only this target has. `wait_deadline` is in seconds, how
+    long to wait until the service is through with the files. Raises InputError for the `problems`
+    so far, and for what the endpoints can't take.
     """
     for upload in uploads:
         check(upload, inputs.upload_protocol, problems)
@@ -192,7 +194,7 @@ def prepared(
     if inputs.dry_run:
         flow = dry_run(*dry_run_lines)
     else:
-        flow = partial(_send, uploads, inputs.target, outputs)
+        flow = partial(_send, uploads, inputs.target, outputs, wait_deadline)
     return Prepared(tuple(plan), uploads[0].endpoint.scopes, flow)
 
 
@@ -208,10 +210,14 @@ def dry_run(*lines: str) -> Flow:
 
 
 def _send(
-    uploads: tuple[Upload, ...], target: str, outputs: OutputsOf, context: Context
+    uploads: tuple[Upload, ...],
+    target: str,
+    outputs: OutputsOf,
+    wait_deadline: float,
+    context: Context,
 ) -> Outcome:
     """Send all files, however many of them fail, then raise the first failure."""
-    results = context.upload_all(uploads)
+    results = operations.settle(uploads, context.upload_all(uploads), wait_deadline, context)
     context.publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
         if result.failure is not None:

@@ -18,7 +18,9 @@ from urllib.parse import quote, unquote
 from uploader.errors import Problems, ProtocolError
 from uploader.inputs import parsers
 from uploader.inputs.parsers import InvalidValue
+from uploader.services import completion
 from uploader.services.base import Endpoint
+from uploader.services.completion import Completion
 from uploader.services.media_types import accepts
 
 _INTEGERS = {"int32": 31, "int64": 63, "integer": 63}
@@ -87,8 +89,19 @@ class Method:
             self.template,
             path=expand(self.template.path, values),
             upload_path=expand(self.template.upload_path, values),
+            completion=self._completion(values),
             **more,
         )
+
+    def _completion(self, values: Mapping[str, str]) -> Completion | None:
+        """Return the rule for the method's answers; its lookup has what the request knows."""
+        rule = self.template.completion
+        if rule is None or rule.lookup is None:
+            return rule
+        lookup = rule.lookup
+        asked = dict(lookup.values)
+        known = {name: value for name, value in values.items() if name not in asked}
+        return replace(rule, lookup=replace(lookup, path=expand(lookup.path, known, partly=True)))
 
 
 def targets() -> tuple[str, ...]:
@@ -109,6 +122,7 @@ def find(target: str) -> Method | None:
         "media_types": tuple(facts["accept"]),
         "scopes": (facts["scope"],),
         "id_fields": tuple(facts["id_fields"]),
+        "completion": completion.from_facts(facts.get("completion")),
     }
     names = {field.name for field in fields(Endpoint)}
     template = {name: value for name, value in template_facts.items() if name in names}
@@ -246,8 +260,9 @@ def placeholders(template: str) -> tuple[str, ...]:
     return tuple(name for _, name in _EXPRESSION.findall(template))
 
 
-def expand(template: str, values: Mapping[str, str]) -> str:
-    """Return the path with its parameters filled in and escaped.
+def expand(template: str, values: Mapping[str, str], *, partly: bool = False) -> str:
+    """Return the path with its parameters filled in and escaped; `partly` leaves those without a
+    value as they are.
 
     In `{name}` everything but unreserved characters is escaped; in `{+name}` slashes separate
     segments and escapes that are there already are kept. Check each value that was given with
@@ -261,6 +276,8 @@ def expand(template: str, values: Mapping[str, str]) -> str:
 
     def escaped(expression: re.Match[str]) -> str:
         reserved, name = expression.groups()
+        if partly and name not in values:
+            return expression[0]
         if reserved:
             return _LONE_PERCENT.sub("%25", quote(values[name], safe=_RESERVED + "%"))
         return quote(values[name], safe="")

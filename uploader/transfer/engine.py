@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from uploader.files.destination import Destination
 from uploader.inputs.records import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retry import CAUSE, HINT, Retrier, RetryPolicy
+from uploader.retry import CAUSE, FIRST_POLL, HINT, Retrier, RetryPolicy
 from uploader.services.base import (
     Backoff,
     Call,
@@ -146,9 +146,9 @@ class Engine:
         """Begin a series of waits on the schedule of retries."""
         return self._retrier()
 
-    def poll(self, seconds: float) -> Poll:
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
         """Begin a series of waits that ends after so many seconds."""
-        return _Poll(self._client.policy, seconds, self._reporter.info)
+        return _Poll(self._client.policy, seconds, first, self._reporter.info)
 
     def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Do several things at the same time, and return their results in order."""
@@ -196,11 +196,16 @@ class Engine:
         """What an earlier run of the same job remembered."""
         return None if name in self._forgotten else self._journal.recall(name)
 
-    def identified(self, result: FileResult) -> None:
-        """Replaces the last upload's result; after an error the next run sends the file again."""
-        self.record.results[-1] = result
-        if result.error:
-            self._to_send_again.append(self._uploaded[-1])
+    def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
+        """Replaces an upload's result. After an error that does not pass by itself, the next run
+        sends the file again.
+        """
+        self.record.replace(result)
+        job = next(job for job in reversed(self._uploaded) if job.artifact.name == result.path)
+        if result.error and not isinstance(result.failure, TemporaryError):
+            self._to_send_again.append(job)
+        elif answer is not None and job.artifact.size is not None:
+            self._journal.save_finished(job, result.sha256, answer)
 
     def clear_journal(self, *, ok: bool, told: bool = True) -> None:
         """Removes from the journal what this run is done with, once its end is reported, and closes
@@ -409,9 +414,12 @@ class Engine:
 class _Poll:
     """Waits at growing intervals, until so many seconds have passed since the first."""
 
-    def __init__(self, policy: RetryPolicy, seconds: float, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, policy: RetryPolicy, seconds: float, first: float, report: Callable[[str], None]
+    ) -> None:
         self._policy = policy
         self._seconds = seconds
+        self._first = first
         self._report = report
         self._waits = 0
         self._end = 0.0  # on the monotonic clock
@@ -420,7 +428,7 @@ class _Poll:
         self._waits += 1
         if self._waits == 1:
             self._end = self._policy.clock.monotonic() + self._seconds
-        return self._policy.poll(why, self._waits, self._end, self._report)
+        return self._policy.poll(why, self._waits, self._end, self._report, self._first)
 
 
 def _passing_cause(job: Upload, failure: BaseException | None) -> str:

@@ -128,8 +128,11 @@ class ResultInJournal(UploadListener):
         self._journal = journal
 
     def finished(self) -> None:
-        """Keep the result where a repeat would add a second one."""
-        if self._job.endpoint.adds:
+        """Keep the result where a repeat would add a second one, or where the service may be at
+        work on the file for longer than this run waits.
+        """
+        endpoint = self._job.endpoint
+        if endpoint.adds or endpoint.completion:
             self._journal.save_finished(self._job, self._upload.sha256, self._upload.resource)
 
     def failed(self, error: UploaderError) -> None:

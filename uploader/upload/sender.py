@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from uploader import tasks
 from uploader.errors import Interrupted, ProtocolError
@@ -106,6 +107,8 @@ def _media_of(job: Upload, client: ApiClient) -> Media:
     promised_id: tuple[str, ...] = ()
     if endpoint.id_promised:
         promised_id = endpoint.id_fields
+        if endpoint.completion:
+            promised_id += endpoint.completion.signs
     return Media(
         method=endpoint.http_method,
         url=client.url(endpoint.root, endpoint.upload_path),
@@ -115,5 +118,6 @@ def _media_of(job: Upload, client: ApiClient) -> Media:
         metadata=metadata,
         empty_response=endpoint.empty_response,
         promised_id=promised_id,
+        file_name=PurePosixPath(job.artifact.name).name,
         partial=endpoint.partial,
     )

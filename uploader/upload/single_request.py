@@ -58,10 +58,10 @@ class SingleRequestUpload:
 
     def _request(self) -> Request:
         media = self._sender.media
-        if not self._multipart:
-            return single_request.simple(media, self._size)
-        boundary = secrets.token_hex(16)
         is_goog_upload = self._endpoint.dialect == "goog-upload"
+        if not self._multipart:
+            return single_request.simple(media, self._size, goog_upload=is_goog_upload)
+        boundary = secrets.token_hex(16)
         return single_request.multipart(media, self._size, boundary, goog_upload=is_goog_upload)
 
     def _as_resource(self, response: Response | TransportError) -> Response | TransportError:

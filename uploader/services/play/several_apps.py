@@ -23,6 +23,7 @@ from uploader.errors import Interrupted, Problems, TemporaryError, UploaderError
 from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.records import ReleaseInputs, StatusInputs
 from uploader.results import FileResult
+from uploader.retry import FIRST_POLL
 from uploader.services.base import (
     Backoff,
     Call,
@@ -157,9 +158,9 @@ class App:
         """Begin a series of waits on the schedule of retries."""
         return _AppBackoff(self, self._whole.backoff())
 
-    def poll(self, seconds: float) -> Poll:
+    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
         """Begin a series of waits that ends after so many seconds."""
-        return _AppPoll(self, self._whole.poll(seconds))
+        return _AppPoll(self, self._whole.poll(seconds, first))
 
     def together(self, work: Sequence[Callable[[], T]]) -> list[T]:
         """Do several things of the app at the same time."""

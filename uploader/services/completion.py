@@ -1,0 +1,249 @@
+"""What the answers of an upload method tell of a file that the service has taken: done, still at
+work, or failed.
+
+For most methods an answer without an error is the success. The others answer with a long-running
+operation, or with a resource that has a state: both can say in a 200 that the upload failed. Which
+method answers how is data in catalogue.json, made by scripts/make_catalogue.py from Google's
+discovery documents. Sources: google.longrunning.Operation (google.aip.dev/151) and, for the states,
+the documents of each API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from uploader.protocol.resources import identifier, value_at
+
+Answer: TypeAlias = Mapping[str, Any]
+Pairs: TypeAlias = tuple[tuple[str, str], ...]
+
+_MAX_WORDS = 2000  # characters
+# The members of an error or of one of its parts that say what went wrong, and the short names for
+# it: of google.rpc.Status, of BigQuery's ErrorProto and of the Chrome Web Store's ItemError.
+_WORDS = ("message", "error_detail", "errorDetail")
+_NAMES = ("reason", "error_code", "errorCode")
+# google.rpc.Code, which an operation's error has as a number.
+_CODES = (
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+)
+
+
+class Stage(Enum):
+    """How far the service is with a file. `UNTOLD`: the answer has no state, or one that its
+    description does not have.
+    """
+
+    DONE = "done"
+    AT_WORK = "at work"
+    FAILED = "failed"
+    UNTOLD = "untold"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer says: the stage, and for people the state or the error in the service's own
+    words.
+    """
+
+    stage: Stage
+    name: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The request that shows how far the service is.
+
+    `path` is a template whose parameters `values` finds in the first answer, as dotted paths;
+    whatever else it names is a parameter of the upload. `query` are parameters with dotted paths,
+    left out where the answer has nothing there, and `constants` those that are always the same.
+    `forwarded` are parameters that have the value that they had for the upload. `at` is where in
+    the response the thing stands that the upload's own answer has.
+    """
+
+    path: str
+    values: Pairs = ()
+    query: Pairs = ()
+    constants: Pairs = ()
+    forwarded: tuple[str, ...] = ()
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The answer is a long-running operation, or has one `at` a member."""
+
+    lookup: Lookup
+    at: str = ""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the answer that have to be there."""
+        return (self.at,) if self.at else ("name", "done", "error", "response")
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """No dotted path: any object may be an operation."""
+        return ()
+
+    def read(self, answer: Answer) -> Reading:
+        """Tell how far the operation is."""
+        operation = self.asked_about(answer)
+        if operation.get("done") is not True:
+            return Reading(Stage.AT_WORK)
+        error = operation.get("error")
+        if error is None:
+            return Reading(Stage.DONE)
+        return Reading(Stage.FAILED, _name(error), words_of(error))
+
+    def asked_about(self, answer: Answer) -> Answer:
+        """Return the operation in an answer; the fields of the lookup are its members."""
+        return _mapping(answer.get(self.at) if self.at else answer)
+
+    def resource(self, answer: Answer) -> Answer:
+        """Return what the operation came to; nothing as long as it is not done."""
+        return _mapping(self.asked_about(answer).get("response"))
+
+    def as_answer(self, response: Answer) -> Answer:
+        """Return the response to the lookup in the form of the upload's own answer."""
+        return {self.at: response} if self.at else response
+
+
+@dataclass(frozen=True)
+class State:
+    """The answer is a resource that has a state in one of `fields`, dotted paths.
+
+    `done`, `at_work` and `failed` are its values. Something at `error` is a failure whatever the
+    state. `reasons` are the dotted paths of what the service says about a failure. Without a
+    `lookup` the first answer is the last one that can be had.
+    """
+
+    fields: tuple[str, ...]
+    done: tuple[str, ...]
+    failed: tuple[str, ...]
+    at_work: tuple[str, ...] = ()
+    error: str = ""
+    reasons: tuple[str, ...] = ()
+    lookup: Lookup | None = None
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the answer that have to be there."""
+        lookup = self.lookup or Lookup("")
+        paths = (
+            *self.fields[:1],
+            self.error,
+            *self.reasons,
+            *(path for _, path in (*lookup.values, *lookup.query)),
+        )
+        return tuple(dict.fromkeys(path.partition(".")[0] for path in paths if path))
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """Dotted paths, one of which an answer has, also where a failure has made nothing that
+        could have an identifier.
+        """
+        if not self.error:
+            return self.fields
+        return (*self.fields, *(f"{self.error}.{name}" for name in ("code", *_WORDS, *_NAMES)))
+
+    def read(self, answer: Answer) -> Reading:
+        """Tell what the state says."""
+        state = identifier(answer, self.fields)
+        has_error = bool(self.error) and value_at(answer, self.error) is not None
+        if has_error or state in self.failed:
+            return Reading(Stage.FAILED, state or "error", self._words(answer))
+        if state in self.done:
+            return Reading(Stage.DONE, state)
+        if state in self.at_work:
+            return Reading(Stage.AT_WORK, state)
+        return Reading(Stage.UNTOLD, state)
+
+    def _words(self, answer: Answer) -> str:
+        said = [words_of(value_at(answer, path)) for path in self.reasons]
+        return "; ".join(dict.fromkeys(filter(None, said)))[:_MAX_WORDS]
+
+    def asked_about(self, answer: Answer) -> Answer:
+        """Return the resource in an answer, which is all of it."""
+        return answer
+
+    def resource(self, answer: Answer) -> Answer:
+        """Return the resource in an answer, which is all of it."""
+        return answer
+
+    def as_answer(self, response: Answer) -> Answer:
+        """Return the response to the lookup in the form of the upload's own answer."""
+        where = self.lookup.at if self.lookup else ""
+        return _mapping(value_at(response, where) if where else response)
+
+
+Completion: TypeAlias = Operation | State
+
+
+def from_facts(facts: Mapping[str, Any] | None) -> Completion | None:
+    """Return the rule of a method as catalogue.json has it; None for a method without one."""
+    if facts is None:
+        return None
+    lookup = None
+    if "lookup" in facts:
+        found = facts["lookup"]
+        pairs = {name: _pairs(found.get(name, {})) for name in ("values", "query", "constants")}
+        forwarded = tuple(found.get("forwarded", ()))
+        lookup = Lookup(found["path"], **pairs, forwarded=forwarded, at=found.get("at", ""))
+    if facts["kind"] == "operation":
+        assert lookup, "an operation can always be asked about"
+        return Operation(lookup, facts["at"])
+    names = ("fields", "done", "failed", "at_work", "reasons")
+    values = {name: tuple(facts[name]) for name in names if name in facts}
+    return State(**values, error=facts.get("error", ""), lookup=lookup)
+
+
+def _pairs(facts: Mapping[str, str]) -> Pairs:
+    return tuple(facts.items())
+
+
+def words_of(value: Any) -> str:
+    """Return what an error says, as one line for people; empty where it says nothing."""
+    if isinstance(value, str):
+        return " ".join(value.split())[:_MAX_WORDS]
+    if isinstance(value, list):
+        said = [words_of(item) for item in value[:20]]
+        return "; ".join(dict.fromkeys(filter(None, said)))[:_MAX_WORDS]
+    if not isinstance(value, Mapping):
+        return ""
+    words = next(filter(None, (words_of(value.get(name)) for name in _WORDS)), "")
+    name = next(filter(None, (words_of(value.get(name)) for name in _NAMES)), "")
+    if words and name:
+        return f"{name}: {words}"
+    return words or name
+
+
+def _name(error: Any) -> str:
+    """Return the name of the code of a google.rpc.Status."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    if type(code) is int and 0 <= code < len(_CODES):
+        return _CODES[code]
+    return "error" if code is None else f"code {code}"[:40]
+
+
+def _mapping(value: Any) -> Answer:
+    return value if isinstance(value, Mapping) else {}
