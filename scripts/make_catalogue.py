@@ -413,6 +413,7 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     id_fields = [name for name in (id_field, "id", "name", "versionCode") if name]
     if is_operation:
         id_fields = operation_ids(method)
+    is_raw = method["id"] in RAW
     media = method["mediaUpload"]
     scope = narrowest(method)
     qualified = f"{document['name']}:{document['version']}{method['id'][len(document['name']) :]}"
@@ -431,7 +432,7 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "accept": media["accept"],
         "max_size": size(media.get("maxSize")),
         "resumable": "resumable" in media["protocols"],
-        "multipart": media["protocols"]["simple"].get("multipart", False),
+        "multipart": media["protocols"]["simple"].get("multipart", False) and not is_raw,
         "scope": scope,
         "scope_existing": WHEN_EXISTING.get(scope, scope) if document["name"] == "drive" else scope,
         "name_field": name_field,
@@ -439,8 +440,8 @@ def entry(document: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
         "id_fields": id_fields,
         "id_promised": bool(id_field) and id_field not in method["parameters"] and not is_operation,
         "empty_response": not schemas.get(response, {}).get("properties"),
-        "dialect": "goog-upload" if method["id"] in RAW else "content-range",
-        "idempotent": method["id"] in RAW,
+        "dialect": "goog-upload" if is_raw else "content-range",
+        "idempotent": is_raw,
         "completion": completed,
         "parameters": {
             name: parameter(facts) for name, facts in sorted(method["parameters"].items())

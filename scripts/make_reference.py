@@ -55,11 +55,16 @@ OUTPUTS: Mapping[str, str] = {
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
     "plan": "What a dry run would change, as one line of JSON, of several apps with an object for "
     "each.",
-    "download-url": "Internal app sharing: the download URL of the first file.",
+    "download-url": "Internal app sharing: the download URL of the first file. Firebase App "
+    "Distribution: that of the build, which works for an hour.",
     "download-urls": "Internal app sharing: all download URLs, separated by commas.",
     "certificate-fingerprint": "Internal app sharing: the fingerprint of the certificate that "
     "signed the first file.",
     "sha256": "Internal app sharing: the SHA-256 of the first file.",
+    "release-result": "Firebase App Distribution: `created`, `updated`, or `unmodified` where the "
+    "same build was there already.",
+    "testing-url": "Firebase App Distribution: the release for its testers.",
+    "console-url": "Firebase App Distribution: the release in the Firebase console.",
     "message-id": "The Gmail message.",
     "thread-id": "The Gmail thread.",
     "draft-id": "The Gmail draft.",

@@ -19,6 +19,7 @@ from uploader.files.artifacts import Artifact, Artifacts, find, part
 from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
 from uploader.inputs.records import (
+    AppDistributionInputs,
     DataSafetyInputs,
     GamesInputs,
     InternalSharingInputs,
@@ -149,6 +150,11 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
             prepared = internal_sharing.prepare(
                 common, files, sharing.package_name, sharing.expected_certificate
             )
+        case "firebase-app-distribution":
+            from uploader.services import app_distribution
+
+            build = inputs.record(AppDistributionInputs)
+            prepared = app_distribution.prepare(build, files, workspace)
         case "gmail":
             from uploader.services import gmail
 

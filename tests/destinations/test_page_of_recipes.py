@@ -46,6 +46,7 @@ PROOF = {
     "play-listing-pull": ("failure", ""),
     "play-internal-sharing": ("version-code", ""),
     "play-data-safety": ("failure", ""),
+    "firebase-app-distribution": ("release-result", "created"),
     "gmail": ("message-id", "0000000000000001"),
     "storage.objects.insert": ("failure", ""),
 }

@@ -14,6 +14,7 @@ import pytest
 
 from uploader.inputs import SPECS, specs
 from uploader.inputs.records import (
+    AppDistributionInputs,
     CommonInputs,
     DataSafetyInputs,
     GamesInputs,
@@ -37,6 +38,7 @@ RECORD_OF_TARGET: dict[str, type[Record]] = {
     "play-listing-pull": ListingPullInputs,
     "play-internal-sharing": InternalSharingInputs,
     "play-data-safety": DataSafetyInputs,
+    "firebase-app-distribution": AppDistributionInputs,
     "gmail": MailInputs,
     "play-games": GamesInputs,
     "ota": OtaInputs,

@@ -410,6 +410,31 @@ def testers(value: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def firebase_app(value: str) -> str:
+    """The id of an Android app in Firebase."""
+    found = re.fullmatch(r"1:([0-9]{1,20}):([a-z]+):([0-9A-Za-z]{1,64})", line(value), re.ASCII)
+    accepted = "`1:1234567890:android:0a1b2c3d`, from Project settings in the Firebase console"
+    if found is None:
+        raise InvalidValue("is not the id of an app in Firebase.", accepted)
+    if found[2] != "android":
+        raise InvalidValue(f"is the id of an app for {found[2]}.", accepted)
+    return value
+
+
+def group_alias(value: str) -> str:
+    """The alias of a group of testers in Firebase."""
+    if "@" in value:
+        raise InvalidValue(
+            "has an e-mail address among the groups.", "aliases of groups; addresses in `testers`"
+        )
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,63}", value, re.ASCII):
+        raise InvalidValue(
+            "has a name among the groups that can be no alias.",
+            "aliases, such as `qa-team`, which the Firebase console shows beside the names",
+        )
+    return value
+
+
 def endpoint(value: str) -> str:
     """A root URL (scheme, host, port) without a slash at its end, or `emulator`."""
     if value == EMULATOR:

@@ -64,6 +64,9 @@ OUTPUTS = (  # which GitLab sets in a later job
     "UNIVERSAL_APK_SHA256",
     "SENT_FOR_REVIEW",
     "APPS",
+    "RELEASE_RESULT",
+    "TESTING_URL",
+    "CONSOLE_URL",
 )
 # whether they fit is known once the login itself is right
 OF_LOGIN = ("service-account", "impersonate-user")

@@ -238,6 +238,20 @@ class MailInputs:
 
 
 @dataclass(frozen=True, repr=False)
+class AppDistributionInputs:
+    """What `firebase-app-distribution` reads."""
+
+    common: CommonInputs = CommonInputs()
+    whats_new: str = specs.WHATS_NEW.default_value
+    whats_new_directory: str = specs.WHATS_NEW_DIRECTORY.default_value
+    testers: tuple[str, ...] = specs.TESTERS.default_value
+    wait_deadline: float = specs.WAIT_DEADLINE.default_value
+    firebase_app: str = specs.FIREBASE_APP.default_value
+    tester_groups: tuple[str, ...] = specs.TESTER_GROUPS.default_value
+    params: str = specs.PARAMS.default_value
+
+
+@dataclass(frozen=True, repr=False)
 class GamesInputs:
     """What `play-games` reads."""
 
@@ -276,6 +290,7 @@ Record: TypeAlias = (
     | ListingPullInputs
     | InternalSharingInputs
     | DataSafetyInputs
+    | AppDistributionInputs
     | MailInputs
     | GamesInputs
     | OtaInputs

@@ -34,6 +34,7 @@ TARGETS = (
     "play-listing-pull",
     "play-internal-sharing",
     "play-data-safety",
+    "firebase-app-distribution",
     "gmail",
     "play-games",
     "ota",
@@ -46,6 +47,7 @@ FILE_TARGETS = (
     "play",
     "play-internal-sharing",
     "play-data-safety",
+    "firebase-app-distribution",
     "gmail",
     "play-games",
     "ota",
@@ -64,6 +66,7 @@ class Group(Enum):
     TRANSFER = "The transfer"
     FILES = "Files and machines"
     GOOGLE_PLAY = "Google Play"
+    FIREBASE = "Firebase App Distribution"
     GMAIL = "Gmail (`files` are the attachments)"
     OTHERS = "Play Games, OTA, any upload method"
 
@@ -180,11 +183,11 @@ TARGET = InputSpec(
     parser=parsers.target(TARGETS),
     empty="",
     help=(
-        "`play`, `play-internal-sharing`, `play-data-safety`, `gmail`, `play-games`, `ota`, "
-        "or any Google upload method. Such a method is named by its id: `drive.files.create`, "
-        "`storage.objects.insert`. Without files: `play-status` reports what is on Google "
-        "Play, `play-rollout` takes a staged rollout one step further, `play-listing-pull` "
-        "writes the live store listing to files."
+        "`play`, `play-internal-sharing`, `play-data-safety`, `firebase-app-distribution`, "
+        "`gmail`, `play-games`, `ota`, or any Google upload method. Such a method is named by "
+        "its id: `drive.files.create`, `storage.objects.insert`. Without files: `play-status` "
+        "reports what is on Google Play, `play-rollout` takes a staged rollout one step "
+        "further, `play-listing-pull` writes the live store listing to files."
     ),
 )
 CREDENTIALS = InputSpec(
@@ -240,7 +243,13 @@ FILES: InputSpec[tuple[str, ...]] = InputSpec(
         effect="nothing would be uploaded",
         accepted="paths, such as `app.aab`; `none` if no files are meant",
         targets=FILE_TARGETS,
-        required_by=("play-internal-sharing", "play-data-safety", "ota", "play-games"),
+        required_by=(
+            "play-internal-sharing",
+            "play-data-safety",
+            "firebase-app-distribution",
+            "ota",
+            "play-games",
+        ),
     ),
     help=(
         "Paths and globs (including `**`) relative to the workspace, one per line or "
@@ -552,19 +561,19 @@ RELEASE_NAME = InputSpec(
 WHATS_NEW = InputSpec(
     name="whats-new",
     group=Group.GOOGLE_PLAY,
-    targets=("play",),
+    targets=("play", "firebase-app-distribution"),
     parser=parsers.text,
     empty="",
     help=(
         "Release notes instead of a directory: a text in the app's default language, or "
         "`locale: text` as YAML. A path, JSON of another tool and the like are refused; what "
-        "is in quotes is taken as it is."
+        "is in quotes is taken as it is. `firebase-app-distribution` takes one text."
     ),
 )
 WHATS_NEW_DIRECTORY = InputSpec(
     name="whats-new-directory",
     group=Group.GOOGLE_PLAY,
-    targets=("play", "play-listing-pull"),
+    targets=("play", "play-listing-pull", "firebase-app-distribution"),
     parser=parsers.path,
     empty="",
     help=(
@@ -572,7 +581,8 @@ WHATS_NEW_DIRECTORY = InputSpec(
         "fastlane's `<lang>/changelogs/<versionCode>.txt` or `default.txt`; Gradle Play "
         "Publisher's `release-notes/<lang>/<track>.txt` or `default.txt`, with release names "
         "in `release-names/<track>.txt` or `default.txt`. `last-release` copies those of the "
-        "newest release on the track. `play-listing-pull` writes them there."
+        "newest release on the track. `play-listing-pull` writes them there, and "
+        "`firebase-app-distribution` takes the one text that is there, or that in en-US."
     ),
 )
 WHATS_NEW_OVERFLOW: InputSpec[NotesOverflow] = InputSpec(
@@ -590,13 +600,13 @@ WHATS_NEW_OVERFLOW: InputSpec[NotesOverflow] = InputSpec(
 TESTERS: InputSpec[tuple[str, ...]] = InputSpec(
     name="testers",
     group=Group.GOOGLE_PLAY,
-    targets=("play",),
+    targets=("play", "firebase-app-distribution"),
     parser=parsers.testers,
     empty=(),
     help=(
         "The Google Groups that test the closed tracks in `tracks`, by their e-mail "
         "addresses. They replace those that are there; the plan shows who is added and "
-        "removed."
+        "removed. For `firebase-app-distribution` the people who get the build."
     ),
 )
 IN_APP_UPDATE_PRIORITY = InputSpec(
@@ -836,7 +846,7 @@ WAIT_FOR: InputSpec[WaitFor] = InputSpec(
 WAIT_DEADLINE = InputSpec(
     name="wait-deadline",
     group=Group.GOOGLE_PLAY,
-    targets=("play", "play-status", METHOD),
+    targets=("play", "play-status", "firebase-app-distribution", METHOD),
     parser=parsers.duration(0, 7 * DAY),
     default="30m",
     help=(
@@ -922,6 +932,32 @@ GATE_MAX_AGE = InputSpec(
     help=(
         "`play-rollout`: how old the newest day of measurements may be. If it is older, the "
         "rollout is held."
+    ),
+)
+
+# Firebase App Distribution
+
+FIREBASE_APP = InputSpec(
+    name="firebase-app",
+    group=Group.FIREBASE,
+    targets=("firebase-app-distribution",),
+    parser=parsers.firebase_app,
+    empty="",
+    help=(
+        "The id of the app in Firebase, such as `1:1234567890:android:0a1b2c3d`: Project settings "
+        "in the Firebase console, or `mobilesdk_app_id` in google-services.json. The project is "
+        "the number in it, unless `params` names another as `project: …`."
+    ),
+)
+TESTER_GROUPS: InputSpec[tuple[str, ...]] = InputSpec(
+    name="tester-groups",
+    group=Group.FIREBASE,
+    targets=("firebase-app-distribution",),
+    parser=parsers.each(parsers.group_alias),
+    empty=(),
+    help=(
+        "The groups of testers who get the build, by their aliases, which the Firebase console "
+        "shows beside the names of the groups."
     ),
 )
 
@@ -1080,10 +1116,13 @@ PACKAGE_TITLE = InputSpec(
 PARAMS = InputSpec(
     name="params",
     group=Group.OTHERS,
-    targets=(METHOD,),
+    targets=("firebase-app-distribution", METHOD),
     parser=parsers.text,
     empty="",
-    help="Any method: a YAML or JSON map of its path and query parameters.",
+    help=(
+        "Any method: a YAML or JSON map of its path and query parameters. Firebase App "
+        "Distribution: `project`, or the whole `app`."
+    ),
 )
 METADATA = InputSpec(
     name="metadata",

@@ -340,8 +340,8 @@ class Context(Protocol):
         """Replaces an upload's result by one with what its own response did not tell (an id, an
         error).
 
-        After an error the next run sends the file again, unless the error is a `TemporaryError`.
-        `answer` stands from now on for the upload's response in the journal.
+        `answer` stands from now on for the upload's response in the journal, so that the next run
+        goes on from there; without it the next run sends the file again after an error.
         """
 
     def discarded(

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from uploader.errors import (
+    ApiError,
     Interrupted,
     ProtocolError,
     ServiceError,
@@ -88,6 +89,16 @@ class _Awaited:
             resource=self.completion.resource(self.answer),
         )
 
+    def is_over(self, result: FileResult) -> bool:
+        """Whether nothing can come of the upload any more, so that the file has to be sent again:
+        the service says that it failed, or does not know it any more.
+        """
+        if not result.error:
+            return False
+        if isinstance(self.failure, ApiError):
+            return self.failure.status in (404, 410)
+        return self.failure is None and self.reading.stage is not Stage.AT_WORK
+
     def _failure(self, seconds: float) -> UploaderError | None:
         path = self.result.path
         reading = self.reading
@@ -131,7 +142,7 @@ def settle(
     settled = {}
     for file in awaited:
         result = file.concluded(seconds)
-        context.identified(result, file.answer)
+        context.identified(result, None if file.is_over(result) else file.answer)
         settled[result.path] = result
     return tuple(settled.get(result.path, result) for result in results)
 

@@ -197,15 +197,15 @@ class Engine:
         return None if name in self._forgotten else self._journal.recall(name)
 
     def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
-        """Replaces an upload's result. After an error that does not pass by itself, the next run
-        sends the file again.
+        """Replaces an upload's result. After an error without an answer the next run sends the file
+        again.
         """
         self.record.replace(result)
         job = next(job for job in reversed(self._uploaded) if job.artifact.name == result.path)
-        if result.error and not isinstance(result.failure, TemporaryError):
-            self._to_send_again.append(job)
-        elif answer is not None and job.artifact.size is not None:
+        if answer is not None and job.artifact.size is not None:
             self._journal.save_finished(job, result.sha256, answer)
+        elif result.error:
+            self._to_send_again.append(job)
 
     def clear_journal(self, *, ok: bool, told: bool = True) -> None:
         """Removes from the journal what this run is done with, once its end is reported, and closes
