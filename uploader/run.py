@@ -16,7 +16,7 @@ from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
 from uploader.inputs import Inputs
-from uploader.inputs.records import ReleaseInputs, RolloutInputs, RunInputs
+from uploader.inputs.records import AppDistributionInputs, ReleaseInputs, RolloutInputs, RunInputs
 from uploader.outputs import LogReporter, summary
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
@@ -114,6 +114,9 @@ class Run:
         release = plan.inputs.record(ReleaseInputs)
         min_users = plan.inputs.record(RolloutInputs).gate_min_users
         config, begins_with = live_app(release, min_users, plan.prepared)
+        # Whose groups they are is not known here: those that are asked for exist.
+        groups = plan.inputs.record(AppDistributionInputs).tester_groups
+        config = {**config, "firebase_groups": list(groups)}
         emulator = stack.enter_context(
             Emulator(config=config, admin_token=secrets.token_urlsafe(32))
         )

@@ -125,7 +125,7 @@ class AppDistribution(Service):
 
     def _check(self, request: Request, _: Mapping[str, Json]) -> None:
         """Refuses a request without the headers that the reference requires, and an app that does
-        not exist.
+        not exist, or not in the project of this number.
         """
         if request.header(PREFIX + "Protocol").lower() != "raw":
             raise ApiError(400, "This upload is spoken to with X-Goog-Upload-Protocol: raw.")
@@ -139,7 +139,8 @@ class AppDistribution(Service):
         number = re.fullmatch(r"1:(\d+):(android|ios|web):[0-9a-zA-Z]+", app)
         if number is None or (known and app not in known):
             raise ApiError(404, _NOT_FOUND)
-        if request.params["project"] != number[1]:
+        project = request.params["project"]
+        if project.isdecimal() and project != number[1]:
             raise ApiError(404, _NOT_FOUND)
 
     def _upload(self, request: Request, media: Media) -> dict[str, Json]:

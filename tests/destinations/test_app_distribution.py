@@ -121,6 +121,14 @@ def test_a_group_that_does_not_exist_is_named_and_the_release_stays(job: Job, al
     assert uploads(job) == 1
 
 
+def test_a_group_that_the_service_names_is_not_looked_up(job: Job) -> None:
+    """Only the one that it names is missing, whatever else was given."""
+    job.emulator.add_fault(DISTRIBUTE, "status", status=400, message="Group beta does not exist.")
+    ended = job.fail(4, {**WHOLE, "tester-groups": "qa, beta"})
+    assert "The project has no group beta, so" in ended.log
+    assert not any("groups" in one.path for one in job.emulator.requests)
+
+
 def test_a_tester_that_is_refused_is_named(job: Job) -> None:
     """In the service's words, or by all that were given where it names none."""
     ended = job.fail(4, {**WHOLE, "testers": "ann@example"})
@@ -176,6 +184,15 @@ def test_a_killed_run_is_finished_by_the_next_one(job: Job, on: str) -> None:
     [release] = releases(job)
     assert release["notes"] == "Login works again."
     assert release["testers"] == ["ann@example.com", "bob@example.com"]
+
+
+def test_what_another_run_uploaded_is_sent_again(job: Job) -> None:
+    """An answer in a restored folder may be of any age; the service makes nothing new of it."""
+    shared = {**WHOLE, "tester-groups": "nobody"}
+    job.run(shared, GITHUB_RUN_ID="1")
+    ended = job.run(WHOLE, GITHUB_RUN_ID="2")
+    assert (ended.code, ended.outputs["release-result"]) == (0, "unmodified")
+    assert (uploads(job), len(releases(job))) == (2, 1)
 
 
 def test_a_service_that_stays_away_passes(job: Job) -> None:
@@ -242,9 +259,9 @@ def test_bad_input_is_told_before_anything_is_sent(job: Job, case: str) -> None:
 def test_the_project_is_in_the_app_or_in_the_parameters(
     job: Job, params: str, project: str
 ) -> None:
-    """The emulator knows the app in its own project alone."""
+    """The emulator does not know the app in a project of another number."""
     ended = job.run({**TARGET, "params": params})
-    assert ended.code == (0 if project == "123" else 4)
+    assert ended.code == (4 if project == "9" else 0)
     assert job.emulator.requests[0].path == (
         f"/upload/v1/projects/{project}/apps/{APP}/releases:upload"
     )
@@ -269,6 +286,13 @@ def test_a_file_with_any_name_is_sent_under_it(job: Job, emulator: Emulator) -> 
     job.succeed(TARGET)
     assert uploads(job) == 1
     assert emulator.state()["objects"][0]["size"] > 0
+
+
+def test_a_rehearsal_has_the_groups_that_are_asked_for(job: Job) -> None:
+    """Nothing is sent to anybody, and no group of theirs is missing."""
+    ended = job.succeed({**WHOLE, "tester-groups": "friends", "api-endpoint": "emulator"})
+    assert ended.outputs["rehearsal"] == "true"
+    assert sent(job) == []
 
 
 def test_other_actions_inputs_are_told_apart(job: Job) -> None:

@@ -9,6 +9,7 @@ firebase.google.com/docs/reference/app-distribution/rest.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -342,28 +343,34 @@ def _send_to_recipients(job: Distribution, release: Release, context: Context) -
 
 
 def _refused(refused: ApiError, job: Distribution, context: Context) -> UploaderError:
-    """Return the error for recipients that the service does not take. It names those groups that do
-    not exist, which the service does not.
+    """Return the error for recipients that the service does not take. Where the service names none,
+    it is asked which of the groups do not exist.
     """
-    missing: list[str] = []
-    if refused.status in (400, 404):
-        missing = [alias for alias in job.recipients.groups if _is_missing(alias, job, context)]
+    if refused.status not in (400, 404):
+        return refused
+    said = refused.message
+    groups = job.recipients.groups
+    missing = [alias for alias in groups if _names(said, alias)]
+    if not any(_names(said, one) for one in (*job.recipients.testers, *groups)):
+        missing = [alias for alias in groups if _is_missing(alias, job, context)]
     if missing:
-        groups = "groups" if len(missing) > 1 else "group"
+        noun = "groups" if len(missing) > 1 else "group"
         return ServiceError(
-            f"The project has no {groups} {', '.join(missing)}, so that the build was distributed "
+            f"The project has no {noun} {', '.join(missing)}, so that the build was distributed "
             f"to nobody: {refused.message}",
             cause="A group is given by its alias, which is not its name.",
             hint="Correct `tester-groups` by what the Firebase console shows, then run again: the "
             "same build makes no second release.",
             code="tester-group-missing",
         )
-    if refused.status not in (400, 404):
-        return refused
-    said = refused.message
-    if any(one in said for one in (*job.recipients.testers, *job.recipients.groups)):
+    if any(_names(said, tester) for tester in job.recipients.testers):
         return refused
     return refused.with_what(f"{refused.what.rstrip('.')}. It was for {job.recipients}.")
+
+
+def _names(said: str, recipient: str) -> bool:
+    """Whether a message names a tester or a group."""
+    return re.search(rf"(?<![\w.@-]){re.escape(recipient)}(?![\w@-])", said) is not None
 
 
 def _is_missing(alias: str, job: Distribution, context: Context) -> bool:

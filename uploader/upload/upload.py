@@ -193,7 +193,10 @@ def _find_finished(job: Upload, journal: Journal, reporter: Reporter) -> FileRes
         reporter.info(f"{artifact.name}: the file's content is not what an earlier run sent.")
         journal.drop(job)
         return None
-    if not finished.own_run and job.endpoint.adds:
+    if not finished.own_run and not job.endpoint.adds:
+        journal.drop(job)
+        return None
+    if not finished.own_run:
         how = f"an upload of it that {finished.origin} began is complete, but another run began it"
         doubt = in_doubt(artifact.name, how)
         return FileResult(artifact.name, artifact.size, error=str(doubt), failure=doubt)
