@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -67,6 +68,8 @@ def test_operations(answer: dict[str, Any], stage: Stage) -> None:
         ([{"error_code": "A", "error_detail": "a"}, {"error_code": "B"}], "A: a; B"),
         ([["a"], None, 7, {}], "a"),
         (None, ""),
+        (json.loads("[" * 900 + '"deep"' + "]" * 900), ""),
+        (json.loads('{"message":' * 300 + "1" + "}" * 300), ""),
         ("x" * 5000, "x" * 2000),
         (["x" * 1500] * 2 + ["y" * 1500], "x" * 1500 + "; " + "y" * 498),
     ],

@@ -21,6 +21,8 @@ Answer: TypeAlias = Mapping[str, Any]
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
 
 _MAX_WORDS = 2000  # characters
+_MAX_PARTS = 20  # of one error
+_MAX_DEPTH = 3  # of lists and objects in each other
 # The members of an error or of one of its parts that say what went wrong, and the short names for
 # it: of google.rpc.Status, of BigQuery's ErrorProto and of the Chrome Web Store's ItemError.
 _WORDS = ("message", "error_detail", "errorDetail")
@@ -221,17 +223,21 @@ def _pairs(facts: Mapping[str, str]) -> Pairs:
     return tuple(facts.items())
 
 
-def words_of(value: Any) -> str:
-    """Return what an error says, as one line for people; empty where it says nothing."""
+def words_of(value: Any, depth: int = 0) -> str:
+    """Return what an error says, as one line for people; empty where it says nothing, or says it
+    deeper than any service does.
+    """
     if isinstance(value, str):
         return " ".join(value.split())[:_MAX_WORDS]
+    if depth == _MAX_DEPTH:
+        return ""
     if isinstance(value, list):
-        said = [words_of(item) for item in value[:20]]
+        said = [words_of(item, depth + 1) for item in value[:_MAX_PARTS]]
         return "; ".join(dict.fromkeys(filter(None, said)))[:_MAX_WORDS]
     if not isinstance(value, Mapping):
         return ""
-    words = next(filter(None, (words_of(value.get(name)) for name in _WORDS)), "")
-    name = next(filter(None, (words_of(value.get(name)) for name in _NAMES)), "")
+    words = next(filter(None, (words_of(value.get(name), depth + 1) for name in _WORDS)), "")
+    name = next(filter(None, (words_of(value.get(name), depth + 1) for name in _NAMES)), "")
     if words and name:
         return f"{name}: {words}"
     return words or name
