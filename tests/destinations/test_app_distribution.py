@@ -110,7 +110,7 @@ def test_a_group_that_does_not_exist_is_named_and_the_release_stays(job: Job, al
     ended = job.fail(4, {**WHOLE, "tester-groups": f"qa, {alias}"})
     assert ended.outputs["failure"] == "tester-group-missing"
     assert f"The project has no group {alias}, so" in ended.log
-    assert "The release stays: https://console.firebase.google.com/" in ended.log
+    assert "The release stays (https://console.firebase.google.com/" in ended.log
     [release] = releases(job)
     assert (release["testers"], release["notes"]) == ([], "Login works again.")
     assert ended.outputs["id"] == release["name"]
@@ -133,7 +133,7 @@ def test_a_tester_that_is_refused_is_named(job: Job) -> None:
     """In the service's words, or by all that were given where it names none."""
     ended = job.fail(4, {**WHOLE, "testers": "ann@example"})
     assert "ann@example can be no tester." in ended.log
-    assert "The release stays:" in ended.log
+    assert "The release stays (" in ended.log
     job.emulator.add_fault(DISTRIBUTE, "status", status=400, message="Bad.", reason="badRequest")
     ended = job.fail(4, WHOLE)
     assert "It was for 2 testers (ann@example.com, bob@example.com) and 1 group (qa)." in ended.log

@@ -124,13 +124,13 @@ class Release:
     @property
     def version(self) -> str:
         """The version that people know it by."""
-        return f"{self.fact('displayVersion')} ({self.fact('buildVersion')})"
+        return f"{self.fact('displayVersion')} ({self.fact('buildVersion')})".lstrip()
 
     @property
     def stays(self) -> str:
         """The sentence about a release that is there although the run failed."""
         where = self.fact("firebaseConsoleUri") or self.name
-        return f"The release stays: {where}"
+        return f"The release stays ({where})."
 
 
 def prepare(inputs: AppDistributionInputs, files: Artifacts, workspace: Workspace) -> Prepared:
@@ -263,7 +263,7 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
         raise result.failure
     release = _release(result.resource)
     context.publish(release.outputs)
-    context.info(f"Release {release.version} was {release.result or 'taken'}: {release.name}")
+    context.info(f"Release {release.version}, {release.result or 'taken'}: {release.name}")
     try:
         if job.notes:
             context.call(_notes_call(release, job.notes))
