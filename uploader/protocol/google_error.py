@@ -57,6 +57,13 @@ class GoogleError:
         return " without a word of explanation." if self.silent else f": {self.message}"
 
     @property
+    def own_words(self) -> str:
+        """What can be quoted: the message, or that it was a page; empty where there is nothing."""
+        if self.page:
+            return "an HTML page"
+        return "" if self.silent else self.message
+
+    @property
     def advice(self) -> tuple[str, str]:
         """The likely cause of a refusal that does not look like Google's, and what to do; both
         empty for any other.

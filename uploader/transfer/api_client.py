@@ -345,7 +345,7 @@ def refusal(response: Response, what: str) -> UploaderError:
         f"The service refused {what} ({response.status}{reason}){said.how}",
         status=response.status,
         reason=said.reason,
-        message="" if said.silent else said.message,
+        message=said.own_words,
         body=said.body,
         cause=cause,
         hint=hint,

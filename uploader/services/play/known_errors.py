@@ -75,7 +75,8 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
     what = error.what if error.message in error.what else f"{error.what} {error.message}"
     cause = error.cause or known.cause
     hint = error.hint or known.hint
-    if known is OTHER and not error.message:
+    # A refusal of a commit is explained before its edit is told of, and comes here once more.
+    if known is OTHER and not error.message and BY_HAND not in error.hint:
         hint = f"{error.hint} {BY_HAND}".strip()
     if known.permission:
         return CredentialsError(what, cause=cause, hint=hint, code=known.code)
