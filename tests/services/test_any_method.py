@@ -129,6 +129,85 @@ def test_wrong_params_are_told(tmp_path: Path, target: str, params: str, what: s
     ), caught.value
 
 
+@pytest.mark.parametrize(
+    ("target", "given", "name", "words"),
+    [
+        pytest.param(
+            "drive.files.create",
+            {"params": "parents: X"},
+            "params",
+            """it goes into `metadata`. Accepted: `metadata: {"parents": ["X"]}`""",
+            id="folder among the parameters",
+        ),
+        pytest.param(
+            "drive.files.create",
+            {"metadata": {"parents": ["https://drive.google.com/drive/folders/1AbC?usp=sharing"]}},
+            "metadata",
+            "the folder's id is its last part: `1AbC`",
+            id="address of a folder",
+        ),
+        pytest.param(
+            "drive.files.update",
+            {"params": {"fileId": "https://drive.google.com/file/d/1AbC/view"}},
+            "params",
+            "Accepted: `fileId: 1AbC`",
+            id="address of a file",
+        ),
+        pytest.param(
+            "storage.objects.insert",
+            {"params": "bucket: gs://my-bucket/some/path"},
+            "params",
+            "Accepted: `bucket: my-bucket` and `name: some/path/`",
+            id="gs address",
+        ),
+        pytest.param(
+            "storage.objects.insert",
+            {"params": "bucket: gs://my-bucket"},
+            "params",
+            "Accepted: `bucket: my-bucket`",
+            id="gs address of a bucket",
+        ),
+        pytest.param(
+            "storage.objects.insert",
+            {"params": "bucket: https://console.cloud.google.com/storage/browser/my-bucket"},
+            "params",
+            "Accepted: `bucket: my-bucket`",
+            id="address of the console",
+        ),
+        pytest.param(
+            "storage.objects.insert",
+            {"params": "bucket: my-bucket/path"},
+            "params",
+            "Accepted: `bucket: my-bucket` and `name: path/`",
+            id="bucket with a path",
+        ),
+        pytest.param(
+            "storage.objects.insert",
+            {"params": "bucket=my-bucket"},
+            "params",
+            "Accepted: `bucket: my-bucket`",
+            id="equals sign",
+        ),
+        pytest.param(
+            "storage.objects.insert",
+            {"params": "bucket:my-bucket"},
+            "params",
+            "Accepted: `bucket: my-bucket`",
+            id="no blank",
+        ),
+    ],
+)
+def test_what_was_meant_is_written_out(
+    tmp_path: Path, target: str, given: dict[str, Any], name: str, words: str
+) -> None:
+    """One mistake, with what to write."""
+    with pytest.raises(InputError) as caught:
+        prepared(tmp_path, target=target, **given)
+    [problem] = caught.value.problems
+    assert problem.name == name
+    assert words in str(problem)
+
+
 def test_all_mistakes_come_together(tmp_path: Path) -> None:
     """Mistakes in params, metadata and files are told in one error."""
     inputs = make_inputs(tmp_path, target="storage.objects.insert", params="x: 1", metadata="{")

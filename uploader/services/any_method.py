@@ -15,8 +15,8 @@ from urllib.parse import quote
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.artifacts import Artifact, Artifacts
 from uploader.inputs.records import CommonInputs, MethodInputs
-from uploader.services import batch, catalogue, media_types
-from uploader.services.base import Endpoint, Prepared, Upload
+from uploader.services import any_method_advice, batch, catalogue, media_types
+from uploader.services.base import Context, Endpoint, Outcome, Prepared, Upload
 from uploader.services.catalogue import Method, Values
 from uploader.text import nested_deeply
 
@@ -53,6 +53,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     resource = batch.read_metadata(given.metadata, problems)
     values: Values = {}
     if parameters is not None:
+        parameters = any_method_advice.as_meant(method.id, parameters, resource, problems)
         values = catalogue.check_params(method, parameters, problems)
     name_field = method.name_field
     # Drive does without a name; whatever else takes one requires it.
@@ -78,6 +79,13 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     if _replaces(method):
         _check_places(uploads, problems)
     prepared = batch.prepared(inputs, uploads, problems, wait_deadline=given.wait_deadline)
+    send = prepared.flow
+
+    def flow(context: Context) -> Outcome:
+        with any_method_advice.explained_refusals(method.id, parameters or {}):
+            return send(context)
+
+    prepared = replace(prepared, flow=flow)
     if name_field != method.name_field:
         return replace(prepared, warnings=(_NAMELESS,))
     return prepared
@@ -136,6 +144,10 @@ def read_params(text: str) -> dict[str, Any]:
             raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return value
+    meant = any_method_advice.pairs(text)
+    if meant:
+        what = "is not a map: a colon and a blank stand between a name and its value."
+        raise InputError(Problem("params", what, f"`{meant}`"))
     raise InputError(Problem("params", "is not a map.", accepted))
 
 
