@@ -303,6 +303,15 @@ def _text(
         return ""
 
 
+# File types that Gmail lets nobody send or receive (Gmail Help, "File types blocked in Gmail"),
+# as far as builds make them.
+_BLOCKED = (
+    *(".apk", ".appx", ".appxbundle", ".bat", ".cab", ".cmd", ".com", ".dll", ".dmg", ".exe"),
+    *(".img", ".iso", ".jar", ".js", ".lib", ".mjs", ".msi", ".msix", ".msixbundle", ".ps1"),
+    *(".scr", ".sys", ".vbs"),
+)
+
+
 def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Attachment, ...]:
     """Return the files as attachments; none of them is read once one has a problem."""
     problems_before = len(problems)
@@ -324,6 +333,12 @@ def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Atta
             if kind.startswith(("message/", "multipart/")):
                 kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
             attachments.append((name, kind, media_types.head(file, file.size or 0)))
+    blocked = [file.name for file in files if file.name.lower().endswith(_BLOCKED)]
+    if blocked:
+        problems.warn(
+            f"Gmail blocks {', '.join(blocked)}: mails with such files are not delivered. Mail a "
+            "link to it instead (internal app sharing, Drive, Cloud Storage)."
+        )
     return tuple(attachments)
 
 

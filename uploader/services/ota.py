@@ -15,6 +15,7 @@ from functools import partial
 from typing import TypeAlias
 
 from uploader.errors import (
+    ApiError,
     CredentialsError,
     Interrupted,
     OutcomeUnknown,
@@ -87,6 +88,22 @@ def _may_be_zip(file: Artifact) -> bool:
 
 
 def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
+    """Upload the package. A refusal for lack of permission says who can give it."""
+    try:
+        return _upload(deployment, title, upload, context)
+    except ApiError as refused:
+        if refused.status != 403 or refused.hint:
+            raise
+        raise refused.with_advice(
+            cause="The API is not enabled in the account's project, Google has not admitted the "
+            f"project to it, or the account has no access to deployment {deployment}.",
+            hint="Enable the Android Over the Air API in the project, and have the account let "
+            "into the deployment where it was made, at partner.android.com, or by your contact at "
+            "Google.",
+        ) from refused
+
+
+def _upload(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
     """Upload between two looks at the list of packages: the one that is new is the one that the
     upload made.
 

@@ -73,6 +73,7 @@ from uploader.services.play.known_errors import (
     REVIEW_BY_HAND,
     explained,
     find,
+    needs_new_build,
 )
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
@@ -956,6 +957,8 @@ def _with_edit(edit: ReleaseEdit, refused: ApiError | CredentialsError) -> Uploa
         if edit.job.rollout or edit.job.one_of_several
         else f"set `existing-edit-id: {edit.id}`, or "
     )
+    if needs_new_build(error.code):
+        return error.with_advice(also=f"Edit {edit.id} is kept with everything in it.")
     return error.with_advice(
         also=f"Edit {edit.id} is kept with everything in it: {named}run again."
     )

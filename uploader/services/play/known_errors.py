@@ -17,7 +17,10 @@ from uploader.errors import ApiError, CredentialsError
 
 @dataclass(frozen=True)
 class KnownError:
-    """One refusal, as the table has it; `code` is ours, and `reasons` are Google's."""
+    """One refusal, as the table has it; `code` is ours, and `reasons` are Google's.
+
+    `new_build` says that running again with the same files can't help.
+    """
 
     words: str
     pattern: str
@@ -26,6 +29,7 @@ class KnownError:
     reasons: tuple[str, ...] = ()
     permission: bool = False
     code: str = ""
+    new_build: bool = False
 
 
 def _known(entry: error_table.Entry) -> KnownError:
@@ -38,6 +42,7 @@ def _known(entry: error_table.Entry) -> KnownError:
         reasons=tuple(re.findall(r"\w+", texts.get("reasons", ""))),
         permission=entry.exit_code == CredentialsError.exit_code,
         code=entry.code,
+        new_build=texts.get("build") == "new",
     )
 
 
@@ -59,6 +64,12 @@ OTHER = KnownError(
 )
 
 
+_MAY_READ = (
+    "Reading needs \u201cView app information (read-only)\u201d: under Users and permissions in "
+    "the Play Console let the account view this app."
+)
+
+
 def find(error: ApiError) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by
     its reason.
@@ -67,6 +78,11 @@ def find(error: ApiError) -> KnownError:
     by_words = (known for known in KNOWN_ERRORS if re.search(known.pattern, words, re.IGNORECASE))
     by_reason = (known for known in KNOWN_ERRORS if error.reason and error.reason in known.reasons)
     return next(by_words, None) or next(by_reason, None) or OTHER
+
+
+def needs_new_build(code: str) -> bool:
+    """Whether a refusal with this code is about the artifacts, so that running again can't help."""
+    return code in _KNOWN and _KNOWN[code].new_build
 
 
 def explained(error: ApiError) -> ApiError | CredentialsError:
@@ -84,12 +100,17 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
 
 
 @contextmanager
-def explained_refusals() -> Iterator[None]:
-    """Give a refusal of Google Play its cause and its hint."""
+def explained_refusals(*, reading: bool = False) -> Iterator[None]:
+    """Give a refusal of Google Play its cause and its hint; where nothing is changed (`reading`),
+    less permission is asked for.
+    """
     try:
         yield
     except ApiError as refused:
-        raise explained(refused) from None
+        error = explained(refused)
+        if reading and error.code == "permission-denied":
+            raise error.with_advice(hint=_MAY_READ) from None
+        raise error from None
 
 
 def conflict(error: ApiError) -> str:

@@ -198,7 +198,7 @@ def _job(
     _check_release(inputs, files, problems)
     reach.check_form_factors(artifacts, inputs.tracks, problems)
     if inputs.testers:
-        testers.check(inputs.tracks, problems)
+        testers.check(inputs.tracks, inputs.testers, problems)
     # which would bring the name with them
     if not package and not files and "files" not in problems.names:
         problems.add("package-name", "not given, and there is no artifact to read it from.")

@@ -129,7 +129,7 @@ def flow(job: StatusJob, context: Context) -> Outcome:
     """Looks, tells, and waits where that is asked for; every refusal leaves with its cause and its
     remedy.
     """
-    with explained_refusals():
+    with explained_refusals(reading=True):
         found, outcome = _status(job, context)
         if job.universal_apk:
             if not found:

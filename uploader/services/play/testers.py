@@ -16,6 +16,12 @@ from uploader.errors import ApiError, Problems
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 
+# Domains of mail services for people, which have no Google Groups.
+_GMAIL = ("gmail.com", "googlemail.com")
+_MICROSOFT = ("outlook.com", "hotmail.com", "live.com")
+_OTHERS = ("yahoo.com", "icloud.com", "me.com", "aol.com", "gmx.com", "gmx.de", "gmx.net", "web.de")
+_MAIL_SERVICES = frozenset((*_GMAIL, *_MICROSOFT, *_OTHERS, "proton.me", "protonmail.com"))
+
 
 @dataclass(frozen=True)
 class TestersChange:
@@ -43,8 +49,19 @@ def closed(tracks: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def check(tracks: Sequence[str], problems: Problems) -> None:
-    """Adds a problem for groups of testers without a closed track."""
+def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> None:
+    """Adds a problem for groups of testers without a closed track, and for what can't be a
+    group.
+    """
+    people = [group for group in groups if _is_person(group)]
+    if people:
+        are = "is a person's address" if len(people) == 1 else "are people's addresses"
+        problems.add(
+            "testers",
+            f"{', '.join(people)} {are}, and Google Play takes Google Groups alone here. Single "
+            "people are added in the Play Console (Testing, Testers).",
+            "groups, such as `name@googlegroups.com` or one of your own domain",
+        )
     if not closed(tracks):
         given = f"`tracks` has {', '.join(tracks)} alone" if tracks else "`tracks` has none"
         problems.add(
@@ -52,6 +69,11 @@ def check(tracks: Sequence[str], problems: Problems) -> None:
             f"only a closed track has groups of testers; {given}.",
             "with a closed track in `tracks`",
         )
+
+
+def _is_person(address: str) -> bool:
+    """Whether an address is at a mail service that has no Google Groups."""
+    return address.rpartition("@")[2].lower() in _MAIL_SERVICES
 
 
 def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
