@@ -123,8 +123,9 @@ class Run:
         self._reporter.warning(
             "This is a rehearsal against the embedded emulator: nothing is published."
         )
-        for warning in only_in_the_emulator(release.tracks):
-            self._reporter.warning(warning)
+        if not release.create_tracks:
+            for warning in only_in_the_emulator(release.tracks):
+                self._reporter.warning(warning)
         if begins_with:
             self._reporter.info(begins_with)
         return plan.inputs.changed(
