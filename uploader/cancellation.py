@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import queue
+import select
+import signal
+import socket
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -56,6 +59,11 @@ class Cancellation:
             while True:
                 self._callbacks.pop(0)()
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to end."""
+        return bool(self._signal_number)
+
     def check(self) -> None:
         """Raises `Interrupted` once the run was asked to end."""
         if self._signal_number:
@@ -77,24 +85,60 @@ def run_in_thread(
     interrupted. Raises `Interrupted` when the work goes on for `grace_period` seconds after one;
     the thread (`RUN_THREAD`) stays behind.
     """
-    woken: queue.SimpleQueue[None] = queue.SimpleQueue()  # its `put` serves a signal handler, too
     future: Future[T] = Future()
+    with _Waker() as waker:
 
-    def carry_out() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
-            future.set_exception(error)
-        woken.put(None)
+        def carry_out() -> None:
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
+                future.set_exception(error)
+            waker.wake()
 
-    cancellation.on_cancel(lambda: woken.put(None))
-    thread = threading.Thread(target=carry_out, name=RUN_THREAD, daemon=True)
-    thread.start()
-    woken.get()
-    if not future.done():
-        with suppress(queue.Empty):
-            woken.get(timeout=grace_period)
-    if not future.done():
-        cancellation.check()
-    thread.join()
+        cancellation.on_cancel(waker.wake)
+        thread = threading.Thread(target=carry_out, name=RUN_THREAD, daemon=True)
+        thread.start()
+        while not (future.done() or cancellation.cancelled):
+            waker.wait(None)
+        end = time.monotonic() + grace_period
+        while not future.done() and (left := end - time.monotonic()) > 0:
+            waker.wait(left)
+        if not future.done():
+            cancellation.check()
+        thread.join()
     return future.result()
+
+
+class _Waker:
+    """Lets a thread wait until another thread, or a signal, wakes it.
+
+    The system may hand a signal to any thread, while Python's handler runs in the main one, which
+    would sleep on in a lock. So every signal writes a byte to what the main thread waits for
+    (signal.set_wakeup_fd).
+    """
+
+    def __enter__(self) -> _Waker:
+        self._receiver, self._sender = socket.socketpair()
+        self._receiver.setblocking(False)
+        self._sender.setblocking(False)
+        self._in_main_thread = threading.current_thread() is threading.main_thread()
+        if self._in_main_thread:
+            self._before = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._in_main_thread:
+            signal.set_wakeup_fd(self._before)
+        self._sender.close()
+        self._receiver.close()
+
+    def wake(self) -> None:
+        """Wake the thread that waits, or that waits next; it may be called in a signal handler."""
+        with suppress(OSError):  # woken many times already, or past
+            self._sender.send(b"\0")
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait until it is woken, or so many seconds have passed."""
+        select.select([self._receiver], [], [], seconds)
+        with suppress(BlockingIOError):
+            self._receiver.recv(4096)

@@ -304,14 +304,17 @@ def test_what_was_lost_with_an_edit_is_no_result(
     """Somebody closed it, and all was sent again into a fresh one: each file has one object, about
     that edit.
 
-    What was sent for nothing was sent all the same.
+    What was sent for nothing was sent all the same. The mapping may not have been: it goes out
+    together with the track.
     """
     job.emulator.add_fault(request_name, "lose-edit")
     ended = job.succeed(listed)
     assert [one["path"] for one in ended.results] == FILES
     assert [one["error"] for one in ended.results] == [""] * 4
     sizes = sum((job.workspace / path).stat().st_size for path in FILES)
-    assert (ended.outputs["bytes-uploaded"], ended.outputs["attempts"]) == (str(2 * sizes), "8")
+    unsent = 2 * sizes - int(ended.outputs["bytes-uploaded"])
+    assert unsent in (0, (job.workspace / "mapping.txt").stat().st_size)
+    assert ended.outputs["attempts"] in ("7", "8")
     assert (ended.outputs["ids"], len(job.emulator.state()["edits"]["committed"])) == ("42", 1)
 
 

@@ -242,3 +242,25 @@ def test_a_run_that_can_not_end_is_left_behind() -> None:
     forever.set()
     assert caught.value.exit_code == 143
     assert time.monotonic() - began < 1
+
+
+def test_a_signal_that_another_thread_receives_ends_the_run() -> None:
+    """The system may choose any thread; Python's handler runs in the main one, which has to wake up
+    for it.
+    """
+    cancellation, forever = Cancellation(), threading.Event()
+
+    def work() -> None:
+        time.sleep(0.05)  # until the main thread waits
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        forever.wait(5)
+
+    before = signal.signal(signal.SIGUSR1, lambda number, _: cancellation.cancel(number))
+    began = time.monotonic()
+    try:
+        with pytest.raises(Interrupted):
+            run_in_thread(work, cancellation, grace_period=0.1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        forever.set()
+    assert time.monotonic() - began < 3
