@@ -47,12 +47,14 @@ def test_states(answer: dict[str, Any], stage: Stage, words: str) -> None:
         ({"name": "n"}, Stage.AT_WORK),
         ({"name": "n", "done": False, "error": {"code": 3}}, Stage.AT_WORK),
         ({"name": "n", "done": "true"}, Stage.AT_WORK),
+        ({"name": "n", "done": True}, Stage.AT_WORK),
+        ({"name": "n", "done": True, "response": None}, Stage.AT_WORK),
         ({"name": "n", "done": True, "response": {}}, Stage.DONE),
         ({"name": "n", "done": True, "error": {"code": 3}}, Stage.FAILED),
     ],
 )
 def test_operations(answer: dict[str, Any], stage: Stage) -> None:
-    """`done` alone ends an operation, and an error makes it a failure."""
+    """An operation ends with `done` and a response, and an error makes it a failure."""
     assert OPERATION.read(answer).stage is stage
     inside = Operation(OPERATION.lookup, "operation")
     assert inside.read({"operation": answer}).stage is stage

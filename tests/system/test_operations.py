@@ -247,8 +247,8 @@ def test_a_service_that_stays_away_is_a_failure_that_passes(job: Job) -> None:
         ({"name": "operations/a?b=c"}, 4, "without the name"),
         ({"unheard": "of"}, 4, "without the name"),
         ({"done": True, "response": {"name": "r"}}, 0, "1 file sent"),
-        ({"done": True}, 0, "1 file sent"),
-        ({"done": True, "response": []}, 0, "1 file sent"),
+        ({"done": True}, 4, "without the name"),
+        ({"done": True, "response": []}, 4, "without the name"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -258,6 +258,24 @@ def test_odd_operations(job: Job, answer: dict[str, Any], code: int, what: str) 
     ended = job.run(given(job, CHECKS))
     assert ended.code == code, ended.log
     assert what in ended.log
+
+
+@pytest.mark.parametrize("answer", ["{}", '{"kind": "x"}', '{"done": true}'])
+def test_an_answer_that_says_nothing_is_asked_for_again(job: Job, answer: str) -> None:
+    """The operation that the upload was answered with is the one that is waited for."""
+    job.emulator.add_fault(GETS[CHECKS], "replace-body", body=answer)
+    code, log = job.run_here(given(job, CHECKS), FakeTime())
+    assert code == 0, log
+    assert uploads(job) == 1
+
+
+def test_a_file_whose_operation_has_no_name_is_sent_again_by_the_next_run(job: Job) -> None:
+    """The error says so; nothing that is kept stands in the way."""
+    job.emulator.add_fault("upload", "replace-body", body='{"name": "../../evil"}')
+    ended = job.fail(4, given(job, CHECKS))
+    assert "the file would be sent again" in ended.log
+    job.succeed(given(job, CHECKS))
+    assert uploads(job) == 2
 
 
 @pytest.mark.parametrize(

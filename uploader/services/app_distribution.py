@@ -261,7 +261,11 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     [result] = operations.settle(uploads, context.upload_all(uploads), job.wait_deadline, context)
     if result.failure is not None:
         raise result.failure
-    release = _release(result.resource)
+    try:
+        release = _release(result.resource)
+    except ProtocolError as error:
+        context.identified(replace(result, id="", error=str(error), failure=error))
+        raise
     context.publish(release.outputs)
     context.info(f"Release {release.version}, {release.result or 'taken'}: {release.name}")
     try:
@@ -298,7 +302,7 @@ def _release(response: Mapping[str, Any]) -> Release:
     if not isinstance(facts, Mapping) or not name or catalogue.objection("{+name}", "name", name):
         raise ProtocolError(
             f"The service answered {_METHOD} without the id of what it made.",
-            hint="Check what the service has before you run again.",
+            hint="Check what the service has before you run again: the file would be sent again.",
         )
     return Release(name, _RESULTS.get(identifier(response, ("result",)), ""), facts)
 
@@ -311,6 +315,7 @@ def _notes_call(release: Release, notes: str) -> Call:
         (("updateMask", "release_notes.text"),),
         json={"name": release.name, "releaseNotes": {"text": notes}},
         what="the release notes",
+        promised=("name",),
     )
 
 

@@ -108,14 +108,23 @@ class Operation:
         return ()
 
     def read(self, answer: Answer) -> Reading:
-        """Tell how far the operation is."""
+        """Tell how far the operation is. One that is done has a response or an error; without
+        either it has not said what came of it (google.aip.dev/151).
+        """
         operation = self.asked_about(answer)
         if operation.get("done") is not True:
             return Reading(Stage.AT_WORK)
         error = operation.get("error")
-        if error is None:
+        if error is not None:
+            return Reading(Stage.FAILED, _name(error), words_of(error))
+        if isinstance(operation.get("response"), Mapping):
             return Reading(Stage.DONE)
-        return Reading(Stage.FAILED, _name(error), words_of(error))
+        return Reading(Stage.AT_WORK)
+
+    def says_something(self, answer: Answer) -> bool:
+        """Whether a response to the lookup is an operation at all."""
+        name = self.asked_about(answer).get("name")
+        return self.read(answer).stage is not Stage.AT_WORK or bool(name and isinstance(name, str))
 
     def asked_about(self, answer: Answer) -> Answer:
         """Return the operation in an answer; the fields of the lookup are its members."""
@@ -179,6 +188,11 @@ class State:
         if state in self.at_work:
             return Reading(Stage.AT_WORK, state)
         return Reading(Stage.UNTOLD, state)
+
+    def says_something(self, answer: Answer) -> bool:
+        """Whether a response to the lookup has a state at all."""
+        reading = self.read(answer)
+        return reading.stage is not Stage.UNTOLD or bool(reading.name)
 
     def _words(self, answer: Answer) -> str:
         said = [words_of(value_at(answer, path)) for path in self.reasons]

@@ -48,6 +48,7 @@ class _Awaited:
         self.answer: Mapping[str, Any] = result.resource
         self.reading = completion.read(self.answer)
         self.failure: UploaderError | None = None
+        self._names_nothing = False  # whether the answer has nothing by which to ask
 
     @property
     def is_open(self) -> bool:
@@ -56,23 +57,28 @@ class _Awaited:
 
     def look(self, context: Context) -> None:
         """Ask the service how far it is. What goes wrong with that is kept as the failure."""
+        lookup = self.completion.lookup
+        if lookup is None:
+            self.failure = _not_told(self.result.path, self.reading)
+            return
         try:
-            lookup = self.completion.lookup
-            if lookup is None:
-                raise _not_told(self.result.path, self.reading)
-            response = context.call(_call(self.upload.endpoint, lookup, self._asked_about))
+            call = _call(self.upload.endpoint, lookup, self._asked_about)
+        except ProtocolError as error:
+            self.failure = error
+            self._names_nothing = True
+            return
+        try:
+            response = context.call(call)
         except (Interrupted, Stopped):
             raise
         except UploaderError as error:
             self.failure = error
             return
         answer = self.completion.as_answer(response)
-        reading = self.completion.read(answer)
         # The service said that it is at work; until it says something else, it is.
-        if reading.stage is Stage.UNTOLD and not reading.name:
-            return
-        self.answer = answer
-        self.reading = reading
+        if self.completion.says_something(answer):
+            self.answer = answer
+            self.reading = self.completion.read(answer)
 
     @property
     def _asked_about(self) -> Mapping[str, Any]:
@@ -90,11 +96,14 @@ class _Awaited:
         )
 
     def is_over(self, result: FileResult) -> bool:
-        """Whether nothing can come of the upload any more, so that the file has to be sent again:
-        the service says that it failed, or does not know it any more.
+        """Whether nothing can be heard of the upload any more, so that the file has to be sent
+        again: the service says that it failed, does not know it any more, or has never said by
+        what name it knows it.
         """
         if not result.error:
             return False
+        if self._names_nothing:
+            return True
         if isinstance(self.failure, ApiError):
             return self.failure.status in (404, 410)
         return self.failure is None and self.reading.stage is not Stage.AT_WORK
@@ -188,7 +197,8 @@ def _call(endpoint: Endpoint, lookup: Lookup, answer: Mapping[str, Any]) -> Call
             raise ProtocolError(
                 f"The service answered {endpoint.id} without the {field} by which it can be asked "
                 "what came of the upload.",
-                hint="Check what the service has before you run again.",
+                hint="Check what the service has before you run again: the file would be sent "
+                "again.",
             )
         values[name] = text
     query = list(lookup.constants)
