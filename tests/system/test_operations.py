@@ -222,6 +222,7 @@ def test_the_lost_answer_to_a_single_request_is_told(job: Job) -> None:
     job.emulator.add_fault("upload", "answer-lost")
     ended = job.fail(4, given(job, CHECKS))
     assert ended.outputs["failure"] == "outcome-unknown"
+    assert "resumable" not in ended.log  # which the method does not offer
     assert uploads(job) == 1
 
 

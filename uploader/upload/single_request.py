@@ -83,11 +83,13 @@ class SingleRequestUpload:
         self._was_in_doubt = True
         if self._endpoint.idempotent:
             return None
+        hint = "Check whether the service has it before you run again."
+        if self._endpoint.resumable:
+            hint += " `upload-protocol: resumable` can ask the server."
         return OutcomeUnknown(
             f"It is not known whether {self._sender.upload.name} arrived: "
             f"{last_failure(response)}.",
             cause="A single-request upload can't be queried, and repeating it could add the "
             "file twice.",
-            hint="Check whether the service has it before you run again. "
-            "`upload-protocol: resumable` can ask the server.",
+            hint=hint,
         )
