@@ -23,7 +23,6 @@ from urllib.parse import unquote
 from uploader.hosts import is_loopback
 from uploader.inputs.platform import Kind
 from uploader.redaction import holds_credential
-from uploader.text import plural
 
 FilesByVersion: TypeAlias = tuple[tuple[str, str], ...]
 Metric = Literal["crash-rate", "anr-rate"]
@@ -404,9 +403,7 @@ def testers(value: str) -> tuple[str, ...]:
         address(item.strip()).lower() for item in re.split(r"[\n,]", text(value)) if item.strip()
     ]
     if twice := [group for group, times in Counter(found).items() if times > 1]:
-        raise InvalidValue(
-            f"names {plural(len(twice), 'group')} more than once.", "each group once"
-        )
+        raise InvalidValue(f"names {', '.join(twice)} more than once.", "each address once")
     return tuple(found)
 
 
