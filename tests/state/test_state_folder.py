@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -44,6 +47,28 @@ def old_files(folder: Path, *names: str) -> None:
 
 def left(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_all_of_several_first_values_are_kept(tmp_path: Path) -> None:
+    """Uploads side by side keep their sessions in a fresh folder at the same moment."""
+    names = [f"{number:040x}" for number in range(4)]
+    for attempt in range(40):
+        reporter = RecordingReporter()
+        kept = store(tmp_path / str(attempt), reporter)
+        together = threading.Barrier(len(names))
+
+        def write(name: str, kept: SealedStore = kept, together: Barrier = together) -> bool:
+            together.wait()
+            return kept.write(name, {"session": name})
+
+        with ThreadPoolExecutor(len(names)) as threads:
+            assert all(threads.map(write, names))
+        assert [kept.read(name) for name in names] == [{"session": name} for name in names]
+        assert not reporter.warnings
+        kept.close()
 
 
 # --- what is removed ------------------------------------------------------------------------------

@@ -246,8 +246,7 @@ class SealedStore:
         kept = False
         with self._tolerant():
             if self._ours and not self._is_there(_MARK):
-                with open(self._open(_MARK, _NEW), "wb") as mark:
-                    mark.write(_MARK_TEXT)
+                self._make_mark()
             # what is left of it on a full disk, the next run removes
             temporary = f"{name}.{secrets.token_hex(4)}.new"
             with open(self._open(temporary, _NEW), "wb") as file:
@@ -261,6 +260,11 @@ class SealedStore:
             os.fsync(self._descriptor)
             kept = True
         return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
+
+    def _make_mark(self) -> None:
+        """Mark the folder as ours, unless another thread, which keeps a value as well, does it."""
+        with suppress(FileExistsError), open(self._open(_MARK, _NEW), "wb") as mark:
+            mark.write(_MARK_TEXT)
 
     def remove(self, name: str) -> None:
         """Removes a value."""
