@@ -151,6 +151,15 @@ def test_a_lost_answer_does_no_harm(job: Job, on: str, do: str) -> None:
     assert len(job.emulator.state()["faults"]["fired"]) == 1
 
 
+def test_a_success_without_a_body_is_no_distribution(job: Job) -> None:
+    """The service answers with an empty object; what says nothing at all may be anybody's."""
+    job.emulator.add_fault(DISTRIBUTE, "status", status=200, body="")
+    code, log = job.run_here(WHOLE, FakeTime())
+    assert code == 0, log
+    assert "trying again" in log
+    assert releases(job)[0]["groups"] == ["qa"]
+
+
 @pytest.mark.parametrize("on", ["upload", GET, PATCH, DISTRIBUTE])
 @pytest.mark.parametrize(
     ("status", "reason", "code"),

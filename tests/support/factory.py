@@ -74,7 +74,7 @@ def uploads(prepared: Prepared) -> tuple[Upload, ...]:
     """All uploads that the flow makes, when each of them succeeds, and nothing is left to wait
     for.
     """
-    operation = {"done": True}
+    operation = {"done": True, "response": {}}
     _, steps = run(prepared, {**operation, "operation": operation})
     return tuple(step for step in steps if isinstance(step, Upload))
 

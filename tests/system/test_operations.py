@@ -226,14 +226,27 @@ def test_the_lost_answer_to_a_single_request_is_told(job: Job) -> None:
     assert uploads(job) == 1
 
 
-def test_a_service_that_stays_away_is_a_failure_that_passes(job: Job) -> None:
-    """75, and the next run goes on where this one stopped."""
+def test_a_service_that_stays_away_is_asked_until_the_deadline(job: Job) -> None:
+    """However long a question is not answered, the wait ends with `wait-deadline`: 75, and the next
+    run goes on where this one stopped.
+    """
     inputs = given(job, CHECKS)
     for _ in range(6):
         job.emulator.add_fault(GETS[CHECKS], "status", status=503)
-    code, log = job.run_here(inputs, FakeTime())
+    code, log = job.run_here({**inputs, "wait-deadline": "0s"}, FakeTime())
     assert code == 75, log
+    assert "The service is still at work on file.bin after 0 s." in log
+    assert "The last question was not answered: " in log
     job.succeed(inputs)
+    assert uploads(job) == 1
+
+
+def test_a_service_that_comes_back_within_the_deadline_is_waited_for(job: Job) -> None:
+    """All attempts of one question are spent, and the next question is answered."""
+    for _ in range(6):
+        job.emulator.add_fault(GETS[CHECKS], "status", status=503)
+    code, log = job.run_here(given(job, CHECKS), FakeTime())
+    assert code == 0, log
     assert uploads(job) == 1
 
 

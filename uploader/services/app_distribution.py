@@ -337,7 +337,6 @@ def _send_to_recipients(job: Distribution, release: Release, context: Context) -
             expand("/v1/{+name}:distribute", {"name": release.name}),
             json=job.recipients.as_json(),
             what=f"the distribution to {job.recipients.count}",
-            may_be_empty=True,
         )
         try:
             context.call(call)

@@ -48,6 +48,7 @@ class _Awaited:
         self.answer: Mapping[str, Any] = result.resource
         self.reading = completion.read(self.answer)
         self.failure: UploaderError | None = None
+        self._unanswered = ""  # why the last question has no answer
         self._names_nothing = False  # whether the answer has nothing by which to ask
 
     @property
@@ -56,7 +57,9 @@ class _Awaited:
         return self.failure is None and self.reading.stage is Stage.AT_WORK
 
     def look(self, context: Context) -> None:
-        """Ask the service how far it is. What goes wrong with that is kept as the failure."""
+        """Ask the service how far it is. What goes wrong with that is kept as the failure, except
+        what passes by itself: then it is asked again after the next wait.
+        """
         lookup = self.completion.lookup
         if lookup is None:
             self.failure = _not_told(self.result.path, self.reading)
@@ -71,9 +74,13 @@ class _Awaited:
             response = context.call(call)
         except (Interrupted, Stopped):
             raise
+        except TemporaryError as error:
+            self._unanswered = error.what
+            return
         except UploaderError as error:
             self.failure = error
             return
+        self._unanswered = ""
         answer = self.completion.as_answer(response)
         # The service said that it is at work; until it says something else, it is.
         if self.completion.says_something(answer):
@@ -122,9 +129,12 @@ class _Awaited:
                 code="processing-failed",
             )
         if reading.stage is Stage.AT_WORK:
+            cause = "It has received the file, and has not said what came of it."
+            if self._unanswered:
+                cause += f" The last question was not answered: {self._unanswered}"
             return TemporaryError(
                 f"The service is still at work on {path} after {seconds:g} s.",
-                cause="It has received the file, and has not said what came of it.",
+                cause=cause,
                 hint=_NOT_AGAIN,
                 code="processing-pending",
             )

@@ -26,14 +26,14 @@ def rolling(*more: dict[str, Any]) -> Play:
     return Play(production=[LIVE, *more, OLD])
 
 
-def change(play: Play, *releases: dict[str, Any]) -> None:
-    """Somebody changes production in the Play Console, which closes every edit."""
+def change(play: Play, *releases: dict[str, Any], words: str = OUTSIDE) -> None:
+    """Somebody changes production in the Play Console, which closes every edit, in these words."""
     play.live = play.live.copy()
     play.live.tracks["production"] = list(releases)
     for one in releases:
         for code in one["versionCodes"]:
             play.live.bundles.setdefault(int(code), f"digest of {code}")
-    play.close_edits(OUTSIDE)
+    play.close_edits(words)
 
 
 def job(status: Any = "", fraction: float | None = None, **more: Any) -> ReleaseJob:
@@ -96,6 +96,18 @@ def test_a_second_halt_by_a_person_is_not_taken_for_the_first() -> None:
         Engine(play, journal).run(job("inProgress"))
     assert len(play.commits) == 1
     assert play.live.tracks["production"] == [HALTED, OLD]
+
+
+def test_a_resume_whose_answer_was_lost_is_told_as_one() -> None:
+    """The edit is gone, and the release is in progress: the last line says that it was halted."""
+    play = Play(production=[HALTED, OLD])
+    play.forgetful = True
+    play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
+    engine = Engine(play)
+    outcome = engine.run(job("inProgress"))
+    assert len(play.commits) == 1
+    assert engine.outputs["committed"] == "true"
+    assert outcome.headline.endswith("42 was halted on production.")
 
 
 def test_a_release_of_others_is_not_taken_for_the_one_that_was_to_change() -> None:
@@ -313,3 +325,31 @@ def test_a_release_that_is_halted_already_is_told_so() -> None:
     play = Play(production=[HALTED, OLD])
     outcome = Engine(play).run(job("halted"))
     assert outcome.headline.endswith("is halted already on production.")
+
+
+def test_a_mapping_that_may_be_missing_is_told_and_sent_by_the_next_run() -> None:
+    """The commit did not happen, its edit is gone, and a person released the same bundle by hand:
+    nothing tells that from a commit that happened.
+    """
+    play, journal = rolling(), dict[str, str]()
+
+    def release_by_hand() -> None:
+        now = release(42, status="inProgress", userFraction=0.1)
+        change(play, now, OLD, words="Edit not found.")
+
+    wanted = release_job(
+        artifact(42),
+        tracks=("production",),
+        options=ReleaseOptions("inProgress", 0.1),
+        supplementary=MAPPING,
+        lasting_state=True,
+    )
+    play.live.bundles[42] = sha256(artifact(42))
+    play.fail("commit", OutcomeUnknown("The answer is lost."), effect=release_by_hand)
+    engine = Engine(play, journal)
+    engine.run(wanted)
+    assert engine.outputs["committed"] == "true"
+    assert "nothing shows whether the mapping went with it" in engine.warnings[-1]
+    assert play.commits == []
+    Engine(play, journal).run(wanted)
+    assert len(play.commits) == 1

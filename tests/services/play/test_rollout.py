@@ -94,9 +94,14 @@ def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
 def test_what_people_did_in_the_console_counts(
     found: dict[str, Any], decision: str, after: str
 ) -> None:
-    """The next step is the smallest above what is there, whoever brought it there."""
+    """The next step is the smallest above what is there, whoever brought it there.
+
+    Where nothing had to be changed, all that was asked for is committed.
+    """
     play = Console(production=[found])
-    assert (look(play).outputs["decision"], play.rollout) == (decision, after)
+    outputs = look(play).outputs
+    assert (outputs["decision"], play.rollout) == (decision, after)
+    assert outputs["committed"] == ("false" if decision == "held" else "true")
 
 
 def test_the_last_step_may_leave_users_out() -> None:

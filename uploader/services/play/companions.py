@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
+from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 
@@ -30,6 +31,22 @@ def remember(edit: ReleaseEdit) -> None:
     if sent and edit.job.lasting_state:
         known = {**_remembered(edit.job, edit.context), **sent}
         edit.context.remember(_key(edit.job), json.dumps(dict(list(known.items())[-_MAX_KNOWN:])))
+
+
+def warn_of_doubt(edit: ReleaseEdit) -> None:
+    """Say which files may be missing although the release of the job is live.
+
+    Somebody else may have released the same artifact, without the files that only an edit had whose
+    commit was not answered. Nothing is remembered, so that the next run sends them.
+    """
+    kinds = [purpose.partition(":")[0] for purpose in edit.changes]
+    named = [WHAT[kind] for kind in dict.fromkeys(kinds) if kind in WHAT]
+    if named:
+        edit.context.warning(
+            f"{edit.job.package}: nothing shows whether the {' and the '.join(named)} went with "
+            "it, because the answer to the commit was lost. Look for it in the Play Console, and "
+            f"run again if it is missing: it is sent again. {CONSOLE}"
+        )
 
 
 def published(

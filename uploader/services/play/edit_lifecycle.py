@@ -33,12 +33,12 @@ closes it. Where a lost edit changed only supplementary files of a version that 
 nothing shows whether its commit happened: they are sent and committed once more, with the same
 content. If somebody releases the same artifact by hand between a commit that did not happen and the
 look at its effect, the release is taken for the job's, and a mapping that only the lost edit had is
-not sent again. If somebody else puts another release on the track between a commit whose edit is
-gone and the look at its effect, the job's release comes to the track again. A shared edit is in no
-journal: if its run is killed during the commit, the next can only say that the edit is closed. A
-fresh edit lacks what other jobs put into a shared one: in its place it only shows whether the
-commit happened, and to open it closes an edit that another job of the account has opened for the
-app meanwhile.
+not sent again: a warning says so, and the next run sends it. If somebody else puts another release
+on the track between a commit whose edit is gone and the look at its effect, the job's release comes
+to the track again. A shared edit is in no journal: if its run is killed during the commit, the next
+can only say that the edit is closed. A fresh edit lacks what other jobs put into a shared one: in
+its place it only shows whether the commit happened, and to open it closes an edit that another job
+of the account has opened for the app meanwhile.
 """
 
 from __future__ import annotations

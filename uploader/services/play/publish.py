@@ -103,7 +103,10 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         changes = _show_whole_edit(edit, changes)
     left = found_committed(edit) if happened else committed(edit)
     reach.remember_levels(job, edit.context)
-    companions.remember(edit)
+    if happened and not edit.surely_committed:
+        companions.warn_of_doubt(edit)
+    else:
+        companions.remember(edit)
     all_gone_on = bool(changes.tracks) and all(update.gone_on for update in changes.tracks)
     if happened and all_gone_on:
         fate = left or "committed, by a commit whose answer was lost"

@@ -504,8 +504,7 @@ class Rollout:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
             self._context.publish({"plan": plan_output(changes)})
         else:
-            without_step = "" if decision.in_doubt else "false"
-            self._context.publish({"committed": "true" if decision.made else without_step})
+            self._context.publish({"committed": _committed_without_step(decision)})
             if decision.made:
                 told_review(edit, edit.by_hand)
         if not decision.trouble:  # which the error tells
@@ -537,6 +536,13 @@ class Rollout:
         )
         tables = (diff, *([measured] if measured.rows else []))
         return Outcome(headline, sections=tables, trouble=_trouble(self._job, decision))
+
+
+def _committed_without_step(decision: Decision) -> str:
+    """Return the output `committed` of a run that changes nothing."""
+    if decision.made or decision.kind == "nothing":
+        return "true"
+    return "" if decision.in_doubt else "false"
 
 
 def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:

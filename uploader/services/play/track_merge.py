@@ -60,7 +60,8 @@ class TrackChange:
     as it is there. `gone_on` says that `release` was there before, with more users than the job
     asks for or halted, and stays as it is; `moved_on` says that its status or its share is not what
     was asked for. `left_out` is what the job asks for it besides, in
-    words, and does not get.
+    words, and does not get. `replaced` is what a commit whose answer was lost has replaced on the
+    track; empty for a change that is yet to be made.
     """
 
     track: str
@@ -75,6 +76,7 @@ class TrackChange:
     left_out: tuple[str, ...] = ()
     created: bool = False
     by_code: tuple[str, ...] = ()
+    replaced: Releases = ()
 
     @property
     def settled(self) -> bool:
@@ -88,7 +90,7 @@ class TrackChange:
         """
         if self.gone_on or self.release.get("status") not in SERVED:
             return ()
-        places = [(self.track, other) for other in self.before]
+        places = [(self.track, other) for other in self.replaced or self.before]
         if self.source_release:
             places.append((self.source, self.source_release))
         sentences = []
@@ -631,7 +633,8 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
                 return ()
         else:
             found = current_releases(edit, track)
-            release = whats_become(edit.before.get(track, ()), edit.wrote[track], found)
+            before = edit.before.get(track, ())
+            release = whats_become(before, edit.wrote[track], found)
             if release is None:
                 return ()
             wrote = edit.wrote[track]
@@ -644,6 +647,7 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
                 gone_on=not settled(found, wrote),
                 moved_on=_has_moved(release, wrote[0]),
                 left_out=tuple(_differences(release, wrote[0])),
+                replaced=before,
             )
         changes.append(change)
     return tuple(changes)
