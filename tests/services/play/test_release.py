@@ -347,7 +347,6 @@ def test_a_mapping_that_was_committed_with_its_version_is_not_sent_again(lost: b
     the first anew.
     """
     play, journal = Play(), dict[str, str]()
-    play.forgetful = True
     if lost:
         play.fail("commit", OutcomeUnknown("The answer is lost."), after=True)
 

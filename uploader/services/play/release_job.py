@@ -129,6 +129,18 @@ class ReleaseJob:
             dict.fromkeys(one.version_name for one in manifests if one and one.version_name)
         )
 
+    def notes_of(self, track: str) -> Notes:
+        """The release notes for a track."""
+        return self.notes.get(track, self.notes.get(None, ()))
+
+    @property
+    def needs_default_language(self) -> bool:
+        """Whether there are release notes without a language."""
+        if self.copy_notes:
+            return False
+        notes = [note for track in self.tracks for note in self.notes_of(track)]
+        return any(not language for language, _ in notes)
+
     def purposes(self, sha256: Callable[[Artifact], str]) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it.
 

@@ -142,6 +142,9 @@ def _read(edit: ReleaseEdit) -> _Content:
     def read_artifacts() -> None:
         content.artifacts = listed_artifacts(edit)
 
+    def read_default_language() -> None:
+        track_merge.default_language(edit)
+
     def compare_listing(files: StoreFiles) -> None:
         content.listing = store_listing.compare(edit, files)
 
@@ -157,6 +160,8 @@ def _read(edit: ReleaseEdit) -> _Content:
         reads.append(partial(compare_listing, job.listing))
     if job.testers:
         reads.append(compare_testers)
+    if job.needs_default_language:
+        reads.append(read_default_language)
     missing = [artifact for artifact in job.artifacts if not _by_earlier_run(edit, artifact)]
     reads += [partial(edit.api.begin_artifact, artifact, _kind(artifact)) for artifact in missing]
     edit.context.together(reads)

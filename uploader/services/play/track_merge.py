@@ -269,8 +269,8 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> R
     if job.copy_notes:
         notes += notes_of(newest(live)) if live else ()
     else:
-        for language, text in job.notes.get(track, job.notes.get(None, ())):
-            notes.append((language or _default_language(edit), text))
+        for language, text in job.notes_of(track):
+            notes.append((language or default_language(edit), text))
     name = job.options.name or job.names.get(track, job.names.get(None, ""))
     options = replace(job.options, name=name, notes=tuple(notes))
     retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
@@ -814,7 +814,7 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
             )
 
 
-def _default_language(edit: ReleaseEdit) -> str:
+def default_language(edit: ReleaseEdit) -> str:
     """The language of the app's main store listing; asked once for an edit. Raises ReleaseRefused
     where it has none.
     """
