@@ -151,6 +151,32 @@ def test_a_lost_answer_does_no_harm(job: Job, on: str, do: str) -> None:
     assert len(job.emulator.state()["faults"]["fired"]) == 1
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["projects/1/apps/1:9:android:other/releases/r", f"{RELEASES}r/../../x", "releases/r", 7],
+)
+def test_a_release_of_another_app_is_not_distributed(job: Job, name: Any) -> None:
+    """The answer names something else than what was sent: nothing is done to it."""
+    answer = {"name": "o/1", "done": True, "response": {"release": {"name": name}}}
+    job.emulator.add_fault(GET, "replace-body", body=json.dumps(answer))
+    ended = job.fail(4, WHOLE)
+    assert "without the id of what it made" in ended.log
+    assert "id" not in ended.outputs
+    assert not [one for one in sent(job) if one.startswith("PATCH") or "distribute" in one]
+
+
+def test_only_addresses_of_pages_are_passed_on(job: Job) -> None:
+    """What is no https address is neither an output nor a link."""
+    release = {"name": f"{RELEASES}r", "testingUri": "https://a.example/", "displayVersion": "1.4"}
+    release["firebaseConsoleUri"] = "javascript:alert(1)"
+    answer = {"name": "o/1", "done": True, "response": {"release": release}}
+    job.emulator.add_fault(GET, "replace-body", body=json.dumps(answer))
+    ended = job.succeed(TARGET)
+    assert ended.outputs["testing-url"] == "https://a.example/"
+    assert "console-url" not in ended.outputs
+    assert "javascript" not in ended.summary
+
+
 def test_a_success_without_a_body_is_no_distribution(job: Job) -> None:
     """The service answers with an empty object; what says nothing at all may be anybody's."""
     job.emulator.add_fault(DISTRIBUTE, "status", status=200, body="")

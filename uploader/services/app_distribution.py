@@ -110,14 +110,19 @@ class Release:
         """A member that is text; empty where it is none."""
         return identifier(self.facts, (name,))
 
+    def address(self, name: str) -> str:
+        """A member that is the address of a page; empty where it is none."""
+        text = self.fact(name)
+        return text if text.startswith("https://") else ""
+
     @property
     def outputs(self) -> dict[str, str]:
         """The output values of the target, as far as the service tells them."""
         values = {
             "release-result": self.result,
-            "testing-url": self.fact("testingUri"),
-            "console-url": self.fact("firebaseConsoleUri"),
-            "download-url": self.fact("binaryDownloadUri"),
+            "testing-url": self.address("testingUri"),
+            "console-url": self.address("firebaseConsoleUri"),
+            "download-url": self.address("binaryDownloadUri"),
         }
         return {name: value for name, value in values.items() if value}
 
@@ -129,7 +134,7 @@ class Release:
     @property
     def stays(self) -> str:
         """The sentence about a release that is there although the run failed."""
-        where = self.fact("firebaseConsoleUri") or self.name
+        where = self.address("firebaseConsoleUri") or self.name
         return f"The release stays ({where})."
 
 
@@ -262,7 +267,7 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     if result.failure is not None:
         raise result.failure
     try:
-        release = _release(result.resource)
+        release = _release(result.resource, job.app)
     except ProtocolError as error:
         context.identified(replace(result, id="", error=str(error), failure=error))
         raise
@@ -283,8 +288,8 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
         told = "it was distributed to nobody"
     name = job.upload.artifact.name
     links = (
-        ("Release in the Firebase console", release.fact("firebaseConsoleUri")),
-        ("Release for testers", release.fact("testingUri")),
+        ("Release in the Firebase console", release.address("firebaseConsoleUri")),
+        ("Release for testers", release.address("testingUri")),
     )
     return Outcome(
         f"{name} is release {release.version} in Firebase App Distribution "
@@ -293,13 +298,16 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     )
 
 
-def _release(response: Mapping[str, Any]) -> Release:
-    """Read the response of the upload's operation. Raises ProtocolError for one without a
-    release.
+def _release(response: Mapping[str, Any], app: str) -> Release:
+    """Read the response of the upload's operation. Raises ProtocolError for one without a release
+    of the app.
     """
     facts = response.get("release")
     name = identifier(facts, ("name",)) if isinstance(facts, Mapping) else ""
-    if not isinstance(facts, Mapping) or not name or catalogue.objection("{+name}", "name", name):
+    # The project may be named by its number or by its id.
+    is_of_app = name.split("/")[2:5] == [*app.split("/")[2:], "releases"]
+    objection = catalogue.objection("{+name}", "name", name)
+    if not isinstance(facts, Mapping) or not is_of_app or objection:
         raise ProtocolError(
             f"The service answered {_METHOD} without the id of what it made.",
             hint="Check what the service has before you run again: the file would be sent again.",
