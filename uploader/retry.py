@@ -109,12 +109,15 @@ class RetryPolicy:
         self.out_of_time = False
         self._deadline: float | None = None
 
-    def retrier(self, report: Report, what: str = "") -> Retrier:
+    def retrier(self, report: Report, what: str = "", seconds: float | None = None) -> Retrier:
         """The waits of an operation that begins now, each reported to `report`; `what` names it
-        when they are spent.
+        when they are spent, and after `seconds` no other is allowed.
         """
+        now = self.clock.monotonic()
         if self._deadline is None:
-            self._deadline = self.clock.monotonic() + self.retry_deadline
+            self._deadline = now + self.retry_deadline
+        if seconds is not None and now + seconds < self._deadline:
+            return Retrier(self, report, now + seconds, what, seconds)
         return Retrier(self, report, self._deadline, what)
 
     def poll(
@@ -160,16 +163,22 @@ class RetryPolicy:
 
 class Retrier:
     """The waits of one operation, until `deadline` on the monotonic clock; `retries` counts
-    them.
+    them. `seconds` is given where it is the operation's own deadline, and not the run's.
     """
 
     def __init__(
-        self, policy: RetryPolicy, report: Report, deadline: float, what: str = ""
+        self,
+        policy: RetryPolicy,
+        report: Report,
+        deadline: float,
+        what: str = "",
+        seconds: float | None = None,
     ) -> None:
         self._policy = policy
         self._report = report
         self._deadline = deadline
         self._what = what
+        self._seconds = seconds
         self._spent = 0
         self._renewed = False
         self.retries = 0
@@ -213,7 +222,8 @@ class Retrier:
             asked = None if response is None else retry_after(response, policy.clock.wall())
             seconds = backoff(self._spent, policy.clock.fraction()) if asked is None else asked
         if sleeps and (self._spent >= policy.max_retries or seconds >= self._deadline - now):
-            policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
+            if self._seconds is None:
+                policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
             code = response.code if isinstance(response, TransportError) else ""
             cause, hint = ADVICE.get(code, (cause, hint))
             raise TemporaryError(
@@ -233,11 +243,10 @@ class Retrier:
         """
         what = self._what
         if self._spent < self._policy.max_retries:
-            seconds = f"{self._policy.retry_deadline:g} s"
-            reason = (
-                f"The next retry{f' of {what}' if what else ''} would be past the retry deadline "
-                f"({seconds})"
-            )
+            limit = f"the retry deadline ({self._policy.retry_deadline:g} s)"
+            if self._seconds is not None:
+                limit = "the end of the wait"
+            reason = f"The next retry{f' of {what}' if what else ''} would be past {limit}"
         elif self._spent:
             retries = "1 retry" if self._spent == 1 else f"{self._spent} retries"
             reason = f"Gave up{f' on {what}' if what else ''} after {retries} without progress"

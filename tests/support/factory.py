@@ -143,6 +143,8 @@ class Answers:
         del seconds, first
         return self
 
+    left = 60.0  # seconds
+
     def wait(self, why: str) -> bool:
         """Is over at once."""
         del why

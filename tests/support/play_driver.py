@@ -256,6 +256,8 @@ class _Waits:
 class _Looks:
     """The waits for something that takes its time, of which there are as many as retries."""
 
+    left = 60.0  # seconds
+
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._number = 0

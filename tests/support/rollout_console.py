@@ -169,6 +169,8 @@ class RolloutEngine(Engine):
 class Pauses:
     """The waits of a run, of which there are so many as the engine has pauses."""
 
+    left = 60.0  # seconds
+
     def __init__(self, engine: RolloutEngine) -> None:
         self._engine = engine
 

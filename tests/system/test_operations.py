@@ -226,17 +226,21 @@ def test_the_lost_answer_to_a_single_request_is_told(job: Job) -> None:
     assert uploads(job) == 1
 
 
-def test_a_service_that_stays_away_is_asked_until_the_deadline(job: Job) -> None:
-    """However long a question is not answered, the wait ends with `wait-deadline`: 75, and the next
-    run goes on where this one stopped.
+@pytest.mark.parametrize("seconds", [0, 10])
+def test_a_service_that_stays_away_is_asked_until_the_deadline(job: Job, seconds: int) -> None:
+    """No question is asked for longer than is left of `wait-deadline`: 75, and the next run goes on
+    where this one stopped.
     """
     inputs = given(job, CHECKS)
-    for _ in range(6):
+    for _ in range(30):
         job.emulator.add_fault(GETS[CHECKS], "status", status=503)
-    code, log = job.run_here({**inputs, "wait-deadline": "0s"}, FakeTime())
+    time = FakeTime()
+    code, log = job.run_here({**inputs, "wait-deadline": f"{seconds}s"}, time)
     assert code == 75, log
-    assert "The service is still at work on file.bin after 0 s." in log
+    assert sum(time.naps) == seconds
+    assert "The service is still at work on file.bin after" in log
     assert "The last question was not answered: " in log
+    job.emulator.faults.clear()
     job.succeed(inputs)
     assert uploads(job) == 1
 

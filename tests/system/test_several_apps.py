@@ -574,6 +574,8 @@ class Waiting(RecordingContext):
         del seconds, first
         return self
 
+    left = 60.0  # seconds
+
     def wait(self, why: str) -> bool:
         self.waited.append(why)
         return True

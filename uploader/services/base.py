@@ -97,7 +97,8 @@ class Call:
     `ask_twice` it is believed only if the service says so two times. What `gives_up` something is
     done even after another app of the run has failed. `changes` names the resource that it
     changes, if the service limits simultaneous changes to it. `about` is the app whose name the log
-    has, where the run is about several.
+    has, where the run is about several. `retry_for` is how many seconds it may be retried, None as
+    long as any other.
     """
 
     method: str
@@ -115,6 +116,7 @@ class Call:
     gives_up: bool = False
     changes: str = ""
     about: str = ""
+    retry_for: float | None = None
 
 
 @dataclass(frozen=True)
@@ -244,6 +246,10 @@ class Backoff(Protocol):
 
 class Poll(Protocol):
     """The waits for something that takes its time, at growing intervals."""
+
+    @property
+    def left(self) -> float:
+        """Seconds until time is up."""
 
     def wait(self, why: str) -> bool:
         """Waits before the next look and returns True; returns False at once when time is up.

@@ -56,9 +56,11 @@ class _Awaited:
         """Whether the service has to be asked again."""
         return self.failure is None and self.reading.stage is Stage.AT_WORK
 
-    def look(self, context: Context) -> None:
-        """Ask the service how far it is. What goes wrong with that is kept as the failure, except
-        what passes by itself: then it is asked again after the next wait.
+    def look(self, context: Context, seconds: float) -> None:
+        """Ask the service how far it is, and for so many seconds again where that fails.
+
+        What goes wrong is kept as the failure, except what passes by itself: then the service is
+        asked again after the next wait.
         """
         lookup = self.completion.lookup
         if lookup is None:
@@ -71,7 +73,7 @@ class _Awaited:
             self._names_nothing = True
             return
         try:
-            response = context.call(call)
+            response = context.call(replace(call, retry_for=seconds))
         except (Interrupted, Stopped):
             raise
         except TemporaryError as error:
@@ -173,7 +175,8 @@ def _wait(awaited: Sequence[_Awaited], seconds: float, context: Context) -> None
     poll = context.poll(seconds, FIRST_WAIT)
     while True:
         still_open = [file for file in awaited if file.is_open]
-        context.together([partial(file.look, context) for file in still_open])
+        left = poll.left
+        context.together([partial(file.look, context, left) for file in still_open])
         still_open = [file for file in still_open if file.is_open]
         if not still_open:
             return

@@ -215,7 +215,9 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
         headers = (("Content-Type", JSON_TYPE),)
         request = replace(request, headers=headers, prefix=json.dumps(call.json).encode())
     about = f"{call.about}: {what}" if call.about else capitalised(what)
-    retrier = client.policy.retrier(lambda wait: reporter.info(f"{about}: {wait}"), what)
+    retrier = client.policy.retrier(
+        lambda wait: reporter.info(f"{about}: {wait}"), what, seconds=call.retry_for
+    )
 
     def attempt() -> Response | TransportError:
         # The response to a call with an effect is worth waiting for: a commit takes over a minute

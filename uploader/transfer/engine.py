@@ -412,22 +412,23 @@ class Engine:
 
 
 class _Poll:
-    """Waits at growing intervals, until so many seconds have passed since the first."""
+    """Waits at growing intervals, until so many seconds have passed."""
 
     def __init__(
         self, policy: RetryPolicy, seconds: float, first: float, report: Callable[[str], None]
     ) -> None:
         self._policy = policy
-        self._seconds = seconds
         self._first = first
         self._report = report
         self._waits = 0
-        self._end = 0.0  # on the monotonic clock
+        self._end = policy.clock.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(self._end - self._policy.clock.monotonic(), 0.0)
 
     def wait(self, why: str) -> bool:
         self._waits += 1
-        if self._waits == 1:
-            self._end = self._policy.clock.monotonic() + self._seconds
         return self._policy.poll(why, self._waits, self._end, self._report, self._first)
 
 

@@ -228,6 +228,10 @@ class _AppPoll:
         self._app = app
         self._waits = waits
 
+    @property
+    def left(self) -> float:
+        return self._waits.left
+
     def wait(self, why: str) -> bool:
         self._app.check()
         return self._waits.wait(f"{why}, for {self._app.package}")
