@@ -96,6 +96,9 @@ class Reporter(Protocol):
     def info(self, text: str) -> None:
         """Logs a line."""
 
+    def change(self, line: str) -> None:
+        """Logs a line of a plan: what comes (`+`), goes (`-`), changes (`~`) or stays."""
+
     def warning(self, text: str) -> None:
         """Logs a line that deserves attention though the run goes on."""
 

@@ -169,7 +169,7 @@ class Run:
                 reporter.info(self._times())
             reporter.error(error)
         else:
-            reporter.info(f"{last_line} {self._times()}")
+            reporter.result(f"{last_line} {self._times()}")
         if self.engine:
             self.engine.clear_journal(
                 ok=error is None, told=not isinstance(error, OutputsNotWritten)

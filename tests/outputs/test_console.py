@@ -35,6 +35,31 @@ def test_what_happened_and_what_went_wrong() -> None:
     assert err.getvalue() == "WARNING: slow\nERROR: No. No right. Ask.\n"
 
 
+class Screen(io.StringIO):
+    """A terminal, as far as the reporter asks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_last_line_on_a_terminal_is_the_result() -> None:
+    """Its outputs are for CI; what changes and how it ended is in colour."""
+    out = Screen()
+    reporter = make_reporter(where(Path(), "console"), stdout=out, stderr=out)
+    for line in ("  + 42: 5 %", "  - 40", "  ~ 41: 9 % -> all", "  = 39", "  -5 % of what"):
+        reporter.change(line)
+    reporter.write_outputs({"edit-id": "42"})
+    reporter.result("com.example is released.")
+    assert out.getvalue().splitlines() == [
+        "\x1b[32m  + 42: 5 %\x1b[0m",
+        "\x1b[31m  - 40\x1b[0m",
+        "\x1b[33m  ~ 41: 9 % -> all\x1b[0m",
+        "  = 39",
+        "  -5 % of what",
+        "\x1b[32;1mcom.example is released.\x1b[0m",
+    ]
+
+
 def test_all_mistakes_are_listed() -> None:
     """Several wrong inputs are counted and listed one a line, in one place and once."""
     out, err = io.StringIO(), io.StringIO()

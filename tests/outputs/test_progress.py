@@ -191,9 +191,17 @@ def test_bar_on_a_terminal() -> None:
     upload.finish()
     frames = terminal.close()
     assert "\r" in frames
-    assert "app.aab: 100%" in frames
-    assert "100.0 MiB stored]" in frames
+    told = r"app\.aab: 100\.0 of 100\.0 MiB stored \(110\.0 MiB sent\), "
+    assert re.search(rf"100% \|\S+\| {told}", frames)
     assert terminal.out.getvalue() == "between\n"
+
+
+def test_a_small_file_has_no_bar() -> None:
+    """It goes at once: one line says that it is stored."""
+    terminal = Terminal()
+    followed(terminal.reporter, MIB).finish()
+    assert terminal.close() == ""
+    assert terminal.out.getvalue().startswith("app.aab: 1.0 MiB stored in ")
 
 
 def test_terminal_without_a_width_gets_lines() -> None:

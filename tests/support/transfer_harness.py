@@ -178,6 +178,9 @@ class RecordingReporter:
         assert uri not in endpoint
         self.sessions.append(uri)
 
+    def change(self, line: str) -> None:
+        self.info(line)
+
     def show_progress(self, upload: UploadProgress) -> Line:
         self.lines.append(Line(upload, self.hook))
         return self.lines[-1]

@@ -5,6 +5,7 @@ and bars on stderr.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TextIO
 
@@ -12,15 +13,25 @@ from uploader.outputs.progress import ProgressBar
 from uploader.outputs.reporter import LogReporter, neutral, writable
 from uploader.reporting import UploadListener, UploadProgress
 
+SMALL = 1024 * 1024  # bytes
+
 
 class ConsoleReporter(LogReporter):
     """The reporter outside of CI systems: bars where stderr is a terminal, lines elsewhere."""
 
     _bars = False
 
+    def _list_outputs(self, outputs: Mapping[str, str]) -> None:
+        """List the outputs, except to a person at a terminal, whose last line is the result."""
+        if not self._out.isatty():
+            super()._list_outputs(outputs)
+
     def show_progress(self, upload: UploadProgress) -> UploadListener:
-        """Show a moving bar on a terminal, else what every reporter shows."""
-        if not self._terminal:
+        """Show a moving bar on a terminal, else what every reporter shows. A small file is sent at
+        once, and needs no bar.
+        """
+        is_small = upload.size is not None and upload.size <= SMALL
+        if is_small or not self._terminal:
             return super().show_progress(upload)
         self._bars = True
         label = writable(neutral(self.redactor.one_line(upload.name, 40)), self._err)

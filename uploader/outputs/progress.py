@@ -52,6 +52,20 @@ class _ProgressDisplay(UploadListener):
             self._has_ended = True
             self._show_failure()
 
+    def _extent(self) -> str:
+        """Return how far the upload is: what is stored, or sent as long as nothing is."""
+        upload = self._upload
+        if upload.stored:
+            return f"{share(upload.stored, self._total)} stored{self._sent_apart()}"
+        # An upload in one request hears nothing until its end.
+        return f"{share(upload.position, self._total)} sent"
+
+    def _sent_apart(self) -> str:
+        """Return what this run sent, where that is another number than what is stored."""
+        if self._upload.bytes_sent == self._upload.stored:
+            return ""
+        return f" ({format_size(self._upload.bytes_sent)} sent)"
+
     def _show(self) -> None:
         raise NotImplementedError
 
@@ -84,12 +98,7 @@ class ProgressLines(_ProgressDisplay):
             return
         self._shown_at = seconds
         self._shown_tenth = tenth
-        if upload.stored:
-            extent = f"{share(upload.stored, self._total)} stored{self._sent_apart()}"
-        else:
-            # An upload in one request hears nothing until its end.
-            extent = f"{share(upload.position, self._total)} sent"
-        self._log(f"{self._label}: {extent}, {speed(upload.bytes_sent, seconds)}")
+        self._log(f"{self._label}: {self._extent()}, {speed(upload.bytes_sent, seconds)}")
 
     def _show_success(self) -> None:
         upload = self._upload
@@ -99,12 +108,6 @@ class ProgressLines(_ProgressDisplay):
             f"{self._label}: {format_size(upload.stored)} stored in {seconds:.1f} s"
             f"{self._sent_apart()}{pace}"
         )
-
-    def _sent_apart(self) -> str:
-        """Return what this run sent, where that is another number than what is stored."""
-        if self._upload.bytes_sent == self._upload.stored:
-            return ""
-        return f" ({format_size(self._upload.bytes_sent)} sent)"
 
 
 class ProgressBar(_ProgressDisplay):
@@ -121,10 +124,7 @@ class ProgressBar(_ProgressDisplay):
             desc=label,
             file=stream,
             disable=None,
-            smoothing=0,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1024,
+            bar_format="{desc}" if upload.size is None else "{percentage:3.0f}% |{bar}| {desc}",
             dynamic_ncols=True,
             leave=True,
         )
@@ -138,9 +138,9 @@ class ProgressBar(_ProgressDisplay):
     def _show(self) -> None:
         upload = self._upload
         with contextlib.suppress(OSError):  # a terminal that went away must not end the run
-            # tqdm's speed is that of the bytes behind `initial`: those that this run sent.
-            self._bar.initial = upload.position - upload.bytes_sent
-            self._bar.set_postfix_str(f"{format_size(upload.stored)} stored", refresh=False)
+            pace = speed(upload.bytes_sent, upload.seconds)
+            text = f"{self._label}: {self._extent()}, {pace}"
+            self._bar.set_description_str(text, refresh=False)
             self._bar.update(upload.position - self._bar.n)
 
     def _show_success(self) -> None:

@@ -22,6 +22,9 @@ from uploader.results import FileResult
 from uploader.text import sentence
 
 BOLD, YELLOW, RED = "1", "33", "31;1"
+RESULT = "32;1"
+# by the sign at the beginning of a line of a plan
+CHANGES = {"+": "32", "-": "31", "~": "33"}
 OUTPUTS = "Outputs"
 # characters of one warning or error that are shown; GitHub cuts annotations at 4096
 MAX_SENTENCE = 4000
@@ -58,6 +61,16 @@ class LogReporter:
     def info(self, text: str) -> None:
         """Log `text`; lines after its first are indented, so that none can pose as another."""
         self._say(self._indented(text))
+
+    def change(self, line: str) -> None:
+        """Log a line of a plan, in the colour of its sign where the platform has colours."""
+        text = self._indented(line)
+        style = CHANGES.get(text.lstrip()[:2].rstrip(" "))
+        self._say(self._painted(text, style, self._out) if style else text)
+
+    def result(self, text: str) -> None:
+        """Log how a run that went well ended, as its last line."""
+        self._say(self._painted(self._indented(text), RESULT, self._out))
 
     def debug(self, text: str) -> None:
         """Log `text` where debug output is on (`RUNNER_DEBUG=1` and its kin)."""
@@ -110,9 +123,7 @@ class LogReporter:
 
         False where that file can't be written; the warning says why.
         """
-        with self.group(OUTPUTS):
-            for name, value in outputs.items():
-                self._say(f"{name}={self.redactor.one_line(value)}")
+        self._list_outputs(outputs)
         path = self.platform.dotenv_file
         if path is None:
             return True
@@ -126,6 +137,11 @@ class LogReporter:
         return self.written(
             f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace)
         )
+
+    def _list_outputs(self, outputs: Mapping[str, str]) -> None:
+        with self.group(OUTPUTS):
+            for name, value in outputs.items():
+                self._say(f"{name}={self.redactor.one_line(value)}")
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Show the page that `page` makes, where the platform has a place for one; here is none,

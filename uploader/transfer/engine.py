@@ -180,7 +180,7 @@ class Engine:
             self._untitled = True
             with self._reporter.group(title, folded=False):
                 for line in lines:
-                    self._reporter.info(line)
+                    self._reporter.change(line)
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value in the journal; what is to be forgotten stays there until the end of the
