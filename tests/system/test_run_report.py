@@ -186,12 +186,17 @@ WARNED = {**PLAY, "api-endpoint": "emulator"}  # which every rehearsal is
 
 
 def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
-    """The titles of what happens are bold, the word of a warning is yellow."""
+    """The titles of what happens are bold, the word of a warning is yellow, and the last line is
+    the result, without a list of outputs above it.
+    """
     shown = on_a_terminal(job, WARNED, TERM="xterm-256color")
     assert "\x1b[1mPlan: play\x1b[0m\r\n" in shown
     changes, upload = "\x1b[1mChanges: com.example.app\x1b[0m\r\n", "\x1b[1mUpload\x1b[0m\r\n"
     assert [shown.count(upload), shown.partition(changes)[2].count(upload)] == [1, 1]
-    assert shown.partition(upload)[2].count("\r\n\x1b[1mOutputs\x1b[0m\r\n") == 1
+    assert "Outputs" not in shown
+    assert re.fullmatch(
+        r"\x1b\[32;1mRehearsal, nothing was published.* answers\.\x1b\[0m", shown.splitlines()[-1]
+    )
     assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in shown
 
 
