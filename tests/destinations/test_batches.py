@@ -55,6 +55,17 @@ def watched(process: int) -> Iterator[list[int]]:
     watcher.join()
 
 
+def test_what_was_sent_is_told_by_its_address(begin: Begin) -> None:
+    """An object of Cloud Storage by bucket and name, a file in Drive by its link."""
+    job = begin()
+    fill(job.workspace, 2, 100)
+    ended = job.succeed({**STORAGE, "files": "*.bin"})
+    assert "0001.bin is gs://b/0001.bin\n" in ended.log
+    ended = job.succeed({**DRIVE, "files": "0000.bin"})
+    address = f"https://drive.google.com/file/d/{ended.outputs['id']}/view"
+    assert f"0000.bin is {address}\n" in ended.log
+
+
 @pytest.mark.slow
 def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
     """1,000 files, 8 at once: each arrives once, over 8 connections that are used again, in flat

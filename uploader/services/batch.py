@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from functools import partial
 from typing import Any, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from uploader.errors import (
     ApiError,
@@ -24,6 +24,7 @@ from uploader.errors import (
 )
 from uploader.files.artifacts import Artifact
 from uploader.inputs.records import CommonInputs
+from uploader.protocol.resources import identifier
 from uploader.results import FileResult
 from uploader.services import media_types, operations
 from uploader.services.base import (
@@ -220,9 +221,27 @@ def _send(
     results = operations.settle(uploads, context.upload_all(uploads), wait_deadline, context)
     context.publish({name: value for name, value in outputs(results).items() if value})
     for result in results:
+        where = address_of(target, result)
+        if where:
+            context.info(f"{result.path} is {where}")
+    for result in results:
         if result.failure is not None:
             raise result.failure
     return Outcome(f"{plural(len(results), 'file')} sent to {target}.")
+
+
+def address_of(target: str, result: FileResult) -> str:
+    """Return under which address people find what came of a file; empty where that is not known."""
+    if result.error:
+        return ""
+    resource = result.resource
+    if target.startswith("storage.objects."):
+        bucket = identifier(resource, ("bucket",))
+        name = identifier(resource, ("name",))
+        return f"gs://{bucket}/{name}" if bucket and name else ""
+    if target.startswith("drive.files.") and result.id:
+        return f"https://drive.google.com/file/d/{quote(result.id, safe='')}/view"
+    return ""
 
 
 @contextmanager
