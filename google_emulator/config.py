@@ -56,6 +56,16 @@ class Config:
         "{track: [group]}, `countries` {track: [code]}",
     )
     denied: list[str] = setting(list, "packages for which the account has no permission (403)")
+    permissions: dict[str, list[str]] = setting(
+        dict,
+        "by package (`*`: any other) the permissions of the account, by the names in Google's "
+        "AppLevelPermission: CAN_MANAGE_TRACK_APKS, …; every permission where there is no entry",
+    )
+    disabled_apis: list[str] = setting(
+        list,
+        "APIs that are not enabled in the account's project (403), by their hosts: "
+        "androidpublisher.googleapis.com, …",
+    )
     any_track: bool = setting(True, "custom tracks exist without being created; else a 404")
     review: Review = setting(
         "any",

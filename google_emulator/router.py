@@ -16,7 +16,7 @@ from google_emulator.backend import Backend
 from google_emulator.faults import FaultInjector
 from google_emulator.http.partial_response import read_fields, selected
 from google_emulator.http.request import Request, not_found
-from google_emulator.http.response import ApiError, Response, json_response
+from google_emulator.http.response import ApiError, Response, api_disabled, json_response
 from google_emulator.http.routes import Route, match_path, operation_names
 from google_emulator.protocol import content_range, goog_upload
 from google_emulator.protocol.content_range import ContentRangeDialect
@@ -124,6 +124,7 @@ class Router:
         if route.scopes is not None:
             request.take_form()
             self._backend.authority.authorize(request, route.scopes)
+            self._check_enabled(route.id)
         fields = read_fields(request.query.get("fields") or route.fields)
         with self._backend.lock:
             result = route.handler(request)
@@ -131,11 +132,18 @@ class Router:
                 result if isinstance(result, Response) else json_response(selected(result, fields))
             )
 
+    def _check_enabled(self, method_id: str) -> None:
+        """Refuse (403) a method of an API that is not enabled in the account's project."""
+        host = f"{method_id.partition('.')[0]}.googleapis.com"
+        if host in self._backend.config.disabled_apis:
+            raise api_disabled(host)
+
     def _upload(self, request: Request, method: UploadMethod, *, goog: bool) -> Response:
         # As Cloud Storage's documents say, a session's URI is a credential: with it nobody needs a
         # token.
         if "upload_id" not in request.query or request.header("Authorization"):
             self._backend.authority.authorize(request, method.scopes)
+            self._check_enabled(method.id)
         if goog:
             return self._goog_upload.upload(request, method)
         if not method.upload_type:

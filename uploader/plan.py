@@ -20,6 +20,7 @@ from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
 from uploader.inputs.records import (
     AppDistributionInputs,
+    CheckInputs,
     DataSafetyInputs,
     GamesInputs,
     InternalSharingInputs,
@@ -120,29 +121,11 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
     if common.shard and common.files and not files:
         nothing = f"Shard {common.shard[0]}/{common.shard[1]}: no file is assigned to this job."
         return Prepared((nothing,), (), partial(_end, nothing))
-    # Each service is loaded where it is the target: a run has no use for the others.
-    match common.target:  # Play knows its own refusals, and which of them are about permissions
-        case "play":
-            from uploader.services.play import prepare as play
-
-            return play.prepare(inputs.record(ReleaseInputs), files, workspace)
-        case "play-status":
-            from uploader.services.play import status
-
-            return status.prepare(inputs.record(StatusInputs), files, workspace)
-        case "play-rollout":
-            from uploader.services.play import rollout
-
-            return rollout.prepare(inputs.record(RolloutInputs), files)
-        case "play-listing-pull":
-            from uploader.services.play import listing
-
-            return listing.prepare(inputs.record(ListingPullInputs), files, workspace)
-        case "play-data-safety":
-            from uploader.services.play import data_safety
-
-            form = inputs.record(DataSafetyInputs)
-            return data_safety.prepare(common, files, form.package_name)
+    # Google Play's services know its refusals, and which of them are about permissions.
+    for_play = _prepare_for_play(inputs, files, workspace)
+    if for_play:
+        return for_play
+    match common.target:
         case "play-internal-sharing":
             from uploader.services import internal_sharing
 
@@ -176,6 +159,40 @@ def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
 
             prepared = any_method.prepare(common, files, inputs.record(MethodInputs))
     return replace(prepared, flow=partial(_carry_out, prepared.flow))
+
+
+def _prepare_for_play(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared | None:
+    """What a target of Google Play makes of its inputs; None for any other target.
+
+    Each service is loaded where it is the target: a run has no use for the others.
+    """
+    match inputs.common.target:
+        case "play":
+            from uploader.services.play import prepare as play
+
+            return play.prepare(inputs.record(ReleaseInputs), files, workspace)
+        case "play-status":
+            from uploader.services.play import status
+
+            return status.prepare(inputs.record(StatusInputs), files, workspace)
+        case "play-rollout":
+            from uploader.services.play import rollout
+
+            return rollout.prepare(inputs.record(RolloutInputs), files)
+        case "play-listing-pull":
+            from uploader.services.play import listing
+
+            return listing.prepare(inputs.record(ListingPullInputs), files, workspace)
+        case "check":
+            from uploader.services.play import check
+
+            return check.prepare(inputs.record(CheckInputs), files)
+        case "play-data-safety":
+            from uploader.services.play import data_safety
+
+            form = inputs.record(DataSafetyInputs)
+            return data_safety.prepare(inputs.common, files, form.package_name)
+    return None
 
 
 def _end(what: str, context: Context) -> Outcome:

@@ -170,6 +170,34 @@ def insufficient_scopes() -> ApiError:
     return ApiError(403, message, "insufficientPermissions", details=[info])
 
 
+def permission_denied() -> ApiError:
+    """Google's words for an account without the permission."""
+    return ApiError(403, "The caller does not have permission", "forbidden")
+
+
+_API_TITLES = {
+    "androidpublisher.googleapis.com": "Google Play Android Developer API",
+    "playdeveloperreporting.googleapis.com": "Google Play Developer Reporting API",
+}
+
+
+def api_disabled(host: str) -> ApiError:
+    """Google's words for an API that is not enabled in the account's project."""
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "SERVICE_DISABLED",
+        "domain": "googleapis.com",
+        "metadata": {"service": host, "consumer": "projects/123456789"},
+    }
+    title = _API_TITLES.get(host, host)
+    message = (
+        f"{title} has not been used in project 123456789 before or it is disabled. Enable it by "
+        f"visiting https://console.developers.google.com/apis/api/{host}/overview?"
+        "project=123456789 then retry."
+    )
+    return ApiError(403, message, "accessNotConfigured", details=[info])
+
+
 def invalid_argument(message: str, field: str = "") -> ApiError:
     """What newer APIs refuse as it stands: 400 INVALID_ARGUMENT, with the field at fault where it
     is known.

@@ -17,7 +17,15 @@ from functools import partial
 
 from google_emulator.config import Config
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, Response, invalid_argument, json_response
+from google_emulator.http.response import (
+    ApiError,
+    Json,
+    Response,
+    api_disabled,
+    invalid_argument,
+    json_response,
+    permission_denied,
+)
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 from google_emulator.services.payload_rules import (
@@ -28,6 +36,7 @@ from google_emulator.services.payload_rules import (
     read_message,
     text,
 )
+from google_emulator.services.play.permissions import VIEW_APP, may
 from google_emulator.services.vitals import (
     COHORTS,
     DIMENSIONS,
@@ -46,6 +55,7 @@ from google_emulator.services.vitals import (
     merged,
 )
 
+HOST = "playdeveloperreporting.googleapis.com"
 DEFAULT_PAGE, MAX_PAGE = 1000, 10_000  # rows
 _TYPES = "google.play.developer.reporting.v1beta1."
 _NUMBERS = ("year", "month", "day", "hours", "minutes", "seconds", "nanos")
@@ -174,23 +184,6 @@ PARAMETERS = {"alt", "prettyPrint", "fields", "key", "quotaUser", "$.xgafv"}  # 
 ONLY_VALUES = {"stringValue": "UNKNOWN", "int64Value": "0"}
 
 
-DISABLED = (
-    "Google Play Developer Reporting API has not been used in project 123456789 before or it is "
-    "disabled. Enable it by visiting "
-    "https://console.developers.google.com/apis/api/playdeveloperreporting.googleapis.com/overview?"
-    "project=123456789 then retry."
-)
-_DISABLED_INFO = {
-    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-    "reason": "SERVICE_DISABLED",
-    "domain": "googleapis.com",
-    "metadata": {
-        "service": "playdeveloperreporting.googleapis.com",
-        "consumer": "projects/123456789",
-    },
-}
-
-
 class ReportingApi(Service):
     """`get` and `query` of the crash and ANR metric sets."""
 
@@ -245,7 +238,7 @@ class ReportingApi(Service):
                 )
         package = request.params["package"]
         vitals = self._vitals.of(package)
-        if package not in self._config.denied:
+        if may(self._config, package, VIEW_APP):
             if not self._config.any_app and package not in self._config.apps:
                 raise ApiError(404, f"App {package} not found.")
             if not vitals.down:
@@ -253,8 +246,8 @@ class ReportingApi(Service):
             if vitals.down == "unavailable":
                 raise ApiError(503, "The service is currently unavailable.")
             if vitals.down == "disabled":
-                raise ApiError(403, DISABLED, "accessNotConfigured", details=[_DISABLED_INFO])
-        raise ApiError(403, "The caller does not have permission")
+                raise api_disabled(HOST)
+        raise permission_denied()
 
 
 def _page(

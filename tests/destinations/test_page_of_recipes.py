@@ -42,6 +42,7 @@ STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'
 # What shows that a target did its work, in the outputs of its run.
 PROOF = {
     "play-rollout": ("decision", "held"),
+    "check": ("failure", ""),
     "play-status": ("version-code", "42"),
     "play-listing-pull": ("failure", ""),
     "play-internal-sharing": ("version-code", ""),

@@ -15,6 +15,7 @@ import pytest
 from uploader.inputs import SPECS, specs
 from uploader.inputs.records import (
     AppDistributionInputs,
+    CheckInputs,
     CommonInputs,
     DataSafetyInputs,
     GamesInputs,
@@ -39,6 +40,7 @@ RECORD_OF_TARGET: dict[str, type[Record]] = {
     "play-internal-sharing": InternalSharingInputs,
     "play-data-safety": DataSafetyInputs,
     "firebase-app-distribution": AppDistributionInputs,
+    "check": CheckInputs,
     "gmail": MailInputs,
     "play-games": GamesInputs,
     "ota": OtaInputs,

@@ -198,6 +198,16 @@ class ListingPullInputs:
 
 
 @dataclass(frozen=True, repr=False)
+class CheckInputs:
+    """What `check` reads."""
+
+    common: CommonInputs = CommonInputs()
+    package_name: tuple[str, ...] = specs.PACKAGE_NAME.default_value
+    tracks: tuple[str, ...] = specs.TRACKS.default_value
+    halt_above: tuple[Limit, ...] = specs.HALT_ABOVE.default_value
+
+
+@dataclass(frozen=True, repr=False)
 class InternalSharingInputs:
     """What `play-internal-sharing` reads."""
 
@@ -288,6 +298,7 @@ Record: TypeAlias = (
     | StatusInputs
     | RolloutInputs
     | ListingPullInputs
+    | CheckInputs
     | InternalSharingInputs
     | DataSafetyInputs
     | AppDistributionInputs

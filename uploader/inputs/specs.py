@@ -35,6 +35,7 @@ TARGETS = (
     "play-internal-sharing",
     "play-data-safety",
     "firebase-app-distribution",
+    "check",
     "gmail",
     "play-games",
     "ota",
@@ -53,7 +54,9 @@ FILE_TARGETS = (
     "ota",
     METHOD,
 )
-"""The targets that do something with `files`; the others refuse them."""
+"""The targets that send `files`; `check` reads the app's name from them, the others refuse
+them.
+"""
 TRACK_TARGETS = ("play", "play-status", "play-rollout", "play-listing-pull")
 """The targets that look at the tracks of an app or change them."""
 DAY = 86_400  # seconds
@@ -185,7 +188,8 @@ TARGET = InputSpec(
     help=(
         "`play`, `play-internal-sharing`, `play-data-safety`, `firebase-app-distribution`, "
         "`gmail`, `play-games`, `ota`, or any Google upload method. Such a method is named by "
-        "its id: `drive.files.create`, `storage.objects.insert`. Without files: `play-status` "
+        "its id: `drive.files.create`, `storage.objects.insert`. Without files: `check` says "
+        "what is missing for a release to Google Play, and changes nothing; `play-status` "
         "reports what is on Google Play, `play-rollout` takes a staged rollout one step "
         "further, `play-listing-pull` writes the live store listing to files."
     ),
@@ -474,7 +478,7 @@ MEDIA_TYPE = InputSpec(
 PACKAGE_NAME: InputSpec[tuple[str, ...]] = InputSpec(
     name="package-name",
     group=Group.GOOGLE_PLAY,
-    targets=(*TRACK_TARGETS, "play-internal-sharing", "play-data-safety"),
+    targets=(*TRACK_TARGETS, "play-internal-sharing", "play-data-safety", "check"),
     parser=parsers.each(parsers.package_name),
     empty=(),
     otherwise="read from the artifact",
@@ -486,15 +490,15 @@ PACKAGE_NAME: InputSpec[tuple[str, ...]] = InputSpec(
         required_by=("play-rollout",),
     ),
     help=(
-        "The app's package name; required where no artifact is sent. `play` and `play-status` "
-        "take several: a release of several apps is committed for all of them or for none, in "
-        "this order, and `{package}` in a path stands for each of them."
+        "The app's package name; required where no artifact is given. `play`, `play-status` and "
+        "`check` take several: a release of several apps is committed for all of them or for "
+        "none, in this order, and `{package}` in a path stands for each of them."
     ),
 )
 TRACKS: InputSpec[tuple[str, ...]] = InputSpec(
     name="tracks",
     group=Group.GOOGLE_PLAY,
-    targets=TRACK_TARGETS,
+    targets=(*TRACK_TARGETS, "check"),
     parser=parsers.each(parsers.track),
     empty=(),
     refuse_empty=RefuseEmpty(
@@ -880,7 +884,7 @@ ROLLOUT_STEPS: InputSpec[tuple[float, ...]] = InputSpec(
 HALT_ABOVE: InputSpec[tuple[parsers.Limit, ...]] = InputSpec(
     name="halt-above",
     group=Group.GOOGLE_PLAY,
-    targets=("play-rollout",),
+    targets=("play-rollout", "check"),
     parser=parsers.limits,
     empty=(),
     refuse_empty=RefuseEmpty(
@@ -891,7 +895,7 @@ HALT_ABOVE: InputSpec[tuple[parsers.Limit, ...]] = InputSpec(
     help=(
         "`play-rollout`: limits such as `crash-rate 1.09%`, `anr-rate 0.47%` or `crash-rate "
         "1.5x`. One per line or separated by commas; `1.5x` means 1.5 times the rate of the "
-        "completed release."
+        "completed release. With `check` the measurements are read as well."
     ),
 )
 GATE: InputSpec[GateAction] = InputSpec(

@@ -15,6 +15,7 @@ from google_emulator.http.response import ApiError, Json
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 from google_emulator.services.payload_rules import read_message, text
+from google_emulator.services.play import permissions
 from google_emulator.services.play.store import APPLICATIONS, PlayStore
 
 HEADER = (
@@ -36,6 +37,7 @@ class DataSafetyApi(Service):
 
     def _update(self, request: Request) -> Json:
         app = self._store.app(request.params["package"])
+        permissions.require(self._store.config, app.package, permissions.MANAGE_APP_CONTENT)
         labels = read_message(request.json(), {"safetyLabels": text}, "request").get(
             "safetyLabels", ""
         )

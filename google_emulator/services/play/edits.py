@@ -13,6 +13,7 @@ from google_emulator.http.response import ApiError, Json, Response, failed_preco
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
 from google_emulator.services.payload_rules import read_message, text
+from google_emulator.services.play import permissions
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.store import EDIT, EDITS, App, Edit, PlayStore
 from google_emulator.services.play.tracks import check_upgrade
@@ -56,6 +57,7 @@ class EditsApi(Service):
 
     def _insert(self, request: Request) -> Json:
         read_message(request.json(), _APP_EDIT, "app_edit")
+        permissions.require(self._store.config, request.params["package"], *permissions.EDITING)
         return self._store.insert_edit(request.params["package"]).resource()
 
     def _delete(self, request: Request) -> Response:
@@ -104,6 +106,8 @@ class EditsApi(Service):
     def _commit(self, request: Request) -> Json:
         edit = self._checked(request)
         app, before = self._store.app(edit.package), self._store.app(edit.package).live.tracks
+        for needed in permissions.needed_to_commit(app.live, edit.content):
+            permissions.require(self._store.config, edit.package, *needed)
         self._check_review(request, app)
         app.live = copy.deepcopy(edit.content)
         app.used.update(edit.content.artifacts)

@@ -14,7 +14,12 @@ from typing import Literal, TypeAlias
 
 from google_emulator.config import Config
 from google_emulator.http.request import Request
-from google_emulator.http.response import ApiError, Json, failed_precondition
+from google_emulator.http.response import (
+    ApiError,
+    Json,
+    failed_precondition,
+    permission_denied,
+)
 from google_emulator.services.play.locales import check_language
 
 STANDARD_TRACKS = ("production", "beta", "alpha", "internal")
@@ -148,8 +153,9 @@ class PlayStore:
         """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a
         forbidden one.
         """
-        if package in self.config.denied:
-            raise ApiError(403, "The caller does not have permission", "forbidden")
+        granted = self.config.permissions.get(package, self.config.permissions.get("*"))
+        if package in self.config.denied or granted == []:
+            raise permission_denied()
         if package not in self.apps:
             if not self.config.any_app:
                 raise ApiError(

@@ -33,7 +33,8 @@ from uploader.services.catalogue import expand
 from uploader.services.play.client import entries
 from uploader.text import capitalised
 
-ROOT = "https://playdeveloperreporting.googleapis.com"
+HOST = "playdeveloperreporting.googleapis.com"
+ROOT = f"https://{HOST}"
 SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
 MAX_PAGES = 20
 PAGE_SIZE = 1000  # rows
@@ -148,8 +149,8 @@ def _measured(context: Context, package: str, metric: Metric, days: int) -> Meas
     All are asked for at once, so that a version that Google leaves out, having few users, is
     noticed. Raises ProtocolError for a response in another form.
     """
-    metric_set, rate_name = _SETS[metric]
-    path = expand("/v1beta1/apps/{package}/", {"package": package}) + metric_set
+    _, rate_name = _SETS[metric]
+    path = _path(package, metric)
     end = _newest_end(context, path, metric)
     query: dict[str, Json] = {
         "timelineSpec": {
@@ -172,6 +173,18 @@ def _measured(context: Context, package: str, metric: Metric, days: int) -> Meas
             return end, tuple(measurements)
         query = {**query, "pageToken": str(token)}
     raise ProtocolError(f"The Reporting API returned more than {MAX_PAGES} pages of the {metric}.")
+
+
+def look(context: Context, package: str, metric: Metric) -> None:
+    """Ask how recent the data of a metric are. Raises what a measurement would raise for an account
+    that may not see them, or an API that is not enabled.
+    """
+    _newest_end(context, _path(package, metric), metric)
+
+
+def _path(package: str, metric: Metric) -> str:
+    metric_set, _ = _SETS[metric]
+    return expand("/v1beta1/apps/{package}/", {"package": package}) + metric_set
 
 
 def _newest_end(context: Context, path: str, metric: Metric) -> date:

@@ -391,3 +391,52 @@ def test_internal_sharing_needs_no_edit(client: EmulatorClient, bundle: bytes, a
     assert shared["downloadUrl"].startswith("https://play.google.com/apps/test/")
     assert client.upload(f"{base}/apk", apk).json["sha256"] == hashlib.sha256(apk).hexdigest()
     assert client.upload(f"{client.edit()}/bundles", bundle).status == 200
+
+
+TESTER = ["CAN_VIEW_NON_FINANCIAL_DATA", "CAN_MANAGE_TRACK_APKS"]
+
+
+@pytest.mark.parametrize(
+    ("granted", "track", "status"),
+    [
+        (TESTER, "internal", 200),
+        (TESTER, "production", 403),
+        (["CAN_MANAGE_PUBLIC_APKS"], "production", 200),
+        (["CAN_MANAGE_PUBLIC_LISTING"], "internal", 403),
+    ],
+)
+def test_a_commit_needs_the_permission_for_its_tracks(
+    start_emulator: StartEmulator, bundle: bytes, granted: list[str], track: str, status: int
+) -> None:
+    """The edit itself may be opened by whoever may change something."""
+    client = start_emulator(permissions={"*": granted})
+    edit = client.edit()
+    client.upload(f"{edit}/bundles", bundle)
+    put_track(client, edit, release(8), track=track)
+    assert commit(client, edit).status == status
+
+
+def test_who_may_only_view_opens_no_edit(start_emulator: StartEmulator) -> None:
+    """Reading is still allowed; without any permission it is not."""
+    client = start_emulator(
+        permissions={PACKAGE: ["CAN_VIEW_NON_FINANCIAL_DATA"], "com.example.hidden": []}
+    )
+    applications = "/androidpublisher/v3/applications"
+    assert client.request("POST", f"{applications}/{PACKAGE}/edits", json={}).status == 403
+    releases = "tracks/production/releases"
+    assert client.request("GET", f"{applications}/{PACKAGE}/{releases}").status == 200
+    assert client.request("GET", f"{applications}/com.example.hidden/{releases}").status == 403
+
+
+def test_a_disabled_api_refuses_calls_and_uploads(
+    start_emulator: StartEmulator, bundle: bytes
+) -> None:
+    """In Google's words, with the reason of both lists."""
+    client = start_emulator(disabled_apis=["androidpublisher.googleapis.com"])
+    edits = f"/androidpublisher/v3/applications/{PACKAGE}/edits"
+    for reply in (
+        client.request("POST", edits, json={}),
+        client.upload(f"{edits}/1/bundles", bundle),
+    ):
+        assert reply.status == 403
+        assert "has not been used in project 123456789 before or it is disabled" in reply.message
