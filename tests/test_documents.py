@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ def blocks(page: str, language: str) -> Iterator[str]:
 def loaded(page: str, key: str) -> dict[str, Any]:
     """The one YAML block of a page that has this key on its first level."""
     (found,) = [
-        document for block in blocks(page, "yaml") if key in (document := yaml.safe_load(block))
+        document
+        for block in blocks(page, "yaml")
+        if isinstance(document := yaml.safe_load(block), dict) and key in document
     ]
     assert isinstance(found, dict)
     return found
@@ -164,6 +167,81 @@ def test_what_is_shown_for_gitlab_runs(tmp_path: Path, page: str, key: str) -> N
         tag = project.start(shown, UPLOADER_ID_TOKEN=google.id_token(), CI_COMMIT_TAG="v1.4.2")
         assert tag.code == 0, tag.log
         assert len(google.state()["edits"]["committed"]) == 1
+
+
+REFUSED = re.findall(
+    r"^`([\w-]+)` \| `(.+?)` \| (.+?) \| .+$",
+    (ROOT / "docs/SETUP.md").read_text(encoding="utf-8").partition("<!--refused-->")[2],
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"), REFUSED, ids=[f"{name}={value}" for name, value, _ in REFUSED]
+)
+def test_what_the_setup_calls_refused_is_refused_in_these_words(
+    job: Job, name: str, value: str, words: str
+) -> None:
+    build(job.workspace)
+    (job.workspace / "notes.txt").write_text("Login works again.")
+    given = {"target": "play", "files": str(BUNDLE), "tracks": "alpha", "credentials": ""}
+    if name in (*KEYLESS, "credentials"):
+        given |= dict(
+            zip(KEYLESS, (job.emulator.provider, job.emulator.service_account), strict=True)
+        )
+    else:
+        given["api-endpoint"] = "emulator"
+    if name == "halt-above":
+        given = {"target": "play-rollout", "package-name": "com.example.app", "tracks": "beta"}
+    if name == "credentials":
+        given = {name: one for name, one in given.items() if name not in KEYLESS}
+    ended = job.run({**given, name: value})
+    assert ended.code == (4 if name == "tracks" else 2), ended.log
+    assert words.replace("%", "%25") in ended.log or words in ended.log
+    assert not job.emulator.state()["edits"]["committed"]
+
+
+def test_the_check_of_the_setup_runs(job: Job) -> None:
+    (document,) = [
+        yaml.safe_load(block)
+        for block in blocks("docs/SETUP.md", "yaml")
+        if "target: check" in block
+    ]
+    given = {name: value for name, value in document[0]["with"].items() if name not in KEYLESS}
+    job.succeed(given)
+
+
+WORKFLOWS = {
+    target: yaml.safe_load(block)
+    for block in blocks("docs/SETUP.md", "yaml")
+    for target in re.findall(r"^          target: (\S+)$", block, re.MULTILINE)
+}
+
+
+def other_files(workspace: Path) -> None:
+    """What the workflows of the other targets send."""
+    (workspace / "CHANGES.txt").write_text("Login works again.")
+    for folder in ("games", "out"):
+        (workspace / folder).mkdir()
+    specimens.make_image(workspace / "games/first-win.png", 512, 512)
+    with zipfile.ZipFile(workspace / "out/ota.zip", "w") as package:
+        package.writestr("payload.bin", b"payload")
+
+
+@pytest.mark.parametrize("target", ["gmail", "play-games", "ota"])
+def test_a_workflow_of_the_setup_runs(job: Job, target: str) -> None:
+    google, workflow = job.emulator, WORKFLOWS[target]
+    assert workflow["permissions"]["id-token"] == "write"
+    ((*_, step),) = [one["steps"] for one in workflow["jobs"].values()]
+    text = "${{ github.ref_name }}"
+    given = {name: value.replace(text, "v1.4.2") for name, value in step["with"].items()}
+    given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
+    token = {"URL": google.oidc_url, "TOKEN": google.oidc_request_token}
+    more = {f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()}
+    other_files(job.workspace)
+    ended = job.succeed({"credentials": "", **given}, **more)
+    assert ended.outputs["failure"] == ""
+    assert sum(google.state()["effects"].values()) + len(google.state()["objects"]) > 0
 
 
 def test_every_failure_code_has_a_heading_to_link_to() -> None:
