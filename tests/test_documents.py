@@ -76,6 +76,25 @@ def test_the_smallest_workflow_runs(job: Job, login: str) -> None:
     )
 
 
+def test_the_staged_rollout_of_the_readme_runs(job: Job) -> None:
+    (steps,) = [
+        document
+        for block in blocks("README.md", "yaml")
+        if isinstance(document := yaml.safe_load(block), list)
+    ]
+    given = {name: value for name, value in steps[0]["with"].items() if name not in KEYLESS}
+    build(job.workspace)
+    for name, text in (
+        (given["mapping-file"], "com.example.Shop -> a.a:\n    int price -> a\n"),
+        (f"{given['whats-new-directory']}/whatsnew-en-US", "Login works again."),
+    ):
+        (job.workspace / name).parent.mkdir(parents=True)
+        (job.workspace / name).write_text(text)
+    job.emulator.console.add_release("com.example.app", "production", {"versionCodes": ["6"]})
+    done = job.succeed(given)
+    assert (done.outputs["user-fraction"], done.outputs["lifecycle"]) == ("0.05", "PUBLISHED")
+
+
 def test_the_lines_for_a_shell_run(tmp_path: Path) -> None:
     """All of them but the installation, which the test of the wheel carries out."""
     (block,) = [
