@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import quote
 
@@ -37,6 +38,7 @@ SETTABLE = (
     "customTime",
     "storageClass",
 )
+_BUCKET_NAME = re.compile(r"[a-z0-9]([a-z0-9_.-]*[a-z0-9])?", re.ASCII)
 _BUCKETS = "/storage/v1/b"
 _BUCKET = _BUCKETS + "/{bucket}"
 _OBJECTS = _BUCKET + "/o"
@@ -91,6 +93,7 @@ class CloudStorage(Service):
         ]
 
     def _insert(self, request: Request, media: Media) -> dict[str, Json]:
+        _check_bucket(request.params["bucket"])
         name = request.query.get("name") or media.metadata.get("name")
         if not name:
             raise ApiError(400, "Required object name.", "required")
@@ -169,6 +172,7 @@ class CloudStorage(Service):
 
     def _list(self, request: Request) -> Json:
         bucket = request.params["bucket"]
+        _check_bucket(bucket)
         begin = f"b/{bucket}/o/"
         names = [key.removeprefix(begin) for key in self.objects if key.startswith(begin)]
         entries, token = _page(names, request.query)
@@ -225,8 +229,28 @@ class CloudStorage(Service):
 
     def _insert_bucket(self, request: Request) -> Json:
         bucket = _bucket(str(request.json().get("name") or ""))
+        _check_bucket(bucket["name"])
         self._created.add(bucket["name"])
         return bucket
+
+
+def _check_bucket(name: str) -> None:
+    """Raise `ApiError` 400 for a name that no bucket can have.
+
+    cloud.google.com/storage/docs/buckets#naming. The least length of 3 is not demanded, so that
+    tests may use short names.
+    """
+    parts = name.split(".")
+    too_long = len(name) > (63 if len(parts) == 1 else 222) or any(len(part) > 63 for part in parts)
+    numbers = len(parts) == 4 and all(part.isdigit() for part in parts)
+    if (
+        not _BUCKET_NAME.fullmatch(name)
+        or too_long
+        or numbers
+        or name.startswith("goog")
+        or "google" in name
+    ):
+        raise ApiError(400, f"Invalid bucket name: '{name}'", "invalid")
 
 
 def _page(names: Iterable[str], query: Mapping[str, str]) -> tuple[list[tuple[str, bool]], str]:

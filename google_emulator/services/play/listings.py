@@ -30,6 +30,9 @@ SCREENSHOTS = (
 SINGLE = ("icon", "featureGraphic", "tvBanner")
 MAX_SCREENSHOTS = 8
 IMAGE_LIMIT = 15 << 20  # bytes
+_PNG = b"\x89PNG\r\n\x1a\n"
+_COLOR_TYPE = 25  # offset of the byte in a PNG's first chunk
+_WITH_ALPHA = (4, 6)  # colour types: grey or true colour, each with an alpha channel
 # whose requests an `api-endpoint` on this machine takes, too
 HOST = "https://play-lh.googleusercontent.com"
 _PUBLIC = "/emulated-images/{image}"
@@ -187,6 +190,9 @@ class ImagesApi(Service):
 
     def _add(self, request: Request, media: Media) -> dict[str, Json]:
         images = self._with_room(request)
+        if request.params["type"] == "featureGraphic" and _has_alpha(media.blob.path):
+            # Play Console Help, "Add preview assets": JPEG or 24-bit PNG (no alpha)
+            raise ApiError(400, "The feature graphic must not have an alpha channel.")
         number = str(next(self._numbers))
         image = {
             "id": number,
@@ -228,3 +234,10 @@ class ImagesApi(Service):
         deleted = list(images)
         images.clear()
         return json_response({"deleted": deleted} if deleted else {})
+
+
+def _has_alpha(path: Path) -> bool:
+    """Whether a file is a PNG with an alpha channel."""
+    with path.open("rb") as file:
+        head = file.read(_COLOR_TYPE + 1)
+    return head.startswith(_PNG) and head[_COLOR_TYPE:] != b"" and head[_COLOR_TYPE] in _WITH_ALPHA

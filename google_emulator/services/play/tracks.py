@@ -247,6 +247,16 @@ _TRACK_CONFIG: Mapping[str, Rule] = {
 }
 
 
+# Mail services for people, whose addresses are never those of Google Groups.
+_FOR_PEOPLE = ("gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "yahoo.com", "gmx.de")
+
+
+def _may_be_group(address: str) -> bool:
+    """Whether an address can be a group's. Which groups exist is not known here."""
+    name, _, domain = address.rpartition("@")
+    return bool(name) and "." in domain and domain.lower() not in _FOR_PEOPLE
+
+
 class TracksApi(Service):
     """The tracks of an edit, with their testers and countries."""
 
@@ -339,6 +349,9 @@ class TracksApi(Service):
     def _set_testers(self, request: Request) -> Json:
         edit, name = self._find(request)
         wanted = read_message(request.json(), _TESTERS_RULE, "testers")
+        for group in wanted.get("googleGroups", []):
+            if not _may_be_group(group):
+                raise ApiError(400, f"{group} is not a Google Group.")
         if request.method == "PUT" or "googleGroups" in wanted:
             edit.content.testers[name] = wanted.get("googleGroups", [])
         return self._get_testers(request)
