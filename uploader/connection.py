@@ -67,7 +67,8 @@ def connect(
             login.token()  # which tells whether this machine has credentials
         if scopes:  # without any a job has nothing to do
             reporter.info(f"Acting as {login.account}.")
-        if scopes and inputs.common.dry_run:  # which may have nothing else to ask
+        # A dry run may have nothing else to ask; a check has, and reports a refusal in its table.
+        if scopes and inputs.common.dry_run and inputs.common.target != "check":
             login.token()
     except UploaderError as error:
         account = account_of(asked, source)

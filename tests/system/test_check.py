@@ -163,9 +163,10 @@ def test_what_depends_on_a_missing_thing_is_not_called_missing_or_ok(job: Job) -
     assert found[EDIT] == found[VALIDATION] == found[VITALS] == "Could not be checked"
 
 
-def test_a_refused_login_is_a_row_of_the_table(job: Job) -> None:
+@pytest.mark.parametrize("dry_run", ["false", "true"])
+def test_a_refused_login_is_a_row_of_the_table(job: Job, dry_run: str) -> None:
     job.emulator.add_fault("oauth.token", "status", status=401, times=9)
-    ended = job.fail(3, CHECK)
+    ended = job.fail(3, {**CHECK, "dry-run": dry_run})
     found = results(ended)
     assert found.pop("Login") == "Missing"
     assert set(found.values()) == {"Could not be checked"}
