@@ -132,6 +132,12 @@ class Config:
         0.0, "bytes a second that the server reads from each connection; 0 = no limit"
     )
 
+    def granted(self, package: str) -> list[str] | None:
+        """The permissions of the account for an app; None where it has every one."""
+        if package in self.denied:
+            return []
+        return self.permissions.get(package, self.permissions.get("*"))
+
     @classmethod
     def read(cls, values: Mapping[str, Json]) -> Config:
         """The defaults with these values over them. Raises `ValueError` for an unknown name."""

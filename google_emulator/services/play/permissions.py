@@ -15,7 +15,6 @@ from google_emulator.config import Config
 from google_emulator.http.response import permission_denied
 from google_emulator.services.play.store import AppContent
 
-EVERY_APP = "*"
 VIEW_APP = "CAN_VIEW_NON_FINANCIAL_DATA"
 RELEASE_TO_PRODUCTION = "CAN_MANAGE_PUBLIC_APKS"
 RELEASE_TO_TESTING = "CAN_MANAGE_TRACK_APKS"
@@ -27,9 +26,7 @@ EDITING = (RELEASE_TO_PRODUCTION, RELEASE_TO_TESTING, MANAGE_TESTERS, MANAGE_LIS
 
 def may(config: Config, package: str, *permissions: str) -> bool:
     """Whether the account has one of these permissions for an app."""
-    if package in config.denied:
-        return False
-    granted = config.permissions.get(package, config.permissions.get(EVERY_APP))
+    granted = config.granted(package)
     return granted is None or any(permission in granted for permission in permissions)
 
 

@@ -153,8 +153,7 @@ class PlayStore:
         """The app, created by hand long ago. Raises `ApiError` 404 for an unknown one, 403 for a
         forbidden one.
         """
-        granted = self.config.permissions.get(package, self.config.permissions.get("*"))
-        if package in self.config.denied or granted == []:
+        if self.config.granted(package) == []:
             raise permission_denied()
         if package not in self.apps:
             if not self.config.any_app:

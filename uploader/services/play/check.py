@@ -316,8 +316,9 @@ def _in_an_edit(job: CheckJob, context: Context) -> list[Row]:
 def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
     detail = _advice(refusal)
     if find(refusal).permission:
-        wanted = [row.what for row in _granted_at_the_commit(job)][: len(job.tracks) or 1]
-        names = " and ".join(f"“{name}”" for name in wanted if name.startswith("Release"))
+        needed = [row.what for row in _granted_at_the_commit(job)]
+        to_release = [f"“{name}”" for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
+        names = (" and " if job.tracks else " or ").join(to_release)
         detail = (
             f"{_words(refusal)} Grant the account {names} under Users and permissions in the Play "
             "Console. It can take a day to apply."
