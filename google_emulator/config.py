@@ -66,6 +66,11 @@ class Config:
         "APIs that are not enabled in the account's project (403), by their hosts: "
         "androidpublisher.googleapis.com, …",
     )
+    min_screenshots: int = setting(
+        0,
+        "a language that a commit leaves with fewer screenshots, but not with none, is refused; "
+        "Google documents 2, and does not say where it checks them",
+    )
     any_track: bool = setting(True, "custom tracks exist without being created; else a 404")
     review: Review = setting(
         "any",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from uploader.transfer.engine import Engine
 
 RESULTS = "uploader-results.json"
+MIN_SCREENSHOTS = 2  # in a language of the store listing (Play Console Help)
 # where GitHub mounts it; on the host it has another path
 CONTAINER_WORKSPACE = Path("/github/workspace")
 # Of the last line of a run that had no lasting effect.
@@ -116,7 +117,7 @@ class Run:
         config, begins_with = live_app(release, min_users, plan.prepared)
         # Whose groups they are is not known here: those that are asked for exist.
         groups = plan.inputs.record(AppDistributionInputs).tester_groups
-        config = {**config, "firebase_groups": list(groups)}
+        config = {**config, "firebase_groups": list(groups), "min_screenshots": MIN_SCREENSHOTS}
         emulator = stack.enter_context(
             Emulator(config=config, admin_token=secrets.token_urlsafe(32))
         )

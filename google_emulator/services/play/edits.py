@@ -16,7 +16,7 @@ from google_emulator.services.payload_rules import read_message, text
 from google_emulator.services.play import permissions
 from google_emulator.services.play.lifecycle import ReleaseLifecycle
 from google_emulator.services.play.listings import SCREENSHOTS
-from google_emulator.services.play.store import EDIT, EDITS, App, AppContent, Edit, PlayStore
+from google_emulator.services.play.store import EDIT, EDITS, App, Edit, PlayStore
 from google_emulator.services.play.tracks import check_upgrade
 
 MUST_BE_SET = (
@@ -75,10 +75,24 @@ class EditsApi(Service):
         }
         if self._store.config.draft_app and statuses - {"draft"}:
             raise ApiError(400, "Only releases with status draft may be created on draft app.")
-        _check_screenshots(self._store.app(edit.package).live, edit.content)
+        self._check_screenshots(edit)
         for track, before in self._store.app(edit.package).live.tracks.items():
             check_upgrade(before, edit.content.tracks.get(track, []))
         return edit
+
+    def _check_screenshots(self, edit: Edit) -> None:
+        """Refuse (400) a language that is left with too few screenshots, of whatever devices.
+
+        Play Console Help, "Add preview assets". A language without any is not published yet. No
+        document has Google's words.
+        """
+        least, images = self._store.config.min_screenshots, edit.content.images
+        if images == self._store.app(edit.package).live.images:
+            return
+        for language in {language for language, _ in images}:
+            count = sum(len(images.get((language, kind), [])) for kind in SCREENSHOTS)
+            if 0 < count < least:
+                raise ApiError(400, f"At least {least} screenshots are required for {language}.")
 
     def _validate(self, request: Request) -> Json:
         """An app whose changes go into review by hand is refused, too:
@@ -118,16 +132,3 @@ class EditsApi(Service):
         edit.state = "committed"
         edit.commit_query = dict(request.query)
         return edit.resource()
-
-
-def _check_screenshots(live: AppContent, content: AppContent) -> None:
-    """Refuse (400) a language that is left with a single screenshot.
-
-    Play Console Help, "Add preview assets": a listing needs at least two, of whatever devices. One
-    that has none yet is an app's that is not published. No document has Google's words.
-    """
-    changed = {language for language, _ in content.images if content.images != live.images}
-    for language in changed:
-        count = sum(len(content.images.get((language, kind), [])) for kind in SCREENSHOTS)
-        if count == 1:
-            raise ApiError(400, f"At least two screenshots are required for {language}.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import specimens
+from tests.google_emulator.conftest import StartEmulator
 from tests.support.emulator_client import EmulatorClient, Reply
 
 OBJECTS = "/upload/storage/v1/b/{}/o?uploadType=media&name=app.zip"
@@ -42,9 +43,10 @@ def test_a_feature_graphic_has_no_alpha_channel(
     ("count", "status"), [(0, 200), (1, 400), (2, 200)], ids=["none", "one", "two"]
 )
 def test_a_language_with_screenshots_has_two(
-    client: EmulatorClient, tmp_path: Path, count: int, status: int
+    start_emulator: StartEmulator, tmp_path: Path, count: int, status: int
 ) -> None:
     """Of whatever devices. A listing without any is an app's that is not published yet."""
+    client = start_emulator(min_screenshots=2)
     edit = client.edit()
     for kind in ("phoneScreenshots", "sevenInchScreenshots")[:count]:
         assert picture(client, edit, kind, png(tmp_path)).status == 200
