@@ -25,6 +25,10 @@ MAX_MEMBERS = 100_000  # several times those of the largest apps
 MAX_WANTED = 10_000
 # bytes: many times what any manifest needs, and little enough to keep in memory
 MAX_MEMBER = 4 << 20
+# times the size of the zip that all its members may have unpacked, and as many bytes in any case:
+# several times what the best packed real apps have
+MAX_RATIO = 50
+MAX_UNPACKED = 256 << 20
 PIECE = 1 << 20  # bytes of a member that is too large to hold
 
 # All that zipfile is known to raise for a damaged, encrypted or hostile zip, apart from OSError for
@@ -60,22 +64,26 @@ class MalformedFile(Exception):
 
 
 @contextmanager
-def input_errors(name: str) -> Iterator[None]:
+def input_errors(name: str, input_name: str = "files") -> Iterator[None]:
     """Turn what is wrong with an artifact, called `name` in messages, into one InputError (problem
-    `files`).
+    `input_name`).
     """
     try:
         yield
     except MalformedFile as error:
-        raise InputError(Problem("files", f"{name} {error}")) from None
+        raise InputError(Problem(input_name, f"{name} {error}")) from None
     except OSError as error:
-        raise InputError(Problem("files", f"{name} can't be read: {reason(error)}.")) from None
+        raise InputError(Problem(input_name, f"{name} can't be read: {reason(error)}.")) from None
 
 
 class Archive:
-    """The members of an open zip whose names `wanted` accepts. Raises MalformedFile."""
+    """The members of an open zip whose names `wanted` accepts, `max_wanted` at most. Raises
+    MalformedFile.
+    """
 
-    def __init__(self, file: BinaryIO, wanted: Callable[[str], bool]) -> None:
+    def __init__(
+        self, file: BinaryIO, wanted: Callable[[str], bool], max_wanted: int = MAX_WANTED
+    ) -> None:
         self._file = file
         self._size = file.seek(0, io.SEEK_END)
         self._zip = open_zip(file)
@@ -89,9 +97,9 @@ class Archive:
                     f"contains {name} twice, so readers may disagree about what it says."
                 )
             self.members[name] = member
-            if len(self.members) > MAX_WANTED:
+            if len(self.members) > max_wanted:
                 raise MalformedFile(
-                    f"has more native libraries than are plausible: over {MAX_WANTED:,}."
+                    f"has more native libraries than are plausible: over {max_wanted:,}."
                 )
 
     def read(self, name: str) -> bytes:
@@ -131,6 +139,18 @@ class Archive:
             raise MalformedFile(f"is damaged: {name} {what}.") from None
         if left:
             raise MalformedFile(f"is damaged: {name} is shorter than declared.")
+
+    def check_unpacked_size(self) -> None:
+        """Raise MalformedFile where the members declare more bytes than a whole app unpacks to.
+
+        For readers that go through all of them: nothing else bounds what that takes.
+        """
+        unpacked = sum(member.file_size for member in self.members.values())
+        if unpacked > max(MAX_UNPACKED, MAX_RATIO * self._size):
+            raise MalformedFile(
+                f"declares {unpacked:,} unpacked bytes, which is not plausible for a file of "
+                f"{self._size:,}."
+            )
 
     def offset(self, name: str) -> int:
         """Return where the content of a member begins in the file. Raises MalformedFile."""

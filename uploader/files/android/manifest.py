@@ -384,7 +384,7 @@ def binary_elements(data: bytes) -> Iterator[Element]:
     """Read the root and then its children. Raises MalformedFile for anything but Android's binary
     XML.
     """
-    pool: _StringPool | None = None
+    pool: StringPool | None = None
     ids: tuple[int, ...] = ()
     depth = 0
     try:
@@ -399,7 +399,7 @@ def binary_elements(data: bytes) -> Iterator[Element]:
             chunk = data[offset : offset + length]
             offset += length
             if kind == _POOL and pool is None:
-                pool = _StringPool(chunk)
+                pool = StringPool(chunk)
             elif kind == _IDS:
                 ids = struct.unpack_from(f"<{(length - header) // 4}I", chunk, header)
             elif kind == _END_ELEMENT:
@@ -416,7 +416,7 @@ def binary_elements(data: bytes) -> Iterator[Element]:
 
 
 def _binary_attributes(
-    chunk: bytes, header: int, pool: _StringPool, ids: tuple[int, ...]
+    chunk: bytes, header: int, pool: StringPool, ids: tuple[int, ...]
 ) -> Iterator[tuple[str, str]]:
     """Read those attributes of an element that are in _ATTRIBUTES, with their values."""
     _, _, start, size, count = _ELEMENT_HEADER.unpack_from(chunk, header)
@@ -445,24 +445,28 @@ def _binary_attributes(
             yield attribute, pool[raw]
 
 
-class _StringPool(dict[int, str]):
+class StringPool(dict[int, str]):
     """The strings of a pool by their index. A string is decoded when it is asked for, and only its
-    first _MAX_TEXT characters.
+    first `max_text` characters; no more than `max_strings` are decoded.
     """
 
-    def __init__(self, chunk: bytes) -> None:
+    def __init__(
+        self, chunk: bytes, max_text: int = _MAX_TEXT, max_strings: int = _MAX_STRINGS
+    ) -> None:
         super().__init__()
         self._chunk = chunk
+        self._max_text = max_text
+        self._max_strings = max_strings
 
     def __missing__(self, index: int) -> str:
         pool = self._chunk
         header, _, count, _, flags, start = struct.unpack_from("<H5I", pool, 2)
-        if index >= count or len(self) > _MAX_STRINGS:
+        if index >= count or len(self) > self._max_strings:
             raise IndexError(index)
         (distance,) = struct.unpack_from("<I", pool, header + 4 * index)
         offset = start + distance
         units = self._utf8_units(offset) if flags & _UTF8 else self._utf16_units(offset)
-        self[index] = units.decode("utf-16-le", "replace")[:_MAX_TEXT]
+        self[index] = units.decode("utf-16-le", "replace")[: self._max_text]
         return self[index]
 
     def _utf8_units(self, offset: int) -> bytes:
@@ -478,16 +482,20 @@ class _StringPool(dict[int, str]):
             offset += 1
         # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three
         # bytes each.
-        stop = offset + min(length, 6 * _MAX_TEXT)
+        stop = offset + min(length, 6 * self._max_text)
         text, _ = codecs.utf_8_decode(pool[offset:stop], "surrogatepass")
         return text.encode("utf-16-le", "surrogatepass")
 
     def _utf16_units(self, offset: int) -> bytes:
         """Return a string of a UTF-16 pool as it is."""
         (length,) = struct.unpack_from("<H", self._chunk, offset)
-        # A longer string has its length in four bytes.
-        offset += 4 if length & 0x8000 else 2
-        return self._chunk[offset : offset + 2 * min(length, 2 * _MAX_TEXT)]
+        offset += 2
+        # A longer string has its length in four bytes, the upper half first.
+        if length & 0x8000:
+            (low,) = struct.unpack_from("<H", self._chunk, offset)
+            length = (length & 0x7FFF) << 16 | low
+            offset += 2
+        return self._chunk[offset : offset + 2 * min(length, 2 * self._max_text)]
 
 
 # aapt2's protobuf XML
@@ -604,15 +612,15 @@ class _ProtoReader:
             self._left -= 1
             if self._left < 0:
                 raise ValueError(_MAX_FIELDS)
-            key, offset = _varint(data, offset)
+            key, offset = varint(data, offset)
             field_id = key >> 3
             wire_type = key & 7
             if wire_type == _VARINT:
-                number, offset = _varint(data, offset)
+                number, offset = varint(data, offset)
                 yield _Field(field_id, number)
                 continue
             if wire_type == _BYTES:
-                length, offset = _varint(data, offset)
+                length, offset = varint(data, offset)
             else:
                 length = _FIXED[wire_type]
             if offset + length > len(data):
@@ -627,7 +635,7 @@ class _ProtoReader:
         return defaultdict(_Field, {field.id: field for field in self.fields(data)})
 
 
-def _varint(data: bytes, offset: int) -> tuple[int, int]:
+def varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
     """Return the number at an offset, and the offset behind it."""
     value = 0
     # Ten bytes carry 64 bits, and more is no protobuf.

@@ -1,0 +1,438 @@
+"""Compares the APKs that Google Play serves with the bundle that was built, entry by entry.
+
+Google Play makes the APKs anew: it compresses, aligns and signs them itself, turns the manifest and
+the resources into another encoding, and gives a device only what it needs. So zips are never
+compared, only the contents of their entries, and an entry is missing only where the APKs that were
+given should have it. What an entry may rightly be otherwise is left unverified. The reference is
+bundletool (github.com/google/bundletool), which makes APKs of bundles for Google Play;
+docs/PROOF.md says what follows from a comparison.
+
+`served_files` reads the bundle and the APKs, `served_apk` compares one APK, and here all of them
+come to one verdict. The files are untrusted: nothing is unpacked to the disk, and contents are
+digested as they are read.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Literal, Protocol
+
+from uploader.errors import InputError, Problem
+from uploader.files.android.apk_signature import verified_signer
+from uploader.files.android.archive import MalformedFile, input_errors
+from uploader.files.android.code_transparency import (
+    IN_BUNDLE,
+    InvalidTransparency,
+    Transparency,
+    read_transparency,
+)
+from uploader.files.android.served_apk import (
+    LIBRARY,
+    PROTECTION_LIBRARY,
+    ApkChecker,
+    DeviceSet,
+    Needed,
+    State,
+)
+from uploader.files.android.served_files import (
+    Bundle,
+    Identity,
+    Kind,
+    Members,
+    Module,
+    identity_of,
+)
+
+Served = Literal["same", "protected", "changed", "unverified"]
+
+MAX_APKS = 2000  # of one comparison; an app in a hundred languages has some hundred
+MAX_FINDINGS = 20_000  # that are kept; the others are only counted
+
+
+class Source(Protocol):
+    """A file to compare: its name in messages, and how it is opened."""
+
+    @property
+    def name(self) -> str:
+        """What people know it by."""
+
+    def reader(self) -> io.BufferedReader:
+        """Open the file from its beginning."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One entry that is not the same: in which APK, or in the bundle where no APK has it; `why` is
+    a phrase.
+    """
+
+    file: str
+    entry: str
+    state: State
+    why: str
+
+
+@dataclass(frozen=True)
+class ApkReport:
+    """What came of one APK. The counts are of entries; `devices` says for which it is.
+
+    `certificate` is the SHA-256 of the certificate that has signed it, and empty where
+    `certificate_problem` says why that is not proven.
+    """
+
+    name: str
+    sha256: str
+    kind: Kind
+    split: str
+    devices: str
+    entries: int = 0
+    same: int = 0
+    by_rule: int = 0
+    unverified: int = 0
+    protected: int = 0
+    changed: int = 0
+    certificate: str = ""
+    certificate_problem: str = ""
+
+
+@dataclass(frozen=True)
+class CodeTransparency:
+    """What the bundle's code transparency file proves. `problem` says why nothing; `unlisted` are
+    the served dex files and libraries that it does not list, as `APK: entry`.
+    """
+
+    certificate: str = ""
+    problem: str = ""
+    listed: int = 0
+    unlisted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a comparison.
+
+    `served` is `same` only where every entry of every APK was compared, and at least one of each.
+    `left_out` are findings beyond MAX_FINDINGS. `not_given` counts the entries of the bundle that
+    belong to devices whose APKs were not given.
+    """
+
+    served: Served
+    bundle: str
+    bundle_sha256: str
+    package: str
+    version_code: int
+    apks: tuple[ApkReport, ...]
+    findings: tuple[Finding, ...]
+    left_out: int = 0
+    not_given: int = 0
+    protection: tuple[str, ...] = ()
+    transparency: CodeTransparency | None = None
+
+    def count(self, *states: State) -> int:
+        """Return how many findings have one of these states."""
+        return sum(1 for finding in self.findings if finding.state in states)
+
+
+def compare(bundle: Source, apks: Sequence[Source]) -> Verdict:
+    """Compare APKs with the bundle that they should be made of.
+
+    Give the APKs of one device, or of one variant of Google Play's: what the bundle has and none of
+    them has counts as missing. Raises InputError for a file that is not what it should be, or of
+    another app or version (problem `files` for the bundle, `apks` for an APK).
+    """
+    if len(apks) > MAX_APKS:
+        what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."
+        raise InputError(Problem("apks", what))
+    with input_errors(bundle.name), bundle.reader() as file:
+        comparison = _Comparison(bundle.name, Bundle(file))
+        identities = [comparison.identify(apk) for apk in apks]
+        comparison.fuse(identities)
+        for apk, identity in zip(apks, identities, strict=True):
+            comparison.add(apk, identity)
+        return comparison.verdict()
+
+
+def identify(apk: Source) -> Identity:
+    """Return what an APK says it is. Raises InputError (problem `apks`)."""
+    with input_errors(apk.name, "apks"), apk.reader() as file:
+        return identity_of(Members(file).manifest())
+
+
+def identify_bundle(bundle: Source) -> Identity:
+    """Return the package and the version code of a bundle. Raises InputError (problem `files`)."""
+    with input_errors(bundle.name), bundle.reader() as file:
+        return Bundle(file).identity
+
+
+class _Comparison:
+    """The comparison of one bundle with its APKs, one after the other."""
+
+    def __init__(self, name: str, bundle: Bundle) -> None:
+        self._name = name
+        self._bundle = bundle
+        self._reports: list[ApkReport] = []
+        self._findings: list[Finding] = []
+        self._left_out = 0
+        self._splits = DeviceSet()
+        self._not_given = 0
+        self._fused: dict[str, tuple[str, ...]] = {}
+        self._protection: list[str] = []
+        self._transparency: Transparency | None = None
+        self._transparency_problem = ""
+        self._unlisted: list[str] = []
+        self._read_transparency()
+
+    def identify(self, apk: Source) -> Identity:
+        """Return what an APK is. Raises InputError for one of another app or version."""
+        identity = identify(apk)
+        built = self._bundle.identity
+        if (identity.package, identity.version_code) != (built.package, built.version_code):
+            what = (
+                f"{apk.name} is {identity.package} {identity.version_code}, but {self._name} is "
+                f"{built.package} {built.version_code}."
+            )
+            raise InputError(
+                Problem("apks", what, "the APKs of the version that was built", code="other-app")
+            )
+        return identity
+
+    def fuse(self, identities: Iterable[Identity]) -> None:
+        """Take note of which modules were merged into the base: its configurations have files of
+        them, too.
+        """
+        modules = {"base"}
+        for identity in identities:
+            if identity.module == "base":
+                modules.update(identity.fused)
+        self._fused["base"] = tuple(name for name in self._bundle.modules if name in modules)
+
+    # One APK
+
+    def add(self, apk: Source, identity: Identity) -> None:
+        """Compare one APK. Raises InputError."""
+        with input_errors(apk.name, "apks"), apk.reader() as file:
+            members = Members(file)
+            certificate, certificate_problem = _certificate(file)
+            report = ApkReport(
+                apk.name,
+                members.file_sha256(),
+                identity.kind,
+                identity.split,
+                "",
+                certificate=certificate,
+                certificate_problem=certificate_problem,
+            )
+            device_set = self._splits
+            if identity.kind == "standalone":
+                device_set = DeviceSet()
+            modules = self._modules(identity)
+            if identity.is_master:
+                device_set.masters.update(dict.fromkeys((one.name for one in modules), identity))
+            else:
+                device_set.configurations.add((identity.module, _devices(identity, members)))
+            checker = ApkChecker(apk.name, members, self._bundle, modules, identity, device_set)
+            counts: dict[State, int] = {}
+            for name in members:
+                state, why = checker.check(name)
+                counts[state] = counts.get(state, 0) + 1
+                if state != "same":
+                    self._find(Finding(apk.name, name, state, why))
+            for line in checker.protection:
+                if line not in self._protection:
+                    self._protection.append(line)
+            self._compare_transparency(apk.name, members)
+        if identity.kind == "standalone":
+            missing = self._missing(apk.name, device_set)
+            counts["missing"] = missing
+        self._reports.append(
+            replace(
+                report,
+                devices=_devices(identity, members),
+                entries=len(members.archive.members),
+                same=counts.get("same", 0),
+                by_rule=counts.get("by-rule", 0),
+                unverified=counts.get("unverified", 0),
+                protected=counts.get("protected", 0),
+                changed=sum(counts.get(state, 0) for state in ("changed", "added", "missing")),
+            )
+        )
+
+    def _modules(self, identity: Identity) -> list[Module]:
+        """Return the modules whose entries an APK may have."""
+        names: tuple[str, ...] = (identity.module,)
+        if identity.kind == "standalone":
+            names = ("base", *identity.fused)
+        elif identity.module == "base":
+            names = self._fused["base"]
+        return [
+            self._bundle.modules[name]
+            for name in dict.fromkeys(names)
+            if name in self._bundle.modules
+        ]
+
+    def _find(self, finding: Finding) -> None:
+        if len(self._findings) < MAX_FINDINGS:
+            self._findings.append(finding)
+        else:
+            self._left_out += 1
+
+    # What no APK has
+
+    def _missing(self, file: str, device_set: DeviceSet) -> int:
+        """Find what a set of APKs lacks, and return how much that is."""
+        missing = 0
+        for name, identity in device_set.masters.items():
+            module = self._bundle.modules[name]
+            needed = Needed(module, device_set, identity)
+            for path, entries in module.entries.items():
+                if any(entry in device_set.seen for entry in entries):
+                    continue
+                if needed.is_needed(path):
+                    missing += 1
+                    why = "is in the bundle and in none of the APKs that should have it"
+                    self._find(Finding(file, entries[0], "missing", why))
+                else:
+                    self._not_given += 1
+        return missing
+
+    # Code transparency
+
+    def _read_transparency(self) -> None:
+        """Verify the bundle's code transparency file, if it has one, and compare it with the
+        bundle.
+        """
+        members = self._bundle.members
+        if IN_BUNDLE not in members:
+            return
+        try:
+            transparency = read_transparency(members.archive.read(IN_BUNDLE))
+        except InvalidTransparency as error:
+            self._transparency_problem = str(error)
+        else:
+            self._transparency = transparency
+            self._transparency_problem = self._unlike(transparency)
+        if self._transparency_problem:
+            self._find(Finding(self._name, IN_BUNDLE, "changed", self._transparency_problem))
+
+    def _unlike(self, transparency: Transparency) -> str:
+        """Return which code of the bundle is not as listed, or in only one of the two; empty where
+        all of it is.
+        """
+        members = self._bundle.members
+        code: set[str] = set()
+        for module in self._bundle.modules:
+            code.update(_code_of(module, members))
+        for entry in sorted(code | transparency.files.keys()):
+            actual = members.sha256(entry).hex() if entry in code else None
+            if transparency.files.get(entry) != actual:
+                return f"does not fit the bundle: {entry}"
+        return ""
+
+    def _compare_transparency(self, name: str, members: Members) -> None:
+        """Find the code in an APK that the list does not have."""
+        if self._transparency is None or self._transparency_problem:
+            return
+        digests = set(self._transparency.files.values())
+        for entry in members:
+            code = entry.endswith(".dex") or (LIBRARY.match(entry) and entry.endswith(".so"))
+            if code and members.sha256(entry).hex() not in digests:
+                self._unlisted.append(f"{name}: {entry}")
+
+    # The result
+
+    def verdict(self) -> Verdict:
+        """Return what came of it, once every APK was compared."""
+        if self._splits.masters:
+            self._missing(self._name, self._splits)
+        findings = [self._with_protection(finding) for finding in self._findings]
+        reports = [self._recounted(report, findings) for report in self._reports]
+        transparency = None
+        if IN_BUNDLE in self._bundle.members:
+            transparency = CodeTransparency(
+                self._transparency.certificate if self._transparency else "",
+                self._transparency_problem,
+                len(self._transparency.files) if self._transparency else 0,
+                tuple(self._unlisted),
+            )
+        identity = self._bundle.identity
+        return Verdict(
+            self._served(findings, reports),
+            self._name,
+            self._bundle.members.file_sha256(),
+            identity.package,
+            identity.version_code,
+            tuple(reports),
+            tuple(findings),
+            self._left_out,
+            self._not_given,
+            tuple(self._protection),
+            transparency,
+        )
+
+    def _with_protection(self, finding: Finding) -> Finding:
+        """Return the finding as one of automatic protection, where that was seen and does this."""
+        if not self._protection or finding.state not in ("changed", "missing", "added"):
+            return finding
+        is_dex = finding.entry.endswith(".dex")
+        # The wrapper keeps what it took out of the code in assets of its own.
+        is_store = finding.state == "added" and (
+            finding.entry.startswith("assets/")
+            or PROTECTION_LIBRARY.fullmatch(finding.entry) is not None
+        )
+        if not is_dex and not is_store:
+            return finding
+        return replace(finding, state="protected", why=f"automatic protection: {finding.why}")
+
+    def _recounted(self, report: ApkReport, findings: Sequence[Finding]) -> ApkReport:
+        """Return the report with the entries of automatic protection counted as such."""
+        if not self._protection:
+            return report
+        mine = [finding for finding in findings if finding.file == report.name]
+        changed = sum(1 for one in mine if one.state in ("changed", "added", "missing"))
+        protected = sum(1 for one in mine if one.state == "protected")
+        return replace(report, changed=changed, protected=protected)
+
+    def _served(self, findings: Sequence[Finding], reports: Sequence[ApkReport]) -> Served:
+        states = {finding.state for finding in findings}
+        if states & {"changed", "missing", "added"}:
+            return "changed"
+        if self._protection or "protected" in states:
+            return "protected"
+        compared = bool(reports) and all(report.same for report in reports)
+        if self._left_out or "unverified" in states or not compared:
+            return "unverified"
+        return "same"
+
+
+def _code_of(module: str, members: Members) -> Iterator[str]:
+    """Return the entries of a module that a code transparency file lists (bundletool,
+    CodeTransparencyFactory).
+    """
+    for name in members:
+        library = name.startswith(f"{module}/lib/") and name.endswith(".so")
+        if library or name.startswith(f"{module}/dex/"):
+            yield name
+
+
+def _certificate(file: BinaryIO) -> tuple[str, str]:
+    """Return the certificate that has signed an APK, verified over all of it, or why it is not
+    proven.
+    """
+    try:
+        return verified_signer(file).sha256, ""
+    except MalformedFile as error:
+        return "", str(error)
+
+
+def _devices(identity: Identity, members: Members) -> str:
+    """Return for which devices an APK is, in a few words."""
+    if identity.kind == "configuration":
+        return identity.split.rpartition("config.")[2]
+    if identity.kind == "feature":
+        return f"feature {identity.module}"
+    if identity.kind == "base":
+        return "all"
+    abis = sorted({match[1] for match in map(LIBRARY.match, members) if match})
+    return ", ".join(abis) or "all"

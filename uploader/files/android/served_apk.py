@@ -1,0 +1,318 @@
+"""Compares one APK with the bundle, and says which entries of the bundle a set of APKs should have.
+
+What Google Play adds, leaves out or makes anew by rule is named here, each with its source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from uploader.files.android import compiled_xml, served_manifest
+from uploader.files.android.archive import JAR_SIGNATURE, MAX_MEMBER
+from uploader.files.android.code_transparency import IN_APK, IN_BUNDLE
+from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
+from uploader.files.android.served_files import (
+    MANIFEST,
+    TABLE,
+    TARGETING,
+    Bundle,
+    Identity,
+    Members,
+    Module,
+)
+
+State = Literal["same", "by-rule", "unverified", "protected", "changed", "missing", "added"]
+
+LIBRARY = re.compile(r"lib/([^/]+)/")
+_PROFILES = re.compile(r"assets/dexopt/([^/]+)")  # bundletool, BinaryArtProfilesInjector
+_JAR_LIST = "META-INF/MANIFEST.MF"
+_STAMP = "stamp-cert-sha256"  # bundletool, SourceStamp; source.android.com has its format
+_STAMP_SIZE = 32  # bytes
+# Resources that are made for the APKs, and the elements that they consist of (bundletool,
+# SplitsXmlInjector and LocaleConfigXmlInjector).
+_MADE_RESOURCES: Mapping[str, frozenset[str]] = {
+    r"res/xml/splits\d{1,4}\.xml": frozenset({"splits", "module", "language", "entry"}),
+    r"res/xml/locales_config\.xml": frozenset({"locale-config", "locale"}),
+}
+_PLACEHOLDER = re.compile(r"lib/[^/]+/libplaceholder\.so")  # bundletool, AbiPlaceholderInjector
+# Files for the SDK runtime (bundletool, RuntimeEnabledSdkTableInjector and ModuleSplit).
+_SDK_RUNTIME = frozenset(
+    {"assets/RuntimeEnabledSdkTable.xml", "assets/SandboxedSdkProviderCompatClassName.txt"}
+)
+_EMBEDDED = re.compile(r"res/.+\.apk")  # signed anew (bundletool, ApkSigner.signEmbeddedApks)
+_DENSITY = re.compile(r"(?:l|m|tv|h|xh|xxh|xxxh|\d{1,4})dpi")
+_LANGUAGE = re.compile(r"[a-z]{2,3}|b\+[A-Za-z0-9+]+")
+_RESOURCE = re.compile(r"res/([^/]+)/([^/]+)")
+# a library of the wrapper of automatic protection
+PROTECTION_LIBRARY = re.compile(r"lib/[^/]+/libpairip\w*\.so")
+_MULTIDEX = 21  # the API level from which on Android itself loads several dex files
+
+
+@dataclass
+class DeviceSet:
+    """APKs that a device has together: which entries of the bundle they have, of which modules what
+    every device needs is there, and for which configurations, by module, there are APKs.
+    """
+
+    seen: set[str] = field(default_factory=set)
+    masters: dict[str, Identity] = field(default_factory=dict)
+    configurations: set[tuple[str, str]] = field(default_factory=set)
+    unmatched_dex: int = 0
+    merged_dex: bool = False
+
+
+class ApkChecker:
+    """Compares the entries of one APK."""
+
+    def __init__(
+        self,
+        name: str,
+        members: Members,
+        bundle: Bundle,
+        modules: Sequence[Module],
+        identity: Identity,
+        device_set: DeviceSet,
+    ) -> None:
+        self._name = name
+        self._members = members
+        self._bundle = bundle
+        self._modules = modules
+        self._identity = identity
+        self._set = device_set
+        self.protection: list[str] = []
+
+    def check(self, name: str) -> tuple[State, str]:
+        """Compare one entry: its state, and why it is not the same. Raises MalformedFile."""
+        if name == MANIFEST:
+            return self._check_manifest()
+        if name == TABLE and self._candidates(name):
+            self._set.seen.update(self._candidates(name))
+            return "unverified", "the resource table is in another encoding"
+        if _is_dex(name) and len(self._modules) > 1:
+            return self._check_merged_dex(name)
+        candidates = self._candidates(name)
+        if candidates:
+            return self._check_content(name, candidates)
+        return self._check_unknown(name)
+
+    def _candidates(self, name: str) -> list[str]:
+        """Return the entries of the bundle that may become this one."""
+        candidates: list[str] = []
+        for module in self._modules:
+            candidates += module.entries.get(name, ())
+        profile = _PROFILES.fullmatch(name)
+        if profile:
+            candidates += self._bundle.profiles(profile[1])
+        if name == IN_APK and IN_BUNDLE in self._bundle.members:
+            candidates.append(IN_BUNDLE)
+        return candidates
+
+    def _check_content(self, name: str, candidates: list[str]) -> tuple[State, str]:
+        """Compare an entry with those that it may come from."""
+        self._set.seen.update(candidates)
+        sha256 = self._members.sha256(name)
+        if any(sha256 == self._bundle.members.sha256(candidate) for candidate in candidates):
+            return "same", ""
+        if name.startswith("res/") and self._members.is_binary_xml(name):
+            return self._check_xml(name, candidates)
+        if _PROFILES.fullmatch(name):
+            return "unverified", "a baseline profile that differs from the bundle's"
+        if _EMBEDDED.fullmatch(name):
+            return "unverified", "an APK within the APK is signed anew"
+        if name.endswith(".dex"):
+            self._note_protection(name)
+        return "changed", "its content differs from the bundle's"
+
+    def _check_xml(self, name: str, candidates: list[str]) -> tuple[State, str]:
+        """Compare compiled XML by what it says."""
+        files = [(self._members, name), *((self._bundle.members, one) for one in candidates)]
+        if any(members.size(path) > MAX_MEMBER for members, path in files):
+            return "unverified", "an XML file that is too large to decode"
+        archive = self._bundle.members.archive
+        try:
+            served = compiled_xml.digest(
+                compiled_xml.binary_events(self._members.archive.read(name))
+            )
+            for candidate in candidates:
+                events = compiled_xml.proto_events(archive.read(candidate))
+                if compiled_xml.digest(events) == served:
+                    return "same", ""
+        except NotComparable as error:
+            return "unverified", f"an XML file that {error}"
+        except NotCompiledXml:
+            return "changed", "its content differs from the bundle's"
+        return "changed", "the XML file says something else than the bundle's"
+
+    def _check_merged_dex(self, name: str) -> tuple[State, str]:
+        """Compare a dex file of an APK into which several modules were merged: the dex files of
+        features have other names there (bundletool, ModuleSplitsToShardMerger).
+        """
+        sha256 = self._members.sha256(name)
+        for module in self._modules:
+            for path, entries in module.entries.items():
+                if not _is_dex(path):
+                    continue
+                if any(sha256 == self._bundle.members.sha256(entry) for entry in entries):
+                    self._set.seen.update(entries)
+                    return "same", ""
+        self._set.unmatched_dex += 1
+        if self._identity.min_sdk < _MULTIDEX:
+            self._set.merged_dex = True
+            return "unverified", "the dex files of several modules were merged for old devices"
+        if self._candidates(name):
+            self._note_protection(name)
+            return "changed", "its content is that of no dex file in the bundle"
+        self._note_protection(name)
+        return "added", "its content is that of no dex file in the bundle"
+
+    def _note_protection(self, name: str) -> None:
+        """Take note of classes of the wrapper in a dex file whose like the bundle has not."""
+        built = self._bundle.members
+        if name in self._members.protected_dex and not built.protected_dex:
+            self.protection.append("a wrapper was added to the code (classes of com.pairip)")
+
+    def _check_unknown(self, name: str) -> tuple[State, str]:
+        """Say of an entry that the bundle has not whether Google Play adds it by rule."""
+        members = self._members
+        if name == _JAR_LIST or JAR_SIGNATURE.fullmatch(name):
+            return "by-rule", "a part of the signature"
+        if name == _STAMP and members.size(name) == _STAMP_SIZE:
+            return "by-rule", "the certificate of the source stamp"
+        if _PLACEHOLDER.fullmatch(name) and not members.size(name):
+            return "by-rule", "an empty library that stands for an ABI"
+        if name in _SDK_RUNTIME:
+            return "unverified", "a file for the SDK runtime"
+        if _PROFILES.fullmatch(name):
+            return "unverified", "a baseline profile that is not the bundle's"
+        for pattern, elements in _MADE_RESOURCES.items():
+            if re.fullmatch(pattern, name) and self._consists_of(name, elements):
+                return "by-rule", "a list of languages, made for the APKs"
+        if PROTECTION_LIBRARY.fullmatch(name):
+            self.protection.append(f"a library was added ({name.rpartition('/')[2]})")
+        elif name.endswith(".dex"):
+            members.sha256(name)
+            self._note_protection(name)
+        return "added", "the bundle has no such entry"
+
+    def _consists_of(self, name: str, elements: frozenset[str]) -> bool:
+        """Return whether an XML file of an APK has these elements and no others, and no text."""
+        if self._members.size(name) > MAX_MEMBER:
+            return False
+        try:
+            for event in compiled_xml.binary_events(self._members.archive.read(name)):
+                if isinstance(event, compiled_xml.Text):
+                    return False
+                if isinstance(event, compiled_xml.Start) and event.name not in elements:
+                    return False
+        except NotCompiledXml:
+            return False
+        return True
+
+    def _check_manifest(self) -> tuple[State, str]:
+        """Compare the manifest."""
+        served = self._members.manifest()
+        if not self._identity.is_master:
+            difference = served_manifest.compare_configuration(served)
+        elif not self._modules:
+            return "added", "the bundle has no such module"
+        else:
+            built, *others = self._modules
+            difference = served_manifest.compare_module(
+                served,
+                built.manifest,
+                [module.manifest for module in others],
+                self._bundle.base,
+                has_code=any(module.has_code for module in self._modules),
+            )
+        wrapper = [line for line in difference.protection if "com.pairip." in line]
+        if wrapper:
+            self.protection.append("a wrapper was added to the manifest (com.pairip)")
+        changes = difference.changes
+        if not wrapper:
+            changes = (*changes, *difference.protection)
+        if changes:
+            return "changed", "; ".join(changes)
+        if wrapper:
+            return "protected", "automatic protection: " + "; ".join(difference.protection)
+        return "same", ""
+
+
+def _is_dex(path: str) -> bool:
+    return path.endswith(".dex") and "/" not in path
+
+
+class Needed:
+    """Which entries of a module a set of APKs should have."""
+
+    def __init__(self, module: Module, device_set: DeviceSet, identity: Identity) -> None:
+        self._module = module
+        self._set = device_set
+        self._standalone = identity.kind == "standalone"
+        self._has_configurations = identity.splits_required or any(
+            name == module.name for name, _ in device_set.configurations
+        )
+        self._abis = self._present_abis()
+        self._by_density = self._density_groups()
+
+    def _present_abis(self) -> set[str]:
+        """Return the ABIs of which the APKs have libraries of the module; in a standalone APK of
+        any module, since it has libraries of one ABI from all of them.
+        """
+        abis = set()
+        # An APK that is for an ABI by its name has libraries of it.
+        for library in filter(None, map(LIBRARY.match, self._module.entries)):
+            if (self._module.name, library[1].replace("-", "_")) in self._set.configurations:
+                abis.add(library[1])
+        for entry in self._set.seen:
+            module, _, path = entry.partition("/")
+            match = LIBRARY.match(path)
+            if match and (self._standalone or module == self._module.name):
+                abis.add(match[1])
+        return abis
+
+    def _density_groups(self) -> set[tuple[str, str]]:
+        """Return the resources, by type and name, of which the bundle has one for some density: a
+        device gets only the best one (bundletool, ScreenDensityResourcesSplitter).
+        """
+        groups = set()
+        for path in self._module.entries:
+            match = _RESOURCE.fullmatch(path)
+            if match:
+                kind, *qualifiers = match[1].split("-")
+                if any(_DENSITY.fullmatch(qualifier) for qualifier in qualifiers):
+                    groups.add((kind, match[2].partition(".")[0]))
+        return groups
+
+    def is_needed(self, path: str) -> bool:
+        """Return whether a set of APKs without this entry lacks something."""
+        library = LIBRARY.match(path)
+        if library:
+            # Without any library the device would have none to run.
+            if not self._abis:
+                return not self._has_configurations
+            return library[1] in self._abis
+        if path.startswith("assets/"):
+            return not TARGETING.search(path) and not self._is_other_asset(path)
+        if path.startswith("res/"):
+            return self._is_needed_resource(path)
+        if _is_dex(path) and len(self._set.masters) > 1 and self._set.unmatched_dex:
+            # A dex file was changed, and which one can't be told.
+            return False
+        return path != _JAR_LIST and not JAR_SIGNATURE.fullmatch(path)
+
+    def _is_other_asset(self, path: str) -> bool:
+        """Return whether this is the place of targeted assets without their suffix."""
+        return any(TARGETING.search(entry) for entry in self._module.entries.get(path, ()))
+
+    def _is_needed_resource(self, path: str) -> bool:
+        match = _RESOURCE.fullmatch(path)
+        # A shortened path (aapt2 optimize) does not tell for which devices it is.
+        if match is None:
+            return False
+        kind, *qualifiers = match[1].split("-")
+        if any(_LANGUAGE.fullmatch(qualifier) for qualifier in qualifiers):
+            return False
+        return (kind, match[2].partition(".")[0]) not in self._by_density

@@ -1,0 +1,225 @@
+"""Reads a bundle and the APKs that should be made of it, for `served` to compare: what each of them
+is, and the contents of their entries as digests.
+
+Raises MalformedFile throughout for what is not what it should be. No name is used as a path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Literal
+
+from uploader.files.android import compiled_xml, served_manifest
+from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
+from uploader.files.android.compiled_xml import Element, NotComparable, NotCompiledXml
+from uploader.files.android.manifest import BUNDLE_CONFIG
+
+Kind = Literal["base", "standalone", "feature", "configuration"]
+
+MANIFEST = "AndroidManifest.xml"
+TABLE = "resources.arsc"
+_MODULE_MANIFEST = re.compile(r"(\w{1,100})/manifest/AndroidManifest\.xml", re.ASCII)
+# Folders of assets for some devices, such as `assets/textures#tcf_astc` (bundletool,
+# TargetedDirectorySegment). Google Play may take the suffix off (SuffixStripper).
+TARGETING = re.compile(r"#[a-z]+_[^/#]+")
+_PROFILE_METADATA = (
+    "BUNDLE-METADATA/com.android.tools.build.profiles/",
+    "BUNDLE-METADATA/assets.dexopt/",
+)
+_PROTECTION_CLASS = b"Lcom/pairip/"  # of the wrapper of automatic protection
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What an APK or a bundle says it is. `module` is the one that an APK belongs to; `fused` are
+    all modules that were merged into it.
+    """
+
+    package: str
+    version_code: int
+    kind: Kind = "base"
+    split: str = ""
+    module: str = "base"
+    fused: tuple[str, ...] = ()
+    min_sdk: int = 1
+    splits_required: bool = False
+
+    @property
+    def is_master(self) -> bool:
+        """Whether it has what every device needs of its module."""
+        return self.kind != "configuration"
+
+
+class Members:
+    """The entries of a zip, with what was read of them so far. Raises MalformedFile."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.archive = Archive(file, lambda name: not name.endswith("/"), MAX_MEMBERS)
+        self.archive.check_unpacked_size()
+        self._sha256: dict[str, bytes] = {}
+        self.protected_dex: set[str] = set()  # dex files with classes of the wrapper
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.archive.members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.archive.members)
+
+    def size(self, name: str) -> int:
+        """Return the declared size of an entry, which reading it would confirm."""
+        return self.archive.members[name].file_size
+
+    def sha256(self, name: str) -> bytes:
+        """Return the digest of an entry's content, read once."""
+        if name not in self._sha256:
+            digest = hashlib.sha256()
+            tail = b""
+            for piece in self.archive.pieces(name, self.size(name)):
+                digest.update(piece)
+                if name.endswith(".dex"):
+                    if _PROTECTION_CLASS in tail + piece:
+                        self.protected_dex.add(name)
+                    tail = piece[-len(_PROTECTION_CLASS) :]
+            self._sha256[name] = digest.digest()
+        return self._sha256[name]
+
+    def is_binary_xml(self, name: str) -> bool:
+        """Return whether an entry claims to be Android's binary XML."""
+        return compiled_xml.is_binary(b"".join(self.archive.pieces(name, 8)))
+
+    def manifest(self) -> Element:
+        """Return the manifest of an APK."""
+        if BUNDLE_CONFIG in self or MANIFEST not in self:
+            raise MalformedFile("is not an APK.", "Name the APKs themselves.")
+        try:
+            return compiled_xml.tree(compiled_xml.binary_events(self.archive.read(MANIFEST)))
+        except NotCompiledXml as error:
+            raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
+
+    def file_sha256(self) -> str:
+        """Return the digest of the whole file."""
+        digest = hashlib.sha256()
+        self.file.seek(0)
+        while block := self.file.read(PIECE):
+            digest.update(block)
+        return digest.hexdigest()
+
+
+@dataclass
+class Module:
+    """A module of a bundle: its manifest, and its entries by the path that they have in an APK."""
+
+    name: str
+    manifest: Element
+    entries: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether it has dex files."""
+        return any(path.endswith(".dex") for path in self.entries)
+
+
+class Bundle:
+    """A bundle, as far as APKs are compared with it. Raises MalformedFile."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.members = Members(file)
+        if BUNDLE_CONFIG not in self.members:
+            raise MalformedFile(
+                "is not an Android App Bundle.", "Name the bundle (.aab) that was built."
+            )
+        self.modules: dict[str, Module] = {}
+        for name in self.members:
+            match = _MODULE_MANIFEST.fullmatch(name)
+            if match:
+                self.modules[match[1]] = Module(match[1], self._manifest(name))
+        if "base" not in self.modules:
+            raise MalformedFile("is a bundle without a base module.")
+        for name in self.members:
+            module, _, path = name.partition("/")
+            if module in self.modules:
+                for place in _places(path):
+                    self.modules[module].entries.setdefault(place, []).append(name)
+        self.identity = identity_of(self.base)
+
+    @property
+    def base(self) -> Element:
+        """Return the manifest of the base module."""
+        return self.modules["base"].manifest
+
+    def _manifest(self, name: str) -> Element:
+        try:
+            return compiled_xml.tree(compiled_xml.proto_events(self.members.archive.read(name)))
+        except (NotCompiledXml, NotComparable) as error:
+            raise MalformedFile(f"has a {name} that {error}.") from None
+
+    def profiles(self, name: str) -> list[str]:
+        """Return the entries of the bundle's metadata that may become this profile of an APK."""
+        return [
+            f"{folder}{name}" for folder in _PROFILE_METADATA if f"{folder}{name}" in self.members
+        ]
+
+
+def _places(path: str) -> Iterator[str]:
+    """Return where an APK may have an entry of a module: nowhere for what describes the module, in
+    two places for an asset whose folder is targeted (bundletool, ApkSerializerHelper).
+    """
+    folder, _, rest = path.partition("/")
+    if path == "resources.pb":
+        yield TABLE
+    elif folder in ("dex", "root") and rest:
+        yield rest
+    elif folder in ("lib", "res", "assets") and rest:
+        yield path
+        stripped = TARGETING.sub("", path)
+        if folder == "assets" and stripped != path:
+            yield stripped
+
+
+def identity_of(manifest: Element) -> Identity:
+    """Return what a manifest says. Raises MalformedFile."""
+    attributes = manifest.attributes
+    package = attributes.get("package", "").removeprefix("text:")
+    if not package or len(package) > 255:
+        raise MalformedFile("has a manifest without a package name.")
+    low = _integer(attributes.get("0x0101021b", ""))
+    high = _integer(attributes.get("0x01010576", ""))
+    split = attributes.get("split", "").removeprefix("text:")[:200]
+    fused = served_manifest.metadata(manifest, served_manifest.FUSED_MODULES)[:2000]
+    required_types = attributes.get(served_manifest.REQUIRED_SPLIT_TYPES)
+    required = served_manifest.metadata(manifest, served_manifest.SPLITS_REQUIRED)
+    splits_required = required == "12:00000001" or bool(
+        (required_types or "").removeprefix("text:")
+    )
+    kind: Kind = "base"
+    module = "base"
+    owner = attributes.get("configForSplit")
+    if not split:
+        if fused and required_types is None and not splits_required:
+            kind = "standalone"
+    elif owner is not None or re.search(r"(^|\.)config\.", split):
+        kind = "configuration"
+        module = (owner or "").removeprefix("text:") or split.rpartition("config.")[0].rstrip(".")
+        module = module or "base"
+    else:
+        kind = "feature"
+        module = split
+    return Identity(
+        package,
+        high << 32 | low,
+        kind,
+        split,
+        module,
+        tuple(name for name in fused.split(",") if name),
+        served_manifest.min_sdk(manifest),
+        splits_required,
+    )
+
+
+def _integer(value: str) -> int:
+    kind, _, content = value.partition(":")
+    return int(content, 16) if kind in ("10", "11") else 0
