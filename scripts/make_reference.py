@@ -53,6 +53,9 @@ OUTPUTS: Mapping[str, str] = {
     "separated by commas.",
     "universal-apk-sha256": "The SHA-256 of the universal APK.",
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
+    "served": "`play-verify`: `same`, `protected`, `changed` or `unverified`.",
+    "served-file": "The path of `uploader-served.json` in the workspace, an in-toto statement "
+    "about what was compared.",
     "plan": "What a dry run would change, as one line of JSON, of several apps with an object for "
     "each.",
     "download-url": "Internal app sharing: the download URL of the first file. Firebase App "

@@ -76,7 +76,9 @@ def connect(
         raise error.with_advice(also=unsettled) from error
     debug = reporter.debug if inputs.platform.debug else None
     api = ApiClient(client, login, policy, settings, debug)
-    journal = _open_journal(inputs, login.account, source.lasting, clock, reporter)
+    journal = _open_journal(
+        inputs, login.account, source.lasting, clock, reporter, quiet=not plan.prepared.sends_files
+    )
     return Engine(api, settings, journal, reporter)
 
 
@@ -103,15 +105,24 @@ def _unsettled(
 
 
 def _open_journal(
-    inputs: Inputs, account: str, lasting: bytes | None, clock: Clock, reporter: LogReporter
+    inputs: Inputs,
+    account: str,
+    lasting: bytes | None,
+    clock: Clock,
+    reporter: LogReporter,
+    *,
+    quiet: bool = False,
 ) -> Journal:
-    """Open where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it."""
+    """Open where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it.
+
+    A `quiet` run uploads nothing, so it does not say where nothing is kept.
+    """
     state = inputs.record(RunInputs)
     # The emulator of a rehearsal ends with this run, and all that it holds.
     rehearsal = inputs.common.rehearsal
     key = make_seal_key(state.state_key, lasting, account)
     folder = None if rehearsal or key is None else state.state_dir
-    if folder is None and not rehearsal:
+    if folder is None and not rehearsal and not quiet:
         why = "there is no folder to keep them in; set `state-dir`"
         if key is None:
             why = "there is no lasting secret to encrypt them with; set `state-key`"

@@ -32,6 +32,7 @@ from uploader.inputs.records import (
     ReleaseInputs,
     RolloutInputs,
     StatusInputs,
+    VerifyInputs,
 )
 from uploader.services.base import Context, Flow, Outcome, Prepared
 from uploader.text import capitalised
@@ -187,6 +188,10 @@ def _prepare_for_play(inputs: Inputs, files: Artifacts, workspace: Workspace) ->
             from uploader.services.play import check
 
             return check.prepare(inputs.record(CheckInputs), files)
+        case "play-verify":
+            from uploader.services.play import verify
+
+            return verify.prepare(inputs.record(VerifyInputs), files, workspace)
         case "play-data-safety":
             from uploader.services.play import data_safety
 

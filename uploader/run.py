@@ -186,7 +186,7 @@ class Run:
     def _results(self) -> list[FileResult]:
         """One record for each upload, and one for each file that the run did not come to."""
         known = list(self.engine.record.results) if self.engine else []
-        if self._error is None or self._plan is None:
+        if self._error is None or self._plan is None or not self._plan.prepared.sends_files:
             return known
         reached = {result.path for result in known}
         return known + [

@@ -21,10 +21,21 @@ from io import BytesIO
 
 from google_emulator.specimens import signature_writer
 from tests.fuzz import offline_targets
+from tests.support import served_specimens
 from uploader import inputs, retry
 from uploader.errors import InputError, Problems
-from uploader.files.android import listing, manifest, map_ids, signatures
+from uploader.files.android import (
+    compiled_xml,
+    listing,
+    manifest,
+    map_ids,
+    served,
+    served_manifest,
+    signatures,
+)
 from uploader.files.android.archive import Archive, MalformedFile
+from uploader.files.android.code_transparency import InvalidTransparency, read_transparency
+from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
 from uploader.files.artifacts import Artifact
@@ -131,6 +142,32 @@ def proto_manifest(data: bytes) -> None:
     """The manifest of a bundle, in protobuf."""
     with suppress(MalformedFile):
         list(manifest.proto_elements(data))
+
+
+def compiled_xml_documents(data: bytes) -> None:
+    """Compiled XML in both encodings, to the end of the document."""
+    for decode in (compiled_xml.binary_events, compiled_xml.proto_events):
+        with suppress(NotCompiledXml, NotComparable):
+            root = compiled_xml.tree(decode(data))
+            assert len(compiled_xml.digest(decode(data))) == 32
+            served_manifest.compare_configuration(root)
+            served_manifest.compare_module(root, root, [root], root, has_code=True)
+
+
+def served_apk(data: bytes) -> None:
+    """An APK that is compared with a bundle, or behind a line break a bundle with an APK."""
+    bundle = data[1:] if data.startswith(b"\n") else served_specimens.BUNDLE.data
+    apk = served_specimens.APK.data if data.startswith(b"\n") else data
+    files = [served_specimens.File("app.aab", bundle), served_specimens.File("app.apk", apk)]
+    with suppress(InputError):
+        verdict = served.compare(files[0], files[1:])
+        assert verdict.served != "same" or apk == served_specimens.APK.data or verdict.apks[0].same
+
+
+def transparency(data: bytes) -> None:
+    """A code transparency file, which nobody but its signer can have made."""
+    with suppress(InvalidTransparency):
+        read_transparency(data)
 
 
 def image(data: bytes) -> None:
@@ -300,6 +337,9 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     for target in (
         responses,
         artifact,
+        compiled_xml_documents,
+        served_apk,
+        transparency,
         binary_manifest,
         proto_manifest,
         signed,

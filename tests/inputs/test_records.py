@@ -28,6 +28,7 @@ from uploader.inputs.records import (
     ReleaseInputs,
     RolloutInputs,
     StatusInputs,
+    VerifyInputs,
 )
 from uploader.inputs.specs import ALL_TARGETS, METHOD
 
@@ -37,6 +38,7 @@ RECORD_OF_TARGET: dict[str, type[Record]] = {
     "play-status": StatusInputs,
     "play-rollout": RolloutInputs,
     "play-listing-pull": ListingPullInputs,
+    "play-verify": VerifyInputs,
     "play-internal-sharing": InternalSharingInputs,
     "play-data-safety": DataSafetyInputs,
     "firebase-app-distribution": AppDistributionInputs,

@@ -122,15 +122,17 @@ class Artifact:
 Artifacts: TypeAlias = tuple[Artifact, ...]
 
 
-def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
+def find(
+    patterns: Sequence[str], workspace: Workspace, input_name: str = "files"
+) -> tuple[Artifact, ...]:
     """Return the files that the patterns name, each once. Raises InputError with every problem
-    found (name `files`).
+    found (name `input_name`).
 
     A text that is the exact name of a file means that file, even if it has brackets in it; any
     other text is a glob. `*` and `**` pass over names that begin with a dot, and `**` does not
     follow links to folders.
     """
-    _refuse_split_path(patterns, workspace.root)
+    _refuse_split_path(patterns, workspace.root, input_name)
     artifacts: dict[str, Artifact] = {}  # by real path
     problems = Problems()
     for pattern in patterns:
@@ -142,7 +144,8 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
             exact = os.path.lexists(workspace.root / pattern)
             names = [tidy] if exact else _expand_sorted(tidy, workspace.root)
         except (OSError, ValueError) as error:
-            problems.add("files", f"`{printable(pattern)}`: {_unlisted(error, workspace.root)}.")
+            what = f"`{printable(pattern)}`: {_unlisted(error, workspace.root)}."
+            problems.add(input_name, what)
             continue
         taken: list[str] = []
         refused: dict[str, str] = {}  # the objection by name
@@ -158,24 +161,26 @@ def find(patterns: Sequence[str], workspace: Workspace) -> tuple[Artifact, ...]:
                 artifacts.setdefault(real_path, artifact)
         for name, objection in refused.items():
             if exact:
-                problems.add("files", f"{printable(name)} {objection}.")
+                problems.add(input_name, f"{printable(name)} {objection}.")
             else:
                 what = f"{printable(name)}, which `{printable(pattern)}` matches, {objection}."
-                problems.add("files", what, _narrower(tidy, taken, list(refused)))
+                problems.add(input_name, what, _narrower(tidy, taken, list(refused)))
         if not taken and not refused:
-            problems.add("files", _nothing(pattern, names, workspace.root), _ACCEPTED)
+            problems.add(input_name, _nothing(pattern, names, workspace.root), _ACCEPTED)
     problems.raise_if_any()
     return tuple(artifacts.values())
 
 
-def _refuse_split_path(patterns: Sequence[str], root: Path) -> None:
+def _refuse_split_path(patterns: Sequence[str], root: Path, input_name: str) -> None:
     """Raise InputError for one path with blanks in it, which a shell has split into its words."""
     if len(patterns) < 2 or os.path.lexists(root / patterns[0]):
         return
     path = " ".join(patterns)
     if os.path.lexists(root / path):
         raise InputError(
-            Problem("files", f"`{printable(path)}` came in {len(patterns)} parts.", "it in quotes")
+            Problem(
+                input_name, f"`{printable(path)}` came in {len(patterns)} parts.", "it in quotes"
+            )
         )
 
 

@@ -67,6 +67,8 @@ OUTPUTS = (  # which GitLab sets in a later job
     "RELEASE_RESULT",
     "TESTING_URL",
     "CONSOLE_URL",
+    "SERVED",
+    "SERVED_FILE",
 )
 # whether they fit is known once the login itself is right
 OF_LOGIN = ("service-account", "impersonate-user")

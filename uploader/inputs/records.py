@@ -208,6 +208,15 @@ class CheckInputs:
 
 
 @dataclass(frozen=True, repr=False)
+class VerifyInputs:
+    """What `play-verify` reads."""
+
+    common: CommonInputs = CommonInputs()
+    apks: tuple[str, ...] = specs.APKS.default_value
+    require_unprotected: bool = specs.REQUIRE_UNPROTECTED.default_value
+
+
+@dataclass(frozen=True, repr=False)
 class InternalSharingInputs:
     """What `play-internal-sharing` reads."""
 
@@ -299,6 +308,7 @@ Record: TypeAlias = (
     | RolloutInputs
     | ListingPullInputs
     | CheckInputs
+    | VerifyInputs
     | InternalSharingInputs
     | DataSafetyInputs
     | AppDistributionInputs

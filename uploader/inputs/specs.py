@@ -32,6 +32,7 @@ TARGETS = (
     "play-status",
     "play-rollout",
     "play-listing-pull",
+    "play-verify",
     "play-internal-sharing",
     "play-data-safety",
     "firebase-app-distribution",
@@ -46,6 +47,7 @@ METHOD = "any upload method"
 ALL_TARGETS = (*TARGETS, METHOD)
 FILE_TARGETS = (
     "play",
+    "play-verify",
     "play-internal-sharing",
     "play-data-safety",
     "firebase-app-distribution",
@@ -191,7 +193,8 @@ TARGET = InputSpec(
         "its id: `drive.files.create`, `storage.objects.insert`. Without files: `check` says "
         "what is missing for a release to Google Play, and changes nothing; `play-status` "
         "reports what is on Google Play, `play-rollout` takes a staged rollout one step "
-        "further, `play-listing-pull` writes the live store listing to files."
+        "further, `play-listing-pull` writes the live store listing to files. `play-verify` "
+        "compares what Google Play serves with the bundles that were built."
     ),
 )
 CREDENTIALS = InputSpec(
@@ -248,6 +251,7 @@ FILES: InputSpec[tuple[str, ...]] = InputSpec(
         accepted="paths, such as `app.aab`; `none` if no files are meant",
         targets=FILE_TARGETS,
         required_by=(
+            "play-verify",
             "play-internal-sharing",
             "play-data-safety",
             "firebase-app-distribution",
@@ -868,6 +872,33 @@ UNIVERSAL_APK = InputSpec(
         "Where to write the universal APK that Google Play generates from the bundle and "
         "signs. With several bundles the path needs `{version-code}`. With `play-status` it "
         "is the one of the newest release."
+    ),
+)
+APKS: InputSpec[tuple[str, ...]] = InputSpec(
+    name="apks",
+    group=Group.GOOGLE_PLAY,
+    targets=("play-verify",),
+    parser=parsers.items,
+    empty=(),
+    help=(
+        "`play-verify`: paths and globs of APKs that are there already, such as those that `adb "
+        "pull` fetched from a phone. They are compared without a login."
+    ),
+)
+REQUIRE_UNPROTECTED = InputSpec(
+    name="require-unprotected",
+    group=Group.GOOGLE_PLAY,
+    targets=("play-verify",),
+    parser=parsers.boolean,
+    default="false",
+    refuse_empty=RefuseEmpty(
+        word="false",
+        effect="code that automatic protection rewrote would be accepted",
+        accepted="`true` or `false`",
+    ),
+    help=(
+        "`play-verify`: `true` ends the run with 6 where Google Play's automatic protection has "
+        "rewritten the code."
     ),
 )
 ROLLOUT_STEPS: InputSpec[tuple[float, ...]] = InputSpec(

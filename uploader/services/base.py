@@ -384,7 +384,8 @@ class Prepared:
 
     `apps` are those that it is about on Google Play, each with the version codes of its artifacts.
     `unsettled` is for a run that can't log in and look: given what recalls the journal's values, it
-    says what an earlier run may have done.
+    says what an earlier run may have done. `sends_files` is false where the files are only looked
+    at, so that a failure leaves none of them unsent.
     """
 
     lines: tuple[str, ...]
@@ -393,3 +394,4 @@ class Prepared:
     warnings: tuple[str, ...] = ()
     apps: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     unsettled: Callable[[Callable[[str], str | None]], str] = lambda _: ""
+    sends_files: bool = True

@@ -35,6 +35,8 @@ _START_ELEMENT = 0x0102
 _END_ELEMENT = 0x0103
 _CDATA = 0x0104
 _NOTHING = 0xFFFFFFFF
+_NODE_HEADER = 16  # bytes, with the line and the comment
+_VALUE_SIZE = 8  # bytes of Res_value
 _BINARY_BEGINNING = b"\x03\x00\x08\x00"
 _ELEMENT = struct.Struct("<2I3H")  # namespace, name, offset of the attributes, size of one, count
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value
@@ -166,9 +168,13 @@ def tree(events: Iterator[Event]) -> Element:
 
 
 class _Budget:
-    """Counts what a document gives out. Raises NotCompiledXml where it is more than any has."""
+    """Counts what a document gives out. Raises NotCompiledXml where it is more than any has.
 
-    def __init__(self) -> None:
+    `named` is that of `binary_events`.
+    """
+
+    def __init__(self, *, named: bool) -> None:
+        self.named = named
         self._events = MAX_EVENTS
         self._characters = MAX_CHARACTERS
 
@@ -201,9 +207,13 @@ def _checked(events: Iterator[Event], budget: _Budget) -> Iterator[Event]:
         raise NotCompiledXml("ends within an element")
 
 
-def binary_events(data: bytes) -> Iterator[Event]:
-    """Decode Android's binary XML. Raises NotCompiledXml."""
-    budget = _Budget()
+def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
+    """Decode Android's binary XML. Raises NotCompiledXml.
+
+    With `named` the keys of attributes with resource ids have their names, too. The system knows
+    them by their ids alone, an app may look for a name.
+    """
+    budget = _Budget(named=named)
     try:
         yield from _checked(_binary(data, budget), budget)
     except _DAMAGED:
@@ -214,13 +224,15 @@ def _binary(data: bytes, budget: _Budget) -> Iterator[Event]:
     """Decode the chunks. Raises NotCompiledXml, and those in _DAMAGED."""
     pool: StringPool | None = None
     ids: tuple[int, ...] = ()
-    kind, offset, _ = struct.unpack_from("<2HI", data)
-    if kind != _XML or offset < 8:
+    kind, offset, size = struct.unpack_from("<2HI", data)
+    if kind != _XML or offset != 8 or size != len(data):
         raise NotCompiledXml("is not Android's binary XML")
     while offset + 8 <= len(data):
         kind, header, length = struct.unpack_from("<2HI", data, offset)
         if not 8 <= header <= length <= len(data) - offset:
             raise IndexError(length)
+        if kind in (_START_ELEMENT, _END_ELEMENT, _CDATA) and header != _NODE_HEADER:
+            raise IndexError(header)
         if kind == _POOL and pool is None:
             pool = StringPool(data[offset : offset + length], _MAX_TEXT, _MAX_STRINGS)
         elif kind == _IDS:
@@ -245,16 +257,19 @@ def _binary_element(
 ) -> Start:
     """Decode an element with its attributes. Raises NotCompiledXml, and those in _DAMAGED."""
     space, name, start, size, count = _ELEMENT.unpack_from(chunk, header)
-    if size < _ATTRIBUTE.size:
+    # No tool writes it otherwise, and Android and its tools read other layouts differently.
+    if (start, size) != (_ELEMENT.size + 6, _ATTRIBUTE.size):
         raise IndexError(size)
     attributes = []
     first = header + start
     for offset in range(first, first + size * count, size):
         budget.event()
-        namespace, key, raw, _, _, kind, content = _ATTRIBUTE.unpack_from(chunk, offset)
+        namespace, key, raw, value_size, zero, kind, content = _ATTRIBUTE.unpack_from(chunk, offset)
+        if value_size != _VALUE_SIZE or zero:
+            raise IndexError(value_size)
         resource_id = ids[key] if key < len(ids) else 0
         uri = "" if namespace == _NOTHING else pool[namespace]
-        identifier = _key(uri, "" if resource_id else pool[key], resource_id)
+        identifier = _key(uri, pool[key], resource_id, named=budget.named)
         if kind == _STRING:
             value = _text_value(pool[content])
         elif kind == _NULL and raw != _NOTHING and not content:
@@ -263,14 +278,16 @@ def _binary_element(
             value = _number_value(kind, content)
         attributes.append((budget.text(identifier), budget.text(value)))
     uri = "" if space == _NOTHING else pool[space]
-    return Start(budget.text(_key(uri, pool[name], 0)), tuple(sorted(attributes)))
+    return Start(budget.text(_key(uri, pool[name])), tuple(sorted(attributes)))
 
 
-def _key(namespace: str, name: str, resource_id: int) -> str:
-    """Return what tells one attribute from another. Shrinkers blank the names of those with ids."""
-    if resource_id:
-        return f"0x{resource_id:08x}"
-    return f"{{{namespace}}}{name}" if namespace else name
+def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True) -> str:
+    """Return what tells one attribute from another, or one element."""
+    full_name = f"{{{namespace}}}{name}" if namespace else name
+    if not resource_id:
+        return full_name
+    identifier = f"0x{resource_id:08x}"
+    return f"{identifier} {full_name}" if named else identifier
 
 
 def _text_value(text: str) -> str:
@@ -333,9 +350,11 @@ class _Proto:
         return {one.id: one for one in self.fields(data)}
 
 
-def proto_events(data: bytes) -> Iterator[Event]:
-    """Decode aapt2's protobuf XML. Raises NotCompiledXml and NotComparable."""
-    budget = _Budget()
+def proto_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
+    """Decode aapt2's protobuf XML; `named` is that of `binary_events`. Raises NotCompiledXml and
+    NotComparable.
+    """
+    budget = _Budget(named=named)
     try:
         yield from _checked(_proto(data, budget), budget)
     except _DAMAGED:
@@ -387,17 +406,18 @@ def _proto_element(
             name = _string(one.data)
         elif one.id == _ELEMENT_ATTRIBUTE:
             budget.event()
-            key, value = _proto_attribute(proto.message(one.data), proto)
+            key, value = _proto_attribute(proto.message(one.data), proto, budget)
             attributes.append((budget.text(key), budget.text(value)))
         elif one.id == _ELEMENT_CHILD:
             children.append(one.data)
-    return Start(budget.text(_key(namespace, name, 0)), tuple(sorted(attributes))), children
+    return Start(budget.text(_key(namespace, name)), tuple(sorted(attributes))), children
 
 
-def _proto_attribute(message: dict[int, _Field], proto: _Proto) -> tuple[str, str]:
+def _proto_attribute(message: dict[int, _Field], proto: _Proto, budget: _Budget) -> tuple[str, str]:
     namespace = _string(message.get(_ATTRIBUTE_NAMESPACE, _ABSENT).data)
     name = _string(message.get(_ATTRIBUTE_NAME, _ABSENT).data)
-    key = _key(namespace, name, message.get(_ATTRIBUTE_ID, _ABSENT).number)
+    resource_id = message.get(_ATTRIBUTE_ID, _ABSENT).number
+    key = _key(namespace, name, resource_id, named=budget.named)
     if _ATTRIBUTE_ITEM in message:
         item = proto.message(message[_ATTRIBUTE_ITEM].data)
         if item:

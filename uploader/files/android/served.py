@@ -193,9 +193,7 @@ class _Comparison:
                 f"{apk.name} is {identity.package} {identity.version_code}, but {self._name} is "
                 f"{built.package} {built.version_code}."
             )
-            raise InputError(
-                Problem("apks", what, "the APKs of the version that was built", code="other-app")
-            )
+            raise InputError(Problem("apks", what, "the APKs of the version that was built"))
         return identity
 
     def fuse(self, identities: Iterable[Identity]) -> None:

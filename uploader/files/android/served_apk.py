@@ -134,10 +134,10 @@ class ApkChecker:
         archive = self._bundle.members.archive
         try:
             served = compiled_xml.digest(
-                compiled_xml.binary_events(self._members.archive.read(name))
+                compiled_xml.binary_events(self._members.archive.read(name), named=True)
             )
             for candidate in candidates:
-                events = compiled_xml.proto_events(archive.read(candidate))
+                events = compiled_xml.proto_events(archive.read(candidate), named=True)
                 if compiled_xml.digest(events) == served:
                     return "same", ""
         except NotComparable as error:

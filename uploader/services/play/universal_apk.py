@@ -54,7 +54,7 @@ from uploader.services.play.known_errors import OTHER, explained, find
 from uploader.text import format_size
 
 NAME, PLACE = "universal-apk", "{version-code}"
-_OWN_FILES = {"uploader-results.json", "uploader.env"}
+_OWN_FILES = {"uploader-results.json", "uploader-served.json", "uploader.env"}
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
 _UNPROTECTED = ("unprotectedGeneratedStandaloneApks", "unprotectedGeneratedSplitApks")

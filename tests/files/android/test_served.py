@@ -1,0 +1,435 @@
+"""What Google Play serves against what was built: the same, changed, missing, added, by rule, and
+what can't be compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
+from tests.support.served_specimens import (
+    VALUE,
+    VERSION_CODE,
+    File,
+    apk,
+    binary_xml,
+    bundle,
+    component,
+    make_zip,
+    manifest,
+    proto_xml,
+)
+from uploader.errors import InputError
+from uploader.files.android import compiled_xml
+from uploader.files.android.code_transparency import IN_BUNDLE
+from uploader.files.android.compiled_xml import Element
+from uploader.files.android.served import MAX_APKS, Verdict, compare
+
+ACTIVITY = component("activity", "com.example.app.Main")
+LAYOUT = Element("layout", {VALUE: "01:7f010001"}, [Element("text", {}, text="Hello")])
+PNG = b"\x89PNG picture"
+CODE: Mapping[str, bytes] = {"base/dex/classes.dex": b"dex\n035 code"}
+BUILT: Mapping[str, bytes] = {
+    **CODE,
+    "base/lib/arm64-v8a/liba.so": b"ELF arm",
+    "base/lib/x86/liba.so": b"ELF x86",
+    "base/assets/data.bin": b"data",
+    "base/root/kotlin/kotlin.kotlin_builtins": b"kotlin",
+    "base/res/layout/main.xml": proto_xml(LAYOUT),
+    "base/res/raw/words.txt": b"words",
+    "base/res/drawable-hdpi/icon.png": PNG,
+    "base/res/drawable-xhdpi/icon.png": PNG + PNG,
+}
+BASE_ENTRIES: Mapping[str, bytes] = {
+    "classes.dex": b"dex\n035 code",
+    "assets/data.bin": b"data",
+    "kotlin/kotlin.kotlin_builtins": b"kotlin",
+    "res/layout/main.xml": binary_xml(LAYOUT),
+    "res/raw/words.txt": b"words",
+}
+AAB = bundle({"base": manifest(ACTIVITY)}, BUILT)
+# what bundletool adds to a base that has splits
+SPLIT_BASE = {"0x0101064e": "text:base__abi,base__density"}
+BASE = apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), BASE_ENTRIES)
+
+
+def configuration(suffix: str, entries: Mapping[str, bytes], *components: Element) -> File:
+    """The APK of a configuration of the base."""
+    root = manifest(*components, split=f"text:config.{suffix}", configForSplit="text:")
+    root.children[0].attributes["0x0101000c"] = "12:00000000"
+    return apk(f"split_config.{suffix}.apk", root, entries)
+
+
+ARM = configuration("arm64_v8a", {"lib/arm64-v8a/liba.so": b"ELF arm"})
+HDPI = configuration("hdpi", {"res/drawable-hdpi/icon.png": PNG})
+PHONE = (BASE, ARM, HDPI)
+
+
+def states(verdict: Verdict) -> dict[str, str]:
+    """What is not the same: the state by the entry."""
+    return {finding.entry: finding.state for finding in verdict.findings}
+
+
+def test_the_apks_of_one_phone_are_the_same() -> None:
+    """What other phones get is not missing, and every entry was compared."""
+    verdict = compare(AAB, PHONE)
+    assert states(verdict) == {}
+    assert verdict.served == "same"
+    assert [report.same for report in verdict.apks] == [6, 2, 2]
+    assert [report.devices for report in verdict.apks] == ["all", "arm64_v8a", "hdpi"]
+    assert verdict.not_given == 2  # libraries for x86, the icon for xhdpi
+    assert verdict.bundle_sha256 == hashlib.sha256(AAB.data).hexdigest()
+
+
+def test_nothing_compared_is_not_the_same() -> None:
+    assert compare(AAB, ()).served == "unverified"
+
+
+@pytest.mark.parametrize(
+    "entry", [name for name in BASE_ENTRIES if not name.endswith(".xml")], ids=str
+)
+@pytest.mark.parametrize("bit", [0, 7])
+def test_one_changed_bit_is_a_change(entry: str, bit: int) -> None:
+    content = bytearray(BASE_ENTRIES[entry])
+    content[-1] ^= 1 << bit
+    verdict = compare(AAB, (BASE.with_entries({entry: bytes(content)}), ARM, HDPI))
+    assert (verdict.served, states(verdict)) == ("changed", {entry: "changed"})
+
+
+def test_a_changed_library_is_a_change() -> None:
+    changed = ARM.with_entries({"lib/arm64-v8a/liba.so": b"ELF arn"})
+    assert states(compare(AAB, (BASE, changed, HDPI))) == {"lib/arm64-v8a/liba.so": "changed"}
+
+
+def test_compiled_xml_is_compared_by_what_it_says() -> None:
+    other = Element("layout", {VALUE: "01:7f010002"}, [Element("text", {}, text="Hello")])
+    changed = BASE.with_entries({"res/layout/main.xml": binary_xml(other)})
+    assert states(compare(AAB, (changed, ARM))) == {"res/layout/main.xml": "changed"}
+
+
+@pytest.mark.parametrize("entry", list(BASE_ENTRIES))
+def test_what_every_device_needs_is_missing_where_no_apk_has_it(entry: str) -> None:
+    verdict = compare(AAB, (BASE.with_entries({entry: None}), ARM, HDPI))
+    assert verdict.served == "changed"
+    assert list(states(verdict).values()) == ["missing"]
+
+
+def test_a_split_without_its_library_lacks_it() -> None:
+    empty = ARM.with_entries({"lib/arm64-v8a/liba.so": None})
+    assert states(compare(AAB, (BASE, empty))) == {"base/lib/arm64-v8a/liba.so": "missing"}
+
+
+def test_a_standalone_apk_without_any_library_lacks_them() -> None:
+    fused = component("meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"})
+    whole = apk("standalone.apk", manifest(ACTIVITY, fused), BASE_ENTRIES)
+    assert set(states(compare(AAB, (whole,))).values()) == {"missing"}
+    complete = whole.with_entries({"lib/arm64-v8a/liba.so": b"ELF arm"})
+    assert compare(AAB, (complete,)).served == "same"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "classes2.dex",
+        "lib/arm64-v8a/libb.so",
+        "assets/more.bin",
+        "META-INF/services/com.example.Plugin",
+        "res/xml/splits0.xml",
+        "stamp-cert-sha256",
+        "../../etc/passwd",
+    ],
+)
+def test_what_the_bundle_has_not_is_added(entry: str) -> None:
+    verdict = compare(AAB, (BASE.with_entries({entry: b"new"}), ARM, HDPI))
+    assert (verdict.served, states(verdict)) == ("changed", {entry: "added"})
+
+
+def test_what_google_play_adds_by_rule_is_no_change() -> None:
+    languages = Element("splits", {}, [Element("module", {"name": "text:"})])
+    added = {
+        "META-INF/BNDLTOOL.SF": b"",
+        "META-INF/BNDLTOOL.RSA": b"",
+        "META-INF/MANIFEST.MF": b"",
+        "stamp-cert-sha256": bytes(32),
+        "res/xml/splits0.xml": binary_xml(languages),
+    }
+    verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
+    assert (verdict.served, states(verdict)) == ("same", dict.fromkeys(added, "by-rule"))
+
+
+def test_what_may_be_made_anew_is_unverified() -> None:
+    aab = AAB.with_entries({"base/resources.pb": b"table"})
+    made = {"resources.arsc": b"arsc", "assets/dexopt/baseline.prof": b"profile"}
+    verdict = compare(aab, (BASE.with_entries(made), ARM, HDPI))
+    assert (verdict.served, states(verdict)) == ("unverified", dict.fromkeys(made, "unverified"))
+
+
+def test_targeted_assets_lose_their_suffix() -> None:
+    textures = {
+        "base/assets/t#tcf_astc/a": b"astc",
+        "base/assets/t#tcf_etc2/a": b"etc2",
+        "base/assets/t/a": b"any",
+    }
+    aab = AAB.with_entries(textures)
+    assert compare(aab, (BASE.with_entries({"assets/t/a": b"etc2"}), ARM, HDPI)).served == "same"
+    changed = BASE.with_entries({"assets/t/a": b"other"})
+    assert states(compare(aab, (changed, ARM, HDPI))) == {"assets/t/a": "changed"}
+
+
+# The manifest
+
+
+def served_manifest(root: Element) -> Verdict:
+    return compare(AAB, (BASE.with_entries({"AndroidManifest.xml": binary_xml(root)}), ARM, HDPI))
+
+
+def test_what_google_play_writes_into_a_manifest_is_no_change() -> None:
+    stamp = component("meta-data", "com.android.stamp.type", **{VALUE: "text:STAMP"})
+    required = component(
+        "meta-data", "com.android.vending.splits.required", **{VALUE: "12:00000001"}
+    )
+    root = manifest(ACTIVITY, stamp, required, **{**SPLIT_BASE, "0x0101064f": "text:"})
+    root.children[0].attributes["0x010104ea"] = "12:00000000"  # extractNativeLibs
+    assert served_manifest(root).served == "same"
+
+
+@pytest.mark.parametrize(
+    ("components", "attributes", "why"),
+    [
+        ([ACTIVITY, component("service", "com.evil.Spy")], {}, "<service> was added"),
+        ([], {}, "<activity> was removed"),
+        ([replace(ACTIVITY, attributes={**ACTIVITY.attributes, "0x01010010": "12:00000001"})],
+         {}, "<activity> was changed"),
+        ([ACTIVITY], {"0x0101000b": "text:shared"}, "was added"),
+        ([ACTIVITY, component("meta-data", "com.android.vending.other")], {}, "was added"),
+    ],
+    ids=["added", "removed", "changed", "attribute", "metadata"],
+)  # fmt: skip
+def test_a_changed_manifest_is_a_change(
+    components: list[Element], attributes: dict[str, str], why: str
+) -> None:
+    verdict = served_manifest(manifest(*components, **SPLIT_BASE, **attributes))
+    assert verdict.served == "changed"
+    assert why in verdict.findings[0].why
+
+
+def test_a_configuration_that_declares_something_is_a_change() -> None:
+    armed = configuration("hdpi", {}, component("receiver", "com.evil.Spy"))
+    assert states(compare(AAB, (BASE, ARM, armed))) == {"AndroidManifest.xml": "changed"}
+
+
+def test_apks_of_another_version_are_refused() -> None:
+    other = apk("old.apk", manifest(**{VERSION_CODE: "10:00000029"}), {})
+    with pytest.raises(InputError, match=r"old\.apk is com\.example\.app 41"):
+        compare(AAB, (other,))
+
+
+# Feature modules
+
+FEATURE = manifest(component("activity", "com.example.app.Extra"), split="text:extra")
+WITH_FEATURE = bundle(
+    {"base": manifest(ACTIVITY), "extra": FEATURE}, {**CODE, "extra/dex/classes.dex": b"dex extra"}
+)
+FUSED = component(
+    "meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base,extra"}
+)
+MERGED = manifest(ACTIVITY, FEATURE.children[0].children[0], FUSED)
+
+
+def test_a_feature_is_compared_with_its_module() -> None:
+    base = apk(
+        "base.apk", manifest(ACTIVITY, **SPLIT_BASE), {"classes.dex": CODE["base/dex/classes.dex"]}
+    )
+    extra = apk("split_extra.apk", FEATURE, {"classes.dex": b"dex extra"})
+    assert compare(WITH_FEATURE, (base, extra)).served == "same"
+    swapped = extra.with_entries({"classes.dex": CODE["base/dex/classes.dex"]})
+    assert states(compare(WITH_FEATURE, (base, swapped))) == {"classes.dex": "changed"}
+
+
+def test_a_feature_that_was_not_given_is_not_missing() -> None:
+    base = apk("base.apk", manifest(ACTIVITY), {"classes.dex": CODE["base/dex/classes.dex"]})
+    assert compare(WITH_FEATURE, (base,)).served == "same"
+
+
+@pytest.mark.parametrize(("min_sdk", "served"), [(21, "changed"), (19, "unverified")])
+def test_merged_dex_files_of_old_devices_are_unverified(min_sdk: int, served: str) -> None:
+    sdk = Element("uses-sdk", {"0x0101020c": f"10:{min_sdk:08x}"})
+    built = manifest(ACTIVITY)
+    built.children.insert(0, sdk)
+    aab = bundle({"base": built, "extra": FEATURE}, {**CODE, "extra/dex/classes.dex": b"dex extra"})
+    root = replace(MERGED, children=[sdk, *MERGED.children])
+    whole = apk("standalone.apk", root, {"classes.dex": b"merged"})
+    assert compare(aab, (whole,)).served == served
+
+
+def test_fused_modules_have_their_dex_files_under_other_names() -> None:
+    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    whole = apk("universal.apk", MERGED, entries)
+    assert compare(WITH_FEATURE, (whole,)).served == "same"
+    lacking = whole.with_entries({"classes2.dex": None})
+    assert states(compare(WITH_FEATURE, (lacking,))) == {"extra/dex/classes.dex": "missing"}
+
+
+def test_a_split_of_no_module_is_added() -> None:
+    foreign = apk("split_evil.apk", manifest(split="text:evil"), {"classes.dex": b"dex evil"})
+    verdict = compare(AAB, (*PHONE, foreign))
+    assert states(verdict) == {"AndroidManifest.xml": "added", "classes.dex": "added"}
+
+
+# Automatic protection
+
+WRAPPED = {"classes.dex": b"dex\n035 Lcom/pairip/VMRunner;", "classes2.dex": b"dex new"}
+
+
+def test_automatic_protection_is_told_as_such() -> None:
+    added = {**WRAPPED, "lib/arm64-v8a/libpairipcore.so": b"ELF", "assets/a1B2": b"bytecode"}
+    verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
+    assert (verdict.served, states(verdict)) == ("protected", dict.fromkeys(added, "protected"))
+    assert len(verdict.protection) == 2
+
+
+def test_protection_hides_no_change_of_what_it_leaves_alone() -> None:
+    added = {**WRAPPED, "assets/data.bin": b"other", "lib/arm64-v8a/libevil.so": b"ELF"}
+    verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
+    assert verdict.served == "changed"
+    assert states(verdict)["assets/data.bin"] == "changed"
+    assert states(verdict)["lib/arm64-v8a/libevil.so"] == "added"
+
+
+def test_new_code_without_the_wrapper_is_a_change() -> None:
+    assert (
+        compare(AAB, (BASE.with_entries({"classes2.dex": b"dex new"}), ARM, HDPI)).served
+        == "changed"
+    )
+
+
+# Code transparency
+
+KEY = rsa.generate_private_key(65537, 2048)
+
+
+def certificate() -> bytes:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Transparency")])
+    day = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    builder = x509.CertificateBuilder(name, name, KEY.public_key(), 1, day, day.replace(year=2050))
+    return builder.sign(KEY, SHA256()).public_bytes(Encoding.DER)
+
+
+CERTIFICATE = certificate()
+
+
+def transparency(files: Mapping[str, bytes], algorithm: str = "RS256") -> bytes:
+    """A signed list of code, as bundletool writes it."""
+
+    def encoded(data: bytes) -> str:
+        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+    listed = [
+        {"path": path, "type": "DEX", "sha256": hashlib.sha256(content).hexdigest()}
+        for path, content in files.items()
+    ]
+    archived = {"type": "DEX", "bundletoolRepoPath": "archive/classes.dex", "sha256": "0" * 64}
+    header = {"alg": algorithm, "x5c": [base64.b64encode(CERTIFICATE).decode()]}
+    payload = {"version": 1, "codeRelatedFile": [*listed, archived]}
+    signed = ".".join(encoded(json.dumps(part).encode()) for part in (header, payload))
+    signature = KEY.sign(signed.encode(), padding.PKCS1v15(), SHA256())
+    return f"{signed}.{encoded(signature)}".encode()
+
+
+LISTED = {name: data for name, data in BUILT.items() if "/dex/" in name or "/lib/" in name}
+
+
+def test_code_transparency_holds() -> None:
+    aab = AAB.with_entries({IN_BUNDLE: transparency(LISTED)})
+    verdict = compare(aab, PHONE)
+    assert verdict.served == "same"
+    assert verdict.transparency is not None
+    assert verdict.transparency.certificate == hashlib.sha256(CERTIFICATE).hexdigest()
+    assert (verdict.transparency.listed, verdict.transparency.unlisted) == (3, ())
+
+
+def test_code_transparency_tells_served_code_that_it_does_not_list() -> None:
+    aab = AAB.with_entries({IN_BUNDLE: transparency(LISTED)})
+    verdict = compare(aab, (BASE.with_entries(WRAPPED), ARM, HDPI))
+    assert verdict.transparency is not None
+    assert verdict.transparency.unlisted == ("base.apk: classes.dex", "base.apk: classes2.dex")
+
+
+@pytest.mark.parametrize(
+    ("signed", "problem"),
+    [
+        (transparency(CODE), "does not fit the bundle: base/lib/arm64-v8a/liba.so"),
+        (transparency({**LISTED, "base/dex/classes.dex": b"x"}), "base/dex/classes.dex"),
+        (transparency(LISTED)[:-8] + b"AAAAAAAA", "does not hold"),
+        (transparency(LISTED, "none"), "another algorithm"),
+        (b"no token", "can't be read"),
+    ],
+    ids=["incomplete", "other-code", "signature", "algorithm", "damaged"],
+)
+def test_broken_code_transparency_is_a_change(signed: bytes, problem: str) -> None:
+    verdict = compare(AAB.with_entries({IN_BUNDLE: signed}), PHONE)
+    assert verdict.served == "changed"
+    assert verdict.transparency is not None
+    assert problem in verdict.transparency.problem
+
+
+# Hostile files
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
+    bomb = make_zip(
+        {"AndroidManifest.xml": binary_xml(manifest()), "classes.dex": bytes(300 << 20)}
+    )
+    with pytest.raises(InputError, match="not plausible"):
+        compare(AAB, (File("bomb.apk", bomb),))
+
+
+def test_thousands_of_apks_are_refused() -> None:
+    with pytest.raises(InputError, match="more than one app has"):
+        compare(AAB, (BASE,) * (MAX_APKS + 1))
+
+
+def test_a_deep_manifest_is_refused() -> None:
+    deep = Element("manifest", {})
+    for _ in range(compiled_xml.MAX_DEPTH + 1):
+        deep = Element("manifest", {}, [deep])
+    with pytest.raises(InputError, match="nested too deep"):
+        compare(AAB, (apk("deep.apk", deep, {}),))
+    with pytest.raises(InputError, match="nested too deep"):
+        compare(bundle({"base": deep}, {}), ())
+
+
+def test_two_entries_of_one_name_are_refused() -> None:
+    data = bytearray(
+        make_zip({"AndroidManifest.xml": binary_xml(manifest()), "a.dex": b"", "b.dex": b""})
+    )
+    twice = bytes(data).replace(b"b.dex", b"a.dex")
+    with pytest.raises(InputError, match="twice"):
+        compare(AAB, (File("twice.apk", twice),))
+
+
+def test_a_bundle_is_not_taken_for_an_apk_nor_an_apk_for_a_bundle() -> None:
+    with pytest.raises(InputError, match="is not an APK"):
+        compare(AAB, (AAB,))
+    with pytest.raises(InputError, match="is not an Android App Bundle"):
+        compare(BASE, (BASE,))
+
+
+def test_encodings_of_one_document_say_the_same() -> None:
+    root = manifest(ACTIVITY, **{VERSION_CODE: "10:00000007"})
+    binary = compiled_xml.tree(compiled_xml.binary_events(binary_xml(root)))
+    proto = compiled_xml.tree(compiled_xml.proto_events(proto_xml(root)))
+    assert binary == proto
+    assert zipfile.is_zipfile(AAB.reader())

@@ -1,0 +1,94 @@
+"""`play-verify` with APKs that are there already: whole runs, without a login or a request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.files.android.test_served import AAB, BASE, PHONE, WRAPPED
+from tests.support.job import Ended, Job
+from tests.support.served_specimens import VERSION_CODE, File, apk, manifest
+
+GIVEN = {"target": "play-verify", "files": "app.aab", "apks": "phone/*.apk"}
+NO_LOGIN = {"credentials": "", "api-endpoint": "google"}
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace has a bundle, and the APKs of one phone in `phone/`."""
+    (job.workspace / "phone").mkdir()
+    for file in PHONE:
+        put(job, file)
+    (job.workspace / "app.aab").write_bytes(AAB.data)
+    return job
+
+
+def put(job: Job, file: File) -> None:
+    (job.workspace / "phone" / file.name).write_bytes(file.data)
+
+
+def statement(job: Job, ended: Ended) -> Any:
+    """What is in the file that the output names."""
+    return json.loads((job.workspace / ended.outputs["served-file"]).read_text())
+
+
+def test_what_was_built_is_served(job: Job) -> None:
+    """No credentials are there, and nothing is asked."""
+    ended = job.succeed({**GIVEN, **NO_LOGIN})
+    assert ended.outputs["served"] == "same"
+    assert ended.last_line == "com.example.app 42: the same as built: 10 entries of 3 APKs."
+    assert job.emulator.requests == []
+    told = statement(job, ended)
+    assert told["_type"] == "https://in-toto.io/Statement/v1"
+    digests = {one["name"]: one["digest"]["sha256"] for one in told["subject"]}
+    assert digests["app.aab"] == hashlib.sha256(AAB.data).hexdigest()
+    assert digests["phone/base.apk"] == hashlib.sha256(BASE.data).hexdigest()
+    assert told["predicate"]["comparisons"][0]["findings"] == []
+
+
+def test_a_change_ends_with_6_and_says_where(job: Job) -> None:
+    changed = {f"assets/{number}": b"x" for number in range(50)}
+    put(job, BASE.with_entries(changed))
+    ended = job.fail(6, GIVEN)
+    assert (ended.outputs["served"], ended.outputs["failure"]) == ("changed", "served-changed")
+    assert "phone/base.apk: added: assets/0" in ended.log
+    assert "44 more entries in uploader-served.json" in ended.log
+    assert "assets/49" in ended.summary
+    assert ended.results == []
+    findings = statement(job, ended)["predicate"]["comparisons"][0]["findings"]
+    assert {finding["entry"] for finding in findings} == set(changed)
+    said = [line for line in ended.log.splitlines() if "phone/" in line or "entries" in line]
+    assert len(said) <= 10
+
+
+def test_protection_ends_with_6_only_where_that_is_asked_for(job: Job) -> None:
+    put(job, BASE.with_entries(WRAPPED))
+    ended = job.succeed(GIVEN)
+    assert ended.outputs["served"] == "protected"
+    assert "automatic protection rewrote 2 entries" in ended.last_line
+    ended = job.fail(6, {**GIVEN, "require-unprotected": "true"})
+    assert ended.outputs["failure"] == "served-protected"
+
+
+def test_without_apks_it_says_what_is_needed(job: Job) -> None:
+    ended = job.fail(2, {"target": "play-verify", "files": "app.aab"})
+    assert "apks" in ended.log
+
+
+def test_apks_of_another_app_are_a_mistake(job: Job) -> None:
+    put(job, apk("other.apk", manifest(**{VERSION_CODE: "10:00000007"}), {}))
+    ended = job.fail(2, GIVEN)
+    assert "other.apk is com.example.app 7" in ended.log
+
+
+def test_hostile_names_reach_no_terminal(job: Job) -> None:
+    """An entry may have any name; none leaves the folder or moves the cursor."""
+    put(job, BASE.with_entries({"../../evil\x1b[2J\n::error::x": b"x"}))
+    ended = job.fail(6, GIVEN)
+    assert "\x1b[2J" not in ended.log
+    assert "\n::error::x" not in ended.log
+    assert not Path(job.workspace.parent / "evil").exists()

@@ -1,0 +1,331 @@
+"""The target `play-verify`: compares the APKs that Google Play serves with the bundles that were
+built.
+
+With `apks` the APKs are there already, pulled from a phone, and nothing is asked of Google. The
+comparison itself is in `files/android/served`; here its verdicts become the outputs, the log, the
+summary and the statement `uploader-served.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from uploader.errors import InputError, Problem, Problems, ReleaseTrouble, UploaderError
+from uploader.files.android import served
+from uploader.files.android.preflight import fingerprint
+from uploader.files.android.served import ApkReport, Finding, Served, Verdict
+from uploader.files.artifacts import Artifact, Artifacts, find
+from uploader.files.destination import Destination
+from uploader.files.workspace import Workspace, printable
+from uploader.inputs.records import VerifyInputs
+from uploader.services import batch
+from uploader.services.base import Context, Outcome, Prepared, Section
+from uploader.text import plural
+
+STATEMENT = "uploader-served.json"
+# in-toto Attestation Framework, "Statement v1"; the predicate is described in docs/PROOF.md
+_STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+_PREDICATE_TYPE = "urn:google-release-uploader:served:v1"
+_WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
+_STATES_FIRST = ("changed", "missing", "added", "protected", "unverified", "by-rule")
+_MAX_LINES = 6  # findings in the log
+_MAX_ROWS = 200  # of a table in the summary
+_MAX_NAME = 200  # characters of the name of an entry that people are shown
+_NOT_TOLD = ("by-rule",)  # states that neither the log nor the summary lists
+
+
+@dataclass(frozen=True)
+class VerifyJob:
+    """Bundles, each with the APKs of its app and version."""
+
+    pairs: tuple[tuple[Artifact, tuple[Artifact, ...]], ...]
+    destination: Destination
+    require_unprotected: bool
+
+
+def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
+    """Check the inputs and see which APK is of which bundle. Raises InputError with every
+    problem.
+    """
+    problems = Problems()
+    batch.require(problems, files=files)
+    if not inputs.apks:
+        problems.add(
+            "apks",
+            "is needed: the APKs to compare.",
+            "a pattern of APKs that were pulled from a phone, such as `served/*.apk`",
+        )
+    apks = problems.collect(partial(find, inputs.apks, workspace, "apks")) or ()
+    pairs = _pairs(files, apks, problems) if files and apks else ()
+    destination = Destination(workspace, "files", STATEMENT)
+    problems.collect(destination.check)
+    problems.raise_if_any()
+    job = VerifyJob(pairs, destination, inputs.require_unprotected)
+    lines = [
+        f"Compare {plural(len(paired), 'APK')} with {bundle.name}, entry by entry"
+        for bundle, paired in pairs
+    ]
+    return Prepared(tuple(lines), (), partial(_flow, job), sends_files=False)
+
+
+def _pairs(
+    files: Artifacts, apks: Artifacts, problems: Problems
+) -> tuple[tuple[Artifact, tuple[Artifact, ...]], ...]:
+    """Return each bundle with its APKs. What can't be paired is added to the problems."""
+    bundles: dict[tuple[str, int], Artifact] = {}
+    paired: dict[tuple[str, int], list[Artifact]] = {}
+    for bundle in files:
+        identity = problems.collect(partial(_identify, bundle, "files"))
+        if identity is None:
+            continue
+        if identity in bundles:
+            what = f"{bundle.name} is of the same version as {bundles[identity].name}."
+            problems.add("files", what, "one bundle of each version")
+        bundles.setdefault(identity, bundle)
+        paired.setdefault(identity, [])
+    if len(bundles) < len(files):
+        return ()
+    for apk in apks:
+        identity = problems.collect(partial(_identify, apk, "apks"))
+        if identity is None:
+            continue
+        if identity in paired:
+            paired[identity].append(apk)
+            continue
+        built = ", ".join(f"{package} {code}" for package, code in bundles)
+        what = f"{apk.name} is {identity[0]} {identity[1]}, but `files` is {built}."
+        problems.add("apks", what, "the APKs of the version that was built")
+    for identity, bundle in bundles.items():
+        if not paired[identity] and not problems:
+            what = f"none is of {bundle.name} ({identity[0]} {identity[1]})."
+            problems.add("apks", what, "APKs of every bundle in `files`")
+    return tuple((bundle, tuple(paired[identity])) for identity, bundle in bundles.items())
+
+
+def _identify(file: Artifact, input_name: str) -> tuple[str, int]:
+    """Return the package and the version code of a bundle, or of an APK. Raises InputError."""
+    if file.size is None:
+        what = f"{file.name} is a stream, which can't be compared."
+        raise InputError(Problem(input_name, what, "files"))
+    identify = served.identify_bundle if input_name == "files" else served.identify
+    identity = identify(file)
+    return identity.package, identity.version_code
+
+
+def _flow(job: VerifyJob, context: Context) -> Outcome:
+    """Compare, write the statement and tell what came of it."""
+    verdicts = [served.compare(bundle, apks) for bundle, apks in job.pairs]
+    return report(verdicts, job.destination, context, require_unprotected=job.require_unprotected)
+
+
+def report(
+    verdicts: Sequence[Verdict],
+    destination: Destination,
+    context: Context,
+    *,
+    require_unprotected: bool,
+) -> Outcome:
+    """Write the statement of several comparisons, publish the outputs, and return the outcome; it
+    has `trouble` where Google Play serves something else than what was built.
+    """
+    worst = next(one for one in _WORST_FIRST if any(one == v.served for v in verdicts))
+    context.write(destination, _statement(verdicts, worst))
+    context.publish({"served": worst, "served-file": destination.path})
+    findings = _told([finding for verdict in verdicts for finding in verdict.findings])
+    for finding in findings[:_MAX_LINES]:
+        context.info(f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why}).")
+    if len(findings) > _MAX_LINES:
+        left = len(findings) - _MAX_LINES
+        context.info(f"{_entries(left, 'more ')} in {STATEMENT}.")
+    headline = " ".join(_headline(verdict) for verdict in verdicts)
+    trouble = _trouble(worst, verdicts, require_unprotected=require_unprotected)
+    return Outcome(headline, sections=_sections(verdicts, findings), trouble=trouble)
+
+
+def _headline(verdict: Verdict) -> str:
+    """Return what came of one comparison, as a sentence or two."""
+    app = f"{verdict.package} {verdict.version_code}"
+    same = _entries(sum(apk.same for apk in verdict.apks))
+    where = f"{plural(len(verdict.apks), 'APK')}"
+    if verdict.served == "same":
+        return f"{app}: the same as built: {same} of {where}."
+    unlike = sum(apk.unverified for apk in verdict.apks)
+    unverified = f" {_entries(unlike)} can't be compared." if unlike else ""
+    if verdict.served == "unverified":
+        return f"{app}: nothing differs in {same} of {where}.{unverified}"
+    if verdict.served == "protected":
+        rewritten = verdict.count("protected")
+        return (
+            f"{app}: automatic protection rewrote {_entries(rewritten)}; {same} "
+            f"of {where} are the same.{unverified}"
+        )
+    changed = verdict.count("changed", "missing", "added")
+    return (
+        f"{app}: {_entries(changed)} of {where} differ from the bundle; {same} "
+        f"are the same.{unverified}"
+    )
+
+
+def _entries(count: int, words: str = "") -> str:
+    return f"{count:,} {words}{'entry' if count == 1 else 'entries'}"
+
+
+def _trouble(
+    worst: Served, verdicts: Sequence[Verdict], *, require_unprotected: bool
+) -> UploaderError | None:
+    """Return what ends the run with 6, or None."""
+    bundles = ", ".join(verdict.bundle for verdict in verdicts if verdict.served == worst)
+    if worst == "changed":
+        return ReleaseTrouble(
+            f"The APKs are not what {bundles} makes.",
+            cause="They were made of another build, changed on the way, or Google Play does "
+            "something that this program does not know.",
+            hint=f"Read in {STATEMENT} what differs. Halt the release until you know why.",
+            code="served-changed",
+        )
+    if worst == "protected" and require_unprotected:
+        return ReleaseTrouble(
+            f"Google Play's automatic protection rewrote the code of {bundles}.",
+            cause="It is switched on for this release in the Play Console.",
+            hint="Switch it off in the Play Console, under App integrity, and release a new "
+            "version, or leave `require-unprotected` out.",
+            code="served-protected",
+        )
+    return None
+
+
+def _told(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that people are told, the worst first."""
+    told = [finding for finding in findings if finding.state not in _NOT_TOLD]
+    return sorted(told, key=lambda finding: _STATES_FIRST.index(finding.state))
+
+
+def _sections(verdicts: Sequence[Verdict], findings: Sequence[Finding]) -> tuple[Section, ...]:
+    """Return the tables of the summary."""
+    apks = [apk for verdict in verdicts for apk in verdict.apks]
+    header = (
+        "APK",
+        "For",
+        "Entries",
+        "Same",
+        "Added by rule",
+        "Unverified",
+        "Protected",
+        "Changed",
+        "SHA-256 of its certificate",
+    )
+    rows = tuple(_row(apk) for apk in apks[:_MAX_ROWS])
+    sections = [Section(_title("APKs compared", len(apks)), header, rows)]
+    if findings:
+        listed = tuple(
+            (finding.file, _short(finding.entry), finding.state, finding.why)
+            for finding in findings[:_MAX_ROWS]
+        )
+        title = _title("What is not the same", len(findings))
+        sections.append(Section(title, ("File", "Entry", "State", "Why"), listed))
+    transparent = [verdict for verdict in verdicts if verdict.transparency]
+    return (*sections, *map(_transparency, transparent))
+
+
+def _title(text: str, count: int) -> str:
+    return text if count <= _MAX_ROWS else f"{text} (the first {_MAX_ROWS} of {count:,})"
+
+
+def _row(apk: ApkReport) -> tuple[str, ...]:
+    numbers = (apk.entries, apk.same, apk.by_rule, apk.unverified, apk.protected, apk.changed)
+    certificate = fingerprint(apk.certificate) if apk.certificate else "not proven"
+    return (apk.name, apk.devices, *(str(number) for number in numbers), certificate)
+
+
+def _transparency(verdict: Verdict) -> Section:
+    transparency = verdict.transparency or served.CodeTransparency()
+    state = transparency.problem or f"holds for {plural(transparency.listed, 'file')}"
+    unlisted = plural(len(transparency.unlisted), "served file")
+    certificate = fingerprint(transparency.certificate) if transparency.certificate else ""
+    return Section(
+        "Code transparency",
+        ("Bundle", "State", "Not listed", "SHA-256 of its certificate"),
+        ((verdict.bundle, state, unlisted, certificate),),
+    )
+
+
+def _short(name: str) -> str:
+    name = printable(name)
+    return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
+
+
+# The statement
+
+
+def _statement(verdicts: Sequence[Verdict], worst: Served) -> bytes:
+    """Return the in-toto statement: its subjects are the bundles and the APKs, and the predicate
+    has every finding.
+    """
+    subjects: list[Mapping[str, object]] = []
+    for verdict in verdicts:
+        subjects.append(_subject(verdict.bundle, verdict.bundle_sha256))
+        subjects += [_subject(apk.name, apk.sha256) for apk in verdict.apks]
+    statement = {
+        "_type": _STATEMENT_TYPE,
+        "subject": subjects,
+        "predicateType": _PREDICATE_TYPE,
+        "predicate": {
+            "served": worst,
+            "comparisons": [_comparison(verdict) for verdict in verdicts],
+        },
+    }
+    return json.dumps(statement, indent=1).encode() + b"\n"
+
+
+def _subject(name: str, sha256: str) -> Mapping[str, object]:
+    return {"name": name, "digest": {"sha256": sha256}}
+
+
+def _comparison(verdict: Verdict) -> Mapping[str, object]:
+    transparency = verdict.transparency
+    return {
+        "served": verdict.served,
+        "package": verdict.package,
+        "versionCode": verdict.version_code,
+        "bundle": verdict.bundle,
+        "apks": [_apk(apk) for apk in verdict.apks],
+        "notGiven": verdict.not_given,
+        "protection": list(verdict.protection),
+        "codeTransparency": transparency
+        and {
+            "certificateSha256": transparency.certificate,
+            "problem": transparency.problem,
+            "listed": transparency.listed,
+            "unlisted": [printable(entry) for entry in transparency.unlisted],
+        },
+        "findings": [
+            {
+                "file": finding.file,
+                "entry": printable(finding.entry),
+                "state": finding.state,
+                "why": printable(finding.why),
+            }
+            for finding in verdict.findings
+        ],
+        "findingsLeftOut": verdict.left_out,
+    }
+
+
+def _apk(apk: ApkReport) -> Mapping[str, object]:
+    return {
+        "name": apk.name,
+        "kind": apk.kind,
+        "split": printable(apk.split),
+        "devices": printable(apk.devices),
+        "entries": apk.entries,
+        "same": apk.same,
+        "byRule": apk.by_rule,
+        "unverified": apk.unverified,
+        "protected": apk.protected,
+        "changed": apk.changed,
+        "certificateSha256": apk.certificate,
+        "certificateProblem": apk.certificate_problem,
+    }
