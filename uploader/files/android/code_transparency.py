@@ -28,7 +28,15 @@ IN_BUNDLE = "BUNDLE-METADATA/com.android.tools.build.bundletool/code_transparenc
 IN_APK = "META-INF/code_transparency_signed.jwt"
 _VERSION = 1
 _SHA256 = re.compile("[0-9a-f]{64}")
-_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, RecursionError, binascii.Error)
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+    binascii.Error,
+    x509.InvalidVersion,
+)
 
 
 class InvalidTransparency(Exception):
