@@ -93,8 +93,7 @@ class Config:
     )
     generated_apks: dict[str, Json] = setting(
         dict,
-        "by package (`*`: any other) how the universal APK of a bundle comes about; see "
-        "Generated APKs",
+        "by package (`*`: any other) how the APKs of a bundle come about; see Generated APKs",
     )
     processing: dict[str, Json] = setting(
         dict,

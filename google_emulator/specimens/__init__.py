@@ -9,6 +9,15 @@ that they can witness for the readers.
 from __future__ import annotations
 
 from google_emulator.specimens.artifacts import make_apk, make_bundle, make_image
+from google_emulator.specimens.bundle_contents import bundle_contents
 from google_emulator.specimens.manifests import Build, manifest_axml, manifest_proto
 
-__all__ = ["Build", "make_apk", "make_bundle", "make_image", "manifest_axml", "manifest_proto"]
+__all__ = [
+    "Build",
+    "bundle_contents",
+    "make_apk",
+    "make_bundle",
+    "make_image",
+    "manifest_axml",
+    "manifest_proto",
+]

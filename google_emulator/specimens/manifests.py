@@ -143,9 +143,9 @@ def attribute(name: str, value: str, resource_id: int, item: bytes | None) -> by
     return field(1, ANDROID.encode()) + text + number(5, resource_id) + compiled
 
 
-_NONE = 0xFFFFFFFF  # no string, no comment
-_STRING_POOL, _XML, _RESOURCE_IDS = 0x0001, 0x0003, 0x0180
-_NAMESPACE_START, _NAMESPACE_END, _ELEMENT_START, _ELEMENT_END = 0x0100, 0x0101, 0x0102, 0x0103
+NO_STRING = 0xFFFFFFFF  # no string, no comment
+STRING_POOL, XML, RESOURCE_MAP = 0x0001, 0x0003, 0x0180
+NAMESPACE_START, NAMESPACE_END, ELEMENT_START, ELEMENT_END = 0x0100, 0x0101, 0x0102, 0x0103
 _STRING, _INTEGER, _BOOLEAN = 0x03, 0x10, 0x12
 _UTF8_FLAG = 1 << 8
 
@@ -175,27 +175,27 @@ def manifest_axml(
         dict.fromkeys([*ids, "android", ANDROID, "package", package, *dict(elements), *values])
     )
     at = {text: index for index, text in enumerate(strings)}
-    own = struct.pack("<3IHBBI", _NONE, at["package"], at[package], 8, 0, _STRING, at[package])
+    own = struct.pack("<3IHBBI", NO_STRING, at["package"], at[package], 8, 0, _STRING, at[package])
     scope = struct.pack("<2I", at["android"], at[ANDROID])
     (_, root), *children = elements
     body = b"".join(
         _axml_element(at, name, _attributes(at, attributes)) for name, attributes in children
     )
     content = (
-        _string_pool(strings, utf16)
-        + _chunk(_RESOURCE_IDS, b"", struct.pack(f"<{len(ids)}I", *ids.values()))
-        + _event(_NAMESPACE_START, scope)
+        string_pool(strings, utf16=utf16)
+        + chunk(RESOURCE_MAP, b"", struct.pack(f"<{len(ids)}I", *ids.values()))
+        + event(NAMESPACE_START, scope)
         + _axml_element(at, "manifest", [*_attributes(at, root), own], body)
-        + _event(_NAMESPACE_END, scope)
+        + event(NAMESPACE_END, scope)
     )
-    return _chunk(_XML, b"", content)
+    return chunk(XML, b"", content)
 
 
 def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[bytes]:
     """Each attribute: namespace, name, raw string, type and data."""
     written = []
     for name, value in attributes.items():
-        raw, kind, data = _NONE, _INTEGER, value
+        raw, kind, data = NO_STRING, _INTEGER, value
         if isinstance(value, str):
             raw, kind, data = at[value], _STRING, at[value]
         elif isinstance(value, bool):
@@ -207,32 +207,35 @@ def _attributes(at: Mapping[str, int], attributes: Mapping[str, Value]) -> list[
 def _axml_element(
     at: Mapping[str, int], name: str, attributes: Sequence[bytes], body: bytes = b""
 ) -> bytes:
-    start = struct.pack("<2I6H", _NONE, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(
+    start = struct.pack("<2I6H", NO_STRING, at[name], 20, 20, len(attributes), 0, 0, 0) + b"".join(
         attributes
     )
     return (
-        _event(_ELEMENT_START, start)
+        event(ELEMENT_START, start)
         + body
-        + _event(_ELEMENT_END, struct.pack("<2I", _NONE, at[name]))
+        + event(ELEMENT_END, struct.pack("<2I", NO_STRING, at[name]))
     )
 
 
-def _chunk(kind: int, header: bytes, body: bytes) -> bytes:
+def chunk(kind: int, header: bytes, body: bytes) -> bytes:
+    """A chunk of binary XML or of a resource table, with its header."""
     return struct.pack("<2HI", kind, 8 + len(header), 8 + len(header) + len(body)) + header + body
 
 
-def _event(kind: int, body: bytes) -> bytes:
-    return _chunk(kind, struct.pack("<2I", 1, _NONE), body)  # line 1, no comment
+def event(kind: int, body: bytes) -> bytes:
+    """A chunk that is a node of binary XML."""
+    return chunk(kind, struct.pack("<2I", 1, NO_STRING), body)  # line 1, no comment
 
 
-def _string_pool(strings: Sequence[str], utf16: bool) -> bytes:
+def string_pool(strings: Sequence[str], *, utf16: bool = False) -> bytes:
+    """The chunk that holds the strings of a document, in UTF-8 or UTF-16."""
     encoded = [_utf16(text) if utf16 else _utf8(text) for text in strings]
     offsets = [sum(map(len, encoded[:index])) for index in range(len(encoded))]
     body = b"".join(encoded)
     body += bytes(-len(body) % 4)
     start = 28 + 4 * len(strings)
     header = struct.pack("<5I", len(strings), 0, 0 if utf16 else _UTF8_FLAG, start, 0)
-    return _chunk(_STRING_POOL, header, struct.pack(f"<{len(offsets)}I", *offsets) + body)
+    return chunk(STRING_POOL, header, struct.pack(f"<{len(offsets)}I", *offsets) + body)
 
 
 def _utf16(text: str) -> bytes:

@@ -136,7 +136,7 @@ class Discovery:
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
-        self._schemas = SchemaChecker(document["schemas"])
+        self.schemas = SchemaChecker(document["schemas"])
         self._methods = [
             each for one in _descriptions(document) for each in _at_its_paths(one, document)
         ]
@@ -207,7 +207,7 @@ class Discovery:
             yield "a body that is no JSON"
             return
         if "request" in method.description:
-            yield from self._schemas.problems(value, method.description["request"])
+            yield from self.schemas.problems(value, method.description["request"])
 
 
 def _descriptions(resource: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -173,8 +173,8 @@ def _axml_element(
 
 def _proto_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
     """Name and attributes of each element, from the root on. Raises one of `MALFORMED`."""
-    element = _fields(_fields(data).get(_ELEMENT, [b""])[0])
-    attributes = [_fields(one) for one in element.get(_ATTRIBUTE, [])]
+    element = proto_fields(proto_fields(data).get(_ELEMENT, [b""])[0])
+    attributes = [proto_fields(one) for one in element.get(_ATTRIBUTE, [])]
     yield (
         element.get(_ELEMENT_NAME, [b""])[-1].decode(),
         {one.get(_NAME, [b""])[-1].decode(): _proto_value(one) for one in attributes},
@@ -186,16 +186,18 @@ def _proto_elements(data: bytes) -> Iterator[tuple[str, Attributes]]:
 def _proto_value(attribute: Mapping[int, list[Any]]) -> str | int:
     """The value of an attribute: as a text, or compiled to a string or a whole number."""
     text = attribute.get(_VALUE, [b""])[-1].decode()
-    item = _fields(attribute.get(_COMPILED, [b""])[-1])
+    item = proto_fields(attribute.get(_COMPILED, [b""])[-1])
     if text or not item:
         return str(text)
     if _ITEM_STRING in item:
-        return next((value.decode() for (value,) in _fields(item[_ITEM_STRING][-1]).values()), "")
-    numbers = _fields(item.get(_ITEM_PRIMITIVE, [b""])[-1])
+        return next(
+            (value.decode() for (value,) in proto_fields(item[_ITEM_STRING][-1]).values()), ""
+        )
+    numbers = proto_fields(item.get(_ITEM_PRIMITIVE, [b""])[-1])
     return next((int(numbers[key][-1]) for key in _NUMBERS if key in numbers), 0)
 
 
-def _fields(data: bytes) -> dict[int, list[Any]]:
+def proto_fields(data: bytes) -> dict[int, list[Any]]:
     """The values of one protocol-buffer message by field: numbers, or bytes."""
     at, found = 0, defaultdict[int, "list[Any]"](list)
     while at < len(data):

@@ -104,7 +104,9 @@ class ArtifactsApi(Service):
         if self._store.config.used_on_upload:
             app.used.add(found.code)
         sha1, sha256 = media.blob.hex("sha1"), media.blob.hex("sha256")
-        artifact = StoreArtifact(found.code, kind, sha1, sha256, media.blob.size, name=found.name)
+        artifact = StoreArtifact(
+            found.code, kind, sha1, sha256, media.blob.size, found.name, media.blob.path
+        )
         edit.content.artifacts[found.code] = artifact
         return _resource(artifact)
 

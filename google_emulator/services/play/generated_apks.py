@@ -1,8 +1,7 @@
-"""generatedApks: the APKs that Play makes of a bundle and signs, some time after the upload; of
-them the universal one.
+"""generatedApks: the APKs that Play makes of a bundle and signs, some time after the upload.
 
 Reference: developers.google.com/android-publisher/api-ref/rest/v3/generatedapks. How long it takes
-no document says.
+no document says. Recovery modules, which the Play Console makes, are never listed.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ import base64
 import hashlib
 import io
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from google_emulator.config import setting
@@ -21,6 +22,18 @@ from google_emulator.http.request import Request
 from google_emulator.http.response import ApiError, Json, Response, json_response
 from google_emulator.http.routes import Route
 from google_emulator.protocol.uploads import Service
+from google_emulator.services.play.bundle_splits import (
+    BASE,
+    MAIN,
+    Configuration,
+    PlannedApk,
+    planned_apks,
+)
+from google_emulator.services.play.generated_files import (
+    Alterations,
+    Signing,
+    make_generated_apk,
+)
 from google_emulator.services.play.store import (
     APPLICATIONS,
     App,
@@ -28,15 +41,8 @@ from google_emulator.services.play.store import (
     StoreArtifact,
     number_of,
 )
-from google_emulator.specimens import Build, make_apk
-from google_emulator.specimens.signature_writer import (
-    RELEASE,
-    V2,
-    V3,
-    V3_1,
-    certificate,
-    signed_apk,
-)
+from google_emulator.specimens import make_bundle
+from google_emulator.specimens.signature_writer import RELEASE, certificate
 
 EVERY_APP = "*"
 _LIST = APPLICATIONS + "/{package}/generatedApks/{code}"
@@ -48,14 +54,18 @@ class Generation:
     """How the APKs of a bundle come about, once someone has looked for them."""
 
     looks: int = setting(0, "how many looks find nothing")
+    partly: int = setting(0, "how many looks after those find only some of the APKs")
     seconds: float = setting(0.0, "how long after the first look nothing is found")
     never: bool = setting(False, "nothing is ever generated")
     signer: str = setting(RELEASE, "common name of the certificate that signs")
     rotated: str = setting("", "common name of a newer certificate that signs in v3.1 too")
     certificate: str = setting("", "the digest that is reported, instead of the signer's")
-    keys: int = setting(1, "how many signing keys are listed; the first signs")
+    keys: int = setting(1, "how many signing keys there are; each signs APKs of its own")
+    variants: int = setting(1, "how many variants of the splits there are")
     protected: bool = setting(False, "automatic protection is on")
     unprotected: int = setting(1, "how many standalone APKs are without it, where it is on")
+    stripped: str = setting("", "the path in the bundle of a file that every APK lacks")
+    changed: str = setting("", "the path in the bundle of a file with one other byte in every APK")
     package: str = setting("", "the package in the APK, instead of the bundle's")
     code: int = setting(0, "the version code in the APK, instead of the bundle's")
     size: int = setting(0, "bytes of the APK; as short as it can be when that is more")
@@ -64,27 +74,41 @@ class Generation:
     digest: bool = setting(True, "the answer has an x-goog-hash")
 
 
+@dataclass(frozen=True)
+class _ListedApk:
+    """An APK of the list: the field that it is in, the number of its key, and what it is made
+    of.
+    """
+
+    download: str
+    list_name: str
+    key: int
+    plan: PlannedApk
+    is_protected: bool
+
+
 @dataclass
 class _Work:
     """The APKs of one bundle: since when they are waited for, how often they were looked for, and
-    the bytes of those that were wanted, by their download ids.
+    the bytes of those that were wanted, by their download ids and how they come about.
     """
 
     since: float
     looks: int = 0
-    apks: dict[str, bytes] = field(default_factory=dict, repr=False)
+    apks: dict[tuple[str, Generation], bytes] = field(default_factory=dict, repr=False)
 
 
 class GeneratedApksApi(Service):
-    """The universal APKs of all bundles that are live. `clock` tells seconds since the epoch."""
+    """The APKs of all bundles that are live. `clock` tells seconds since the epoch.
+
+    How they come about is looked up at each request, so that it can change while the emulator runs.
+    """
 
     def __init__(self, store: PlayStore, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        self._generations = {
-            package: read_generation(values)
-            for package, values in store.config.generated_apks.items()
-        }
+        for values in store.config.generated_apks.values():
+            read_generation(values)
         self._works: dict[tuple[str, int], _Work] = {}
         self.routes = [
             Route("androidpublisher.generatedapks.list", "GET", _LIST, self._list),
@@ -92,7 +116,8 @@ class GeneratedApksApi(Service):
         ]
 
     def _generation(self, package: str) -> Generation:
-        return self._generations.get(package, self._generations.get(EVERY_APP, Generation()))
+        settings = self._store.config.generated_apks
+        return read_generation(settings.get(package, settings.get(EVERY_APP, {})))
 
     def _artifact(self, request: Request) -> tuple[App, StoreArtifact]:
         app, code = self._store.app(request.params["package"]), number_of(request.params["code"])
@@ -106,20 +131,15 @@ class GeneratedApksApi(Service):
         generation = self._generation(app.package)
         work = self._works.setdefault((app.package, artifact.code), _Work(self._clock()))
         waiting = work.looks < generation.looks or self._clock() - work.since < generation.seconds
+        is_partial = work.looks < generation.looks + generation.partly
         work.looks += 1
         if artifact.kind == "apk" or generation.never or waiting:
             return json_response({})
-        reported = (
-            generation.certificate or hashlib.sha256(certificate(generation.signer)).hexdigest()
-        )
-        keys = [
-            {
-                "certificateSha256Hash": f"{key:064x}" if key else reported,
-                "generatedUniversalApk": {"downloadId": _download_id(artifact.code, key)},
-                **_without_protection(artifact.code, generation),
-            }
-            for key in range(generation.keys)
-        ]
+        apks = _listed_apks(app.package, artifact, generation)
+        if is_partial:
+            apks = [apk for apk in apks if apk.list_name != _UNIVERSAL]
+            apks = apks[: (len(apks) + 1) // 2]
+        keys = [_signing_key(app.package, key, apks, generation) for key in range(generation.keys)]
         return json_response({"generatedApks": keys})
 
     def _download(self, request: Request) -> Response:
@@ -128,17 +148,12 @@ class GeneratedApksApi(Service):
             raise ApiError(400, "The media is downloaded with alt=media.", "badRequest")
         work = self._works.get((app.package, artifact.code))
         generation = self._generation(app.package)
-        names = {_download_id(artifact.code, 0): "1.0 protected" if generation.protected else "1.0"}
-        for apk in _without_protection(artifact.code, generation).get(_STANDALONE, []):
-            names[apk["downloadId"]] = "1.0"
-        download = request.params["download"]
-        if work is None or download not in names:
+        if work is None or artifact.kind == "apk":
             raise ApiError(404, "No such download.", "notFound")
-        if download not in work.apks:
-            work.apks[download] = _universal_apk(
-                app.package, artifact.code, names[download], generation
-            )
-        return _media(request, work.apks[download], generation)
+        cached = (request.params["download"], generation)
+        if cached not in work.apks:
+            work.apks[cached] = _generated_apk(app.package, artifact, generation, cached[0])
+        return _media(request, work.apks[cached], generation)
 
 
 def read_generation(values: Json) -> Generation:
@@ -151,41 +166,190 @@ def read_generation(values: Json) -> Generation:
     return Generation(**values)
 
 
-_STANDALONE = "unprotectedGeneratedStandaloneApks"
+_SPLITS, _STANDALONE, _UNIVERSAL, _SLICES = (
+    "generatedSplitApks",
+    "generatedStandaloneApks",
+    "generatedUniversalApk",
+    "generatedAssetPackSlices",
+)
+_UNPROTECTED_SPLITS, _UNPROTECTED_STANDALONE = (
+    "unprotectedGeneratedSplitApks",
+    "unprotectedGeneratedStandaloneApks",
+)
+_LISTS = {
+    "split": _SPLITS,
+    "standalone": _STANDALONE,
+    "universal": _UNIVERSAL,
+    "slice": _SLICES,
+}
 
 
-def _without_protection(code: int, generation: Generation) -> dict[str, Json]:
-    """The fields that are "only present if the app uses automatic protection"."""
-    if not generation.protected:
-        return {}
-    split = {"downloadId": f"split-{code}=", "variantId": 1, "moduleName": "base"}
-    standalone = [
-        {"downloadId": f"standalone-{code}-{number}=", "variantId": number}
-        for number in range(generation.unprotected)
+def _listed_apks(package: str, artifact: StoreArtifact, generation: Generation) -> list[_ListedApk]:
+    """Every APK of the list, of all signing keys."""
+    with _bundle(package, artifact) as bundle:
+        plans = planned_apks(bundle, generation.variants)
+    listed: list[tuple[str, PlannedApk, bool]] = []
+    for plan in plans:
+        is_protected = generation.protected and plan.kind != "slice"
+        listed.append((_LISTS[plan.kind], plan, is_protected))
+        if generation.protected and plan.kind == "split":
+            listed.append((_UNPROTECTED_SPLITS, plan, False))
+    if generation.protected:
+        whole = plans[-1]
+        for number in range(generation.unprotected):
+            plan = replace(whole, kind="standalone", variant=number)
+            listed.append((_UNPROTECTED_STANDALONE, plan, False))
+    return [
+        _ListedApk(f"{artifact.code}-{key}-{number}=", name, key, plan, is_protected)
+        for key in range(generation.keys)
+        for number, (name, plan, is_protected) in enumerate(listed)
     ]
-    return {"unprotectedGeneratedSplitApks": [split], _STANDALONE: standalone}
 
 
-def _download_id(code: int, key: int) -> str:
-    return f"universal-{code}-{key}="
+def _signing_key(
+    package: str, key: int, apks: Iterable[_ListedApk], generation: Generation
+) -> dict[str, Json]:
+    """What is listed of one signing key (GeneratedApksPerSigningKey)."""
+    reported = hashlib.sha256(certificate(_signer(generation, key))).hexdigest()
+    if generation.certificate and not key:
+        reported = generation.certificate
+    own = [apk for apk in apks if apk.key == key]
+    listed: dict[str, Json] = {"certificateSha256Hash": reported}
+    for apk in own:
+        if apk.list_name == _UNIVERSAL:
+            listed[_UNIVERSAL] = _metadata(apk)
+        else:
+            listed.setdefault(apk.list_name, []).append(_metadata(apk))
+    listed["targetingInfo"] = _targeting_info(generation.package or package, own)
+    return listed
 
 
-def _universal_apk(package: str, code: int, version_name: str, generation: Generation) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="uploader-emulator-apk-") as folder:
-        path, build = Path(folder) / "universal.apk", Build(signer=generation.signer)
-        make_apk(
-            path,
-            generation.package or package,
-            generation.code or code,
-            version_name,
-            generation.size,
-            build=build,
-        )
-        schemes = {V2: generation.signer, V3: generation.signer}
-        if not generation.rotated:
-            return signed_apk(path.read_bytes(), schemes)
-        lineage = (generation.signer, generation.rotated)
-        return signed_apk(path.read_bytes(), {**schemes, V3_1: generation.rotated}, lineage)
+def _metadata(apk: _ListedApk) -> dict[str, Json]:
+    """What is listed of one APK; as in all of Google's JSON, nothing that is empty or zero."""
+    plan = apk.plan
+    metadata: dict[str, Json] = {"downloadId": apk.download}
+    if plan.kind == "slice":
+        metadata |= {"moduleName": plan.module, "sliceId": plan.module, "version": "1"}
+    if plan.kind == "split":
+        metadata |= {"moduleName": plan.module, "splitId": plan.split_id}
+    if plan.kind in ("split", "standalone"):
+        metadata["variantId"] = plan.variant
+    return {name: value for name, value in metadata.items() if value}
+
+
+def _targeting_info(package: str, apks: list[_ListedApk]) -> dict[str, Json]:
+    """TargetingInfo: the variants with their modules, and the asset packs."""
+    variants: dict[int, dict[str, list[_ListedApk]]] = defaultdict(lambda: defaultdict(list))
+    slices: dict[str, list[_ListedApk]] = defaultdict(list)
+    for apk in apks:
+        if apk.list_name in (_SPLITS, _STANDALONE):
+            variants[apk.plan.variant][apk.plan.module].append(apk)
+        elif apk.list_name == _SLICES:
+            slices[apk.plan.module].append(apk)
+    info: dict[str, Json] = {"packageName": package}
+    if variants:
+        info["variant"] = [_variant(number, sets) for number, sets in sorted(variants.items())]
+    if slices:
+        info["assetSliceSet"] = [
+            {
+                "assetModuleMetadata": {"name": name, "deliveryType": "ON_DEMAND"},
+                "apkDescription": [_description(apk) for apk in members],
+            }
+            for name, members in slices.items()
+        ]
+    return info
+
+
+def _variant(number: int, sets: Mapping[str, list[_ListedApk]]) -> dict[str, Json]:
+    lowest = sets[BASE][0].plan.lowest_sdk
+    variant: dict[str, Json] = {
+        "targeting": {"sdkVersionTargeting": {"value": [{"min": lowest}]}},
+        "apkSet": [
+            {
+                "moduleMetadata": {
+                    "name": name,
+                    "moduleType": "FEATURE_MODULE",
+                    "deliveryType": "INSTALL_TIME",
+                },
+                "apkDescription": [_description(apk) for apk in members],
+            }
+            for name, members in sets.items()
+        ],
+    }
+    if number:
+        variant["variantNumber"] = number
+    return variant
+
+
+def _description(apk: _ListedApk) -> dict[str, Json]:
+    plan = apk.plan
+    description: dict[str, Json] = {
+        "path": f"{apk.download}.apk",
+        "targeting": {
+            "sdkVersionTargeting": {"value": [{"min": plan.lowest_sdk}]},
+            **_targeting(plan.configuration),
+        },
+    }
+    if plan.kind == "standalone":
+        description["standaloneApkMetadata"] = {"fusedModuleName": [BASE]}
+        return description
+    split = {"splitId": plan.split_id, "isMasterSplit": plan.configuration == MAIN}
+    name = "assetSliceMetadata" if plan.kind == "slice" else "splitApkMetadata"
+    description[name] = {key: value for key, value in split.items() if value}
+    return description
+
+
+def _targeting(configuration: Configuration) -> dict[str, Json]:
+    """The member of ApkTargeting for a split of one configuration."""
+    alias = configuration.suffix.upper()
+    match configuration.dimension:
+        case "abi":
+            return {"abiTargeting": {"value": [{"alias": alias}]}}
+        case "density":
+            return {"screenDensityTargeting": {"value": [{"densityAlias": alias}]}}
+        case "language":
+            return {"languageTargeting": {"value": [configuration.value]}}
+        case _:
+            return {}
+
+
+def _signer(generation: Generation, key: int) -> str:
+    """The common name of one of the signers."""
+    return f"{generation.signer} {key + 1}" if key else generation.signer
+
+
+def _generated_apk(
+    package: str, artifact: StoreArtifact, generation: Generation, download: str
+) -> bytes:
+    """The APK with a download id. Raises `ApiError` 404 for an unknown one."""
+    for apk in _listed_apks(package, artifact, generation):
+        if apk.download == download:
+            break
+    else:
+        raise ApiError(404, "No such download.", "notFound")
+    alterations = Alterations(
+        apk.is_protected,
+        generation.stripped,
+        generation.changed,
+        generation.package,
+        generation.code,
+        generation.size,
+    )
+    signing = Signing(_signer(generation, apk.key), "" if apk.key else generation.rotated)
+    with _bundle(package, artifact) as bundle:
+        return make_generated_apk(bundle, apk.plan, alterations, signing)
+
+
+@contextmanager
+def _bundle(package: str, artifact: StoreArtifact) -> Iterator[Path]:
+    """The bundle that was uploaded, or a specimen for a version that the configuration has."""
+    if artifact.path is not None:
+        yield artifact.path
+        return
+    with tempfile.TemporaryDirectory(prefix="uploader-emulator-bundle-") as folder:
+        path = Path(folder) / "app.aab"
+        make_bundle(path, package, artifact.code, artifact.name or "1.0")
+        yield path
 
 
 def _media(request: Request, data: bytes, generation: Generation) -> Response:

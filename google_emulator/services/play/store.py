@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from google_emulator.config import Config
@@ -29,7 +30,7 @@ ArtifactKind: TypeAlias = Literal["apk", "bundle"]
 @dataclass(frozen=True)
 class StoreArtifact:
     """An APK or a bundle in the app's library. `size` is in bytes, the digests in hexadecimal,
-    `name` its version's.
+    `name` its version's, `path` where it is, if it was uploaded.
     """
 
     code: int
@@ -38,6 +39,7 @@ class StoreArtifact:
     sha256: str = "0" * 64
     size: int = 0
     name: str = ""
+    path: Path | None = None
 
 
 @dataclass

@@ -1,0 +1,268 @@
+"""XML of a bundle, in protocol buffers (aapt2's Resources.proto), rewritten as the binary XML of an
+APK (ResourceTypes.h).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from google_emulator.http.response import Json
+from google_emulator.services.play.artifact_files import proto_fields
+from google_emulator.specimens.manifests import (
+    ANDROID,
+    ELEMENT_END,
+    ELEMENT_START,
+    NAMESPACE_END,
+    NAMESPACE_START,
+    NO_STRING,
+    RESOURCE_MAP,
+    XML,
+    chunk,
+    event,
+    string_pool,
+)
+
+_TEXT = 0x0104  # the chunk of a text between elements
+_REFERENCE, _STRING, _DECIMAL, _BOOLEAN = 0x01, 0x03, 0x10, 0x12
+# Fields of a Primitive, and the type of Res_value that each becomes.
+_PRIMITIVES = {
+    1: 0x00,
+    2: 0x00,
+    3: 0x04,
+    6: _DECIMAL,
+    7: 0x11,
+    8: _BOOLEAN,
+    9: 0x1C,
+    10: 0x1D,
+    11: 0x1E,
+    12: 0x1F,
+    13: 0x05,
+    14: 0x06,
+}
+_ALL_ONES = 0xFFFFFFFF  # a boolean that is true
+
+
+@dataclass
+class Attribute:
+    """One attribute. `value` is its compiled form, type and data; without one it is its `text`."""
+
+    name: str
+    text: str
+    namespace: str = ""
+    resource: int = 0
+    value: tuple[int, int] | None = None
+
+
+@dataclass
+class Element:
+    """One element. `namespaces` are those that are declared here, URI by prefix."""
+
+    name: str
+    attributes: list[Attribute] = field(default_factory=list)
+    children: list[Element | str] = field(default_factory=list)
+    namespace: str = ""
+    namespaces: dict[str, str] = field(default_factory=dict)
+
+    def set(self, attribute: Attribute) -> None:
+        """Sets an attribute, in place of one of the same name."""
+        self.remove(attribute.name, attribute.namespace)
+        self.attributes.append(attribute)
+
+    def remove(self, name: str, namespace: str = "") -> None:
+        """Removes an attribute."""
+        self.attributes = [
+            one for one in self.attributes if (one.name, one.namespace) != (name, namespace)
+        ]
+
+    def get(self, name: str, namespace: str = "") -> Attribute | None:
+        """The attribute of this name."""
+        for attribute in self.attributes:
+            if (attribute.name, attribute.namespace) == (name, namespace):
+                return attribute
+        return None
+
+    def below(self, name: str) -> Element | None:
+        """The first child of this name."""
+        for child in self.children:
+            if isinstance(child, Element) and child.name == name:
+                return child
+        return None
+
+
+def android(name: str, resource: int, value: str | int | bool) -> Attribute:
+    """An attribute of the android namespace."""
+    if isinstance(value, bool):
+        compiled = (_BOOLEAN, _ALL_ONES if value else 0)
+        return Attribute(name, str(value).lower(), ANDROID, resource, compiled)
+    if isinstance(value, int):
+        return Attribute(name, str(value), ANDROID, resource, (_DECIMAL, value))
+    return Attribute(name, value, ANDROID, resource)
+
+
+def android_reference(name: str, resource: int, target: int) -> Attribute:
+    """An attribute of the android namespace that refers to a resource."""
+    return Attribute(name, "", ANDROID, resource, (_REFERENCE, target))
+
+
+def read_proto_xml(data: bytes) -> Element:
+    """The root of a document. Raises one of `artifact_files.MALFORMED`."""
+    root = _node(data)
+    if not isinstance(root, Element):
+        raise TypeError("the root is no element")
+    return root
+
+
+def _node(data: bytes) -> Element | str:
+    fields = proto_fields(data)
+    if 1 not in fields:
+        return _text(fields, 2)
+    element = proto_fields(fields[1][0])
+    declared = [proto_fields(one) for one in element.get(1, [])]
+    return Element(
+        _text(element, 3),
+        [_attribute(proto_fields(one)) for one in element.get(4, [])],
+        [_node(one) for one in element.get(5, [])],
+        _text(element, 2),
+        {_text(one, 1): _text(one, 2) for one in declared},
+    )
+
+
+def _attribute(fields: dict[int, list[Json]]) -> Attribute:
+    attribute = Attribute(
+        _text(fields, 2), _text(fields, 3), _text(fields, 1), int(fields.get(5, [0])[-1])
+    )
+    item = proto_fields(fields.get(6, [b""])[-1])
+    if 1 in item:
+        attribute.value = (_REFERENCE, int(proto_fields(item[1][-1]).get(2, [0])[-1]))
+    elif 2 in item or 3 in item:
+        attribute.text = _text(proto_fields(item[2 if 2 in item else 3][-1]), 1)
+    elif 7 in item:
+        attribute.value = _primitive(proto_fields(item[7][-1]))
+    return attribute
+
+
+def _primitive(fields: dict[int, list[Json]]) -> tuple[int, int]:
+    for key, kind in _PRIMITIVES.items():
+        if key not in fields:
+            continue
+        value = fields[key][-1]
+        if isinstance(value, bytes):  # a float is four bytes, a null or an empty value a message
+            value = struct.unpack("<I", value)[0] if len(value) == 4 else 0
+        data = int(value) & _ALL_ONES
+        return kind, _ALL_ONES if kind == _BOOLEAN and data else data
+    raise ValueError("a primitive of an unknown kind")
+
+
+def _text(fields: dict[int, list[Json]], key: int) -> str:
+    return str(fields.get(key, [b""])[-1].decode())
+
+
+def write_binary_xml(root: Element) -> bytes:
+    """The document as aapt2 writes it into an APK."""
+    pool = _Pool(root)
+    body = b"".join(_written(root, pool))
+    resources = struct.pack(f"<{len(pool.resources)}I", *pool.resources)
+    content = string_pool(pool.strings) + chunk(RESOURCE_MAP, b"", resources) + body
+    return chunk(XML, b"", content)
+
+
+class _Pool:
+    """The strings of a document. The names of attributes that have a resource id come first, in the
+    order of their ids.
+    """
+
+    def __init__(self, root: Element) -> None:
+        elements = list(_elements(root))
+        named = {
+            (one.resource, one.name)
+            for element in elements
+            for one in element.attributes
+            if one.resource
+        }
+        self.resources = [resource for resource, _ in sorted(named)]
+        self._names = {key: index for index, key in enumerate(sorted(named))}
+        self.strings = [name for _, name in sorted(named)]
+        self._others: dict[str, int] = {}
+        for element in elements:
+            for text in _strings(element):
+                self._add(text)
+
+    def _add(self, text: str) -> None:
+        if text not in self._others:
+            self._others[text] = len(self.strings)
+            self.strings.append(text)
+
+    def at(self, text: str) -> int:
+        """The index of a string that is no name with a resource id."""
+        return self._others[text]
+
+    def optional(self, text: str) -> int:
+        """The index of a string, or of none for the empty one."""
+        return self.at(text) if text else NO_STRING
+
+    def name(self, attribute: Attribute) -> int:
+        """The index of an attribute's name."""
+        if attribute.resource:
+            return self._names[attribute.resource, attribute.name]
+        return self.at(attribute.name)
+
+
+def _elements(root: Element) -> Iterator[Element]:
+    yield root
+    for child in root.children:
+        if isinstance(child, Element):
+            yield from _elements(child)
+
+
+def _strings(element: Element) -> Iterator[str]:
+    for prefix, uri in element.namespaces.items():
+        yield prefix
+        yield uri
+    if element.namespace:
+        yield element.namespace
+    yield element.name
+    for attribute in element.attributes:
+        if attribute.namespace:
+            yield attribute.namespace
+        if not attribute.resource:
+            yield attribute.name
+        if attribute.value is None:
+            yield attribute.text
+    for child in element.children:
+        if isinstance(child, str):
+            yield child
+
+
+def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
+    scopes = [
+        struct.pack("<2I", pool.at(prefix), pool.at(uri))
+        for prefix, uri in element.namespaces.items()
+    ]
+    for scope in scopes:
+        yield event(NAMESPACE_START, scope)
+    name = struct.pack("<2I", pool.optional(element.namespace), pool.at(element.name))
+    ordered = sorted(element.attributes, key=lambda one: (one.resource or _ALL_ONES, one.name))
+    attributes = b"".join(_written_attribute(one, pool) for one in ordered)
+    sizes = struct.pack("<6H", 20, 20, len(ordered), 0, 0, 0)
+    yield event(ELEMENT_START, name + sizes + attributes)
+    for child in element.children:
+        if isinstance(child, Element):
+            yield from _written(child, pool)
+        else:
+            yield event(_TEXT, struct.pack("<IHBBI", pool.at(child), 8, 0, 0, 0))
+    yield event(ELEMENT_END, name)
+    for scope in reversed(scopes):
+        yield event(NAMESPACE_END, scope)
+
+
+def _written_attribute(attribute: Attribute, pool: _Pool) -> bytes:
+    if attribute.value is None:
+        raw = pool.at(attribute.text)
+        kind, data = _STRING, raw
+    else:
+        raw = NO_STRING
+        kind, data = attribute.value
+    names = (pool.optional(attribute.namespace), pool.name(attribute), raw)
+    return struct.pack("<3IHBBI", *names, 8, 0, kind, data)
