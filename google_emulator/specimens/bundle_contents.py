@@ -14,6 +14,7 @@ _PACKAGE_ID = 0x7F
 
 def bundle_contents(
     *,
+    package: str = "com.example.app",
     dex: int = 2,
     abis: Sequence[str] = ("arm64-v8a", "armeabi-v7a"),
     densities: Sequence[str] = ("hdpi", "xhdpi"),
@@ -38,7 +39,7 @@ def bundle_contents(
     if pictures or languages:
         files["base/resources.pb"] = _resource_table(pictures, languages)
     for pack in asset_packs:
-        files[f"{pack}/manifest/AndroidManifest.xml"] = _asset_pack_manifest(pack)
+        files[f"{pack}/manifest/AndroidManifest.xml"] = _asset_pack_manifest(package, pack)
         files[f"{pack}/assets/level.bin"] = _filling(pack, size)
     return files
 
@@ -78,13 +79,14 @@ def _file(density: int, path: str) -> bytes:
     return field(6, field(1, number(18, density)) + field(2, item))
 
 
-def _asset_pack_manifest(name: str) -> bytes:
+def _asset_pack_manifest(package: str, name: str) -> bytes:
     """The manifest of an asset pack that is fetched on demand."""
     namespaces = _namespace("android", ANDROID) + _namespace("dist", _DISTRIBUTION)
     split = field(4, field(2, b"split") + field(3, name.encode()))
     kind = field(4, field(1, _DISTRIBUTION.encode()) + field(2, b"type") + field(3, b"asset-pack"))
     module = field(2, _DISTRIBUTION.encode()) + field(3, b"module") + kind
-    return field(1, namespaces + field(3, b"manifest") + split + field(5, field(1, module)))
+    own = field(4, field(2, b"package") + field(3, package.encode()))
+    return field(1, namespaces + field(3, b"manifest") + own + split + field(5, field(1, module)))
 
 
 def _namespace(prefix: str, uri: str) -> bytes:

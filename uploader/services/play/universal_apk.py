@@ -15,8 +15,6 @@ warning.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
@@ -27,7 +25,6 @@ from uploader.errors import (
     IntegrityError,
     Interrupted,
     Problems,
-    ProtocolError,
     TemporaryError,
     UploaderError,
 )
@@ -40,29 +37,23 @@ from uploader.files.artifacts import Artifacts
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace
 from uploader.inputs.records import ReleaseInputs, StatusInputs
-from uploader.protocol.stated_digests import normal
 from uploader.services.base import (
-    Call,
     Context,
     Download,
     Outcome,
     Section,
 )
-from uploader.services.catalogue import expand
-from uploader.services.play.client import ROOT, entries
-from uploader.services.play.known_errors import OTHER, explained, find
+from uploader.services.play.client import ROOT
+from uploader.services.play.generated_apks import list_generated_apks
+from uploader.services.play.known_errors import explained
 from uploader.text import format_size
 
 NAME, PLACE = "universal-apk", "{version-code}"
 _OWN_FILES = {"uploader-results.json", "uploader-served.json", "uploader.env"}
-_LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
-_DOWNLOAD = _LIST + "/downloads/{download}:download"
-_UNPROTECTED = ("unprotectedGeneratedStandaloneApks", "unprotectedGeneratedSplitApks")
-"""Fields that are "only present if the app uses automatic protection"."""
 
 
 @dataclass(frozen=True)
-class GeneratedApk:
+class UniversalApk:
     """An APK for every device: the SHA-256 of the certificate that signed it, and the path where it
     is. `protected` says that the app has automatic protection, `instead` that this APK is without
     it.
@@ -174,7 +165,7 @@ def fetched(
     )
 
 
-def _tell_protection(apk: GeneratedApk, code: str, context: Context) -> None:
+def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
     """Say which APK is fetched where Google Play's automatic protection is on."""
     if apk.instead:
         context.info(
@@ -191,7 +182,7 @@ def _tell_protection(apk: GeneratedApk, code: str, context: Context) -> None:
         )
 
 
-def _generated(package: str, code: str, seconds: float, context: Context) -> GeneratedApk:
+def _generated(package: str, code: str, seconds: float, context: Context) -> UniversalApk:
     """The APK once Google Play has it. Raises TemporaryError when time is up."""
     poll = context.poll(seconds)
     waiting = True
@@ -213,39 +204,17 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Gen
     )
 
 
-def _listed(context: Context, package: str, code: str) -> list[GeneratedApk]:
-    """The APK for every device of each key.
-
-    A version of which nothing is generated may be answered with 404.
-    """
-    place = {"package": package, "code": code}
-    try:
-        what = f"the list of APKs generated for version {code}"
-        response = context.call(Call("GET", ROOT, expand(_LIST, place), what=what))
-    except ApiError as refused:
-        if refused.status != 404 or find(refused) is not OTHER:
-            raise
-        return []
+def _listed(context: Context, package: str, code: str) -> list[UniversalApk]:
+    """The APK for every device of each key, or the one standalone APK without the protection."""
     found = []
-    for entry in entries(response, "generatedApks"):
-        protected = any(entry.get(name) for name in _UNPROTECTED)
-        unprotected = entries(entry, _UNPROTECTED[0])
-        instead = len(unprotected) == 1
-        chosen = unprotected[0] if instead else entry.get("generatedUniversalApk")
-        download = chosen.get("downloadId") if isinstance(chosen, Mapping) else None
-        if not download:
-            continue
-        certificate = normal(re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash"))), 32)
-        if (
-            not isinstance(download, str)
-            or not download.strip(".")
-            or not re.fullmatch("[0-9a-f]{64}", certificate)
-        ):
-            raise ProtocolError(
-                f"Google Play returned the APKs of version {code} in an undocumented format."
-            )
-        path = expand(_DOWNLOAD, {**place, "download": download})
-        found.append(GeneratedApk(certificate, path, protected, instead))
+    for key in list_generated_apks(package, code, context):
+        unprotected = key.of_kind("standalone", unprotected=True)
+        chosen = key.of_kind("universal")
+        if len(unprotected) == 1:
+            chosen = unprotected
+        if chosen:
+            instead = chosen is unprotected
+            found.append(UniversalApk(key.certificate, chosen[0].path, key.is_protected, instead))
     return found
 
 

@@ -1,0 +1,193 @@
+"""The APKs that Google Play makes of a bundle and signs: what it lists, once it has made them.
+
+Reference: generatedapks in the discovery document androidpublisher v3. Modules of recovery actions,
+which are made in the Play Console, are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from uploader.errors import ApiError, ProtocolError, TemporaryError
+from uploader.protocol.stated_digests import normal
+from uploader.services.base import Call, Context
+from uploader.services.catalogue import expand
+from uploader.services.play.client import ROOT, entries
+from uploader.services.play.known_errors import OTHER, find
+
+Kind: TypeAlias = Literal["split", "standalone", "universal", "slice"]
+
+MAX_APKS = 2000  # of one version; an app in a hundred languages has some hundred
+SETTLED = 4  # looks that find the same list, after which no more APKs are expected
+_LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
+_DOWNLOAD = _LIST + "/downloads/{download}:download"
+_SPLITS, _STANDALONE, _SLICES = (
+    "generatedSplitApks",
+    "generatedStandaloneApks",
+    "generatedAssetPackSlices",
+)
+_UNIVERSAL = "generatedUniversalApk"
+# Fields that are "only present if the app uses automatic protection".
+UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE = (
+    "unprotectedGeneratedSplitApks",
+    "unprotectedGeneratedStandaloneApks",
+)
+_KINDS: Mapping[str, Kind] = {
+    _SPLITS: "split",
+    UNPROTECTED_SPLITS: "split",
+    _STANDALONE: "standalone",
+    UNPROTECTED_STANDALONE: "standalone",
+    _SLICES: "slice",
+}
+_TEXTS = ("downloadId", "moduleName", "splitId", "sliceId")
+
+
+@dataclass(frozen=True)
+class GeneratedApk:
+    """One APK: the SHA-256 of the certificate that has signed it, and the path where it is.
+
+    `split` is the name of the split or the slice, that of its module for a main split. Of an app
+    with automatic protection some are `unprotected`.
+    """
+
+    kind: Kind
+    certificate: str
+    path: str
+    split: str = ""
+    variant: int = 0
+    unprotected: bool = False
+
+    @property
+    def name(self) -> str:
+        """What people know it by, among those of one signing key."""
+        names = {
+            "split": f"{self.split}.apk of variant {self.variant}",
+            "standalone": f"standalone.apk of variant {self.variant}",
+            "universal": "universal.apk",
+            "slice": f"{self.split}.apk",
+        }
+        return f"unprotected {names[self.kind]}" if self.unprotected else names[self.kind]
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """The APKs that one key has signed; `certificate` is the SHA-256 of its certificate."""
+
+    certificate: str
+    apks: tuple[GeneratedApk, ...]
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether the app uses automatic protection."""
+        return any(apk.unprotected for apk in self.apks)
+
+    def of_kind(self, kind: Kind, *, unprotected: bool = False) -> list[GeneratedApk]:
+        """The APKs of one kind, with automatic protection or without."""
+        return [apk for apk in self.apks if (apk.kind, apk.unprotected) == (kind, unprotected)]
+
+
+def await_generated_apks(
+    package: str, code: str, seconds: float, context: Context
+) -> list[SigningKey]:
+    """Return all APKs of a version once Google Play has made them.
+
+    No document says when the list is complete. It counts as complete where every key has a
+    universal APK, which is for every device, or where it stays the same for a while. Raises
+    TemporaryError when time is up.
+    """
+    poll = context.poll(seconds)
+    same_looks = 0
+    before: list[SigningKey] = []
+    is_waiting = True
+    while is_waiting:
+        keys = list_generated_apks(package, code, context)
+        if keys and all(key.of_kind("universal") for key in keys):
+            return keys
+        same_looks = same_looks + 1 if keys and keys == before else 1
+        if keys and same_looks >= SETTLED:
+            return keys
+        before = keys
+        state = "are not all generated yet" if keys else "are not generated yet"
+        is_waiting = poll.wait(f"the APKs of version {code} {state}")
+    what = "all APKs" if before else "the APKs"
+    raise TemporaryError(
+        f"Google Play has not generated {what} of version {code} after {seconds:g} s.",
+        cause="It takes minutes, longer for large bundles, and never happens for an APK or a "
+        "version not uploaded.",
+        hint="Run again with `target: play-verify`, which uploads nothing. Raise `wait-deadline` "
+        "if it happens often.",
+        code="apks-not-generated",
+    )
+
+
+def list_generated_apks(package: str, code: str, context: Context) -> list[SigningKey]:
+    """Return the APKs of a version by the key that has signed them.
+
+    A version of which nothing is generated may be answered with 404. Raises ProtocolError for an
+    answer of another form.
+    """
+    place = {"package": package, "code": code}
+    try:
+        what = f"the list of APKs generated for version {code}"
+        response = context.call(Call("GET", ROOT, expand(_LIST, place), what=what))
+    except ApiError as refused:
+        if refused.status != 404 or find(refused) is not OTHER:
+            raise
+        return []
+    keys = []
+    for entry in entries(response, "generatedApks"):
+        digest = re.sub(r"[:\s]", "", str(entry.get("certificateSha256Hash")))
+        certificate = normal(digest, 32)
+        apks = tuple(_apks(entry, place, certificate))
+        if apks and not re.fullmatch("[0-9a-f]{64}", certificate):
+            raise _undocumented(code)
+        if apks:
+            keys.append(SigningKey(certificate, apks))
+    if sum(len(key.apks) for key in keys) > MAX_APKS:
+        raise ProtocolError(
+            f"Google Play lists more than {MAX_APKS:,} APKs of version {code}.",
+            cause="No app has so many; the service has a fault, or something answers in its place.",
+            hint="Run again; report the error if it recurs.",
+        )
+    return keys
+
+
+def _apks(
+    key: Mapping[str, Any], place: Mapping[str, str], certificate: str
+) -> Iterator[GeneratedApk]:
+    """Read the APKs of one key. Raises ProtocolError."""
+    for name, kind in _KINDS.items():
+        for entry in entries(key, name):
+            texts = [entry.get(text, "") for text in _TEXTS]
+            variant = entry.get("variantId", 0)
+            if not all(isinstance(text, str) for text in texts) or type(variant) is not int:
+                raise _undocumented(place["code"])
+            split = entry.get("splitId") or entry.get("sliceId") or entry.get("moduleName", "")
+            yield GeneratedApk(
+                kind,
+                certificate,
+                _path(entry, place),
+                split,
+                variant,
+                name in (UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE),
+            )
+    universal = key.get(_UNIVERSAL)
+    if isinstance(universal, Mapping) and universal.get("downloadId"):
+        yield GeneratedApk("universal", certificate, _path(universal, place))
+
+
+def _path(entry: Mapping[str, Any], place: Mapping[str, str]) -> str:
+    """Return the path of a download. Raises ProtocolError where its id is none."""
+    download = entry.get("downloadId")
+    if not isinstance(download, str) or not download.strip("."):
+        raise _undocumented(place["code"])
+    return expand(_DOWNLOAD, {**place, "download": download})
+
+
+def _undocumented(code: str) -> ProtocolError:
+    return ProtocolError(
+        f"Google Play returned the APKs of version {code} in an undocumented format."
+    )
