@@ -1,0 +1,208 @@
+"""What Google Play serves: fetched from the emulator, compared with the bundle that was built."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator import Emulator
+from google_emulator.specimens import Build, bundle_contents, make_bundle
+from google_emulator.specimens.signature_writer import certificate
+from tests.support.emulator_client import PACKAGE, EmulatorClient
+from tests.support.transfer_harness import Bench
+from uploader.errors import ApiError, IntegrityError, TemporaryError
+from uploader.files.android.served import Verdict
+from uploader.files.artifacts import from_path, inspect
+from uploader.files.workspace import Workspace
+from uploader.services.base import Context, Outcome
+from uploader.services.play.served_apks import compare_served
+
+DOWNLOAD = "play.generatedapks.download"
+LIST = "play.generatedapks.list"
+
+
+class Served:
+    """A version that is released, and the comparison with its bundle."""
+
+    def __init__(self, emulator: Emulator, folder: Path) -> None:
+        self.emulator = emulator
+        self.temp = folder / "temp"
+        self.temp.mkdir()
+        self._bundle = folder / "app.aab"
+        self.build(bundle_contents(densities=(), languages=(), asset_packs=("levels",)))
+        client = EmulatorClient(emulator)
+        edit = client.edit()
+        client.upload(f"{edit}/bundles", self._bundle.read_bytes())
+        assert client.request("POST", f"{edit}:commit").status == 200
+        client.close()
+        self.bench = Bench(emulator, max_retries=1)
+
+    def build(self, contents: dict[str, bytes]) -> None:
+        build = Build(libraries=contents, min_sdk=19)
+        make_bundle(self._bundle, PACKAGE, 42, "1.0", build=build)
+
+    def compare(self, seconds: float = 3600.0) -> Verdict:
+        bundle = inspect(from_path(self._bundle, "app.aab"))
+        workspace = Workspace(self._bundle.parent, temp=self.temp)
+        verdicts: list[Verdict] = []
+
+        def flow(context: Context) -> Outcome:
+            verdicts.append(compare_served(PACKAGE, bundle, seconds, workspace, context))
+            return Outcome("Done.")
+
+        self.bench.engine.run(flow)
+        return verdicts[0]
+
+    @property
+    def left(self) -> list[Path]:
+        """What is left in the folder for temporary files."""
+        return list(self.temp.rglob("*"))
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    """A version whose APKs are generated as the test says."""
+    generation = getattr(request, "param", {})
+    with Emulator(config={"generated_apks": {"*": generation}}) as emulator:
+        yield Served(emulator, tmp_path)
+
+
+def generating(**generation: Any) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "served", [generation], indirect=True, ids=["-".join(generation)]
+    )
+
+
+@generating(keys=2, variants=2)
+def test_every_apk_of_every_key_is_the_same(served: Served) -> None:
+    """Splits of each variant, standalone APKs, slices, the universal one; nothing is left of
+    them.
+    """
+    verdict = served.compare()
+    assert verdict.served == "same"
+    # for each key: splits of two variants, standalone APKs, a slice, and the universal one
+    assert len(verdict.apks) == 2 * (3 * 2 + 2 + 1 + 1)
+    assert len({apk.name for apk in verdict.apks}) == len(verdict.apks)
+    assert served.bench.count(DOWNLOAD) == len(verdict.apks)
+    assert served.left == []
+
+
+@generating(protected=True)
+def test_protection_is_told_and_what_is_without_it_is_the_same(served: Served) -> None:
+    verdict = served.compare()
+    assert verdict.served == "protected"
+    unprotected = [apk for apk in verdict.apks if apk.name.startswith("unprotected")]
+    assert len(unprotected) == 4
+    assert not any(apk.protected or apk.changed for apk in unprotected)
+
+
+@generating(protected=True, changed="base/assets/data.bin")
+def test_protection_hides_no_other_change(served: Served) -> None:
+    assert served.compare().served == "changed"
+
+
+@pytest.mark.parametrize(
+    ("served", "state"),
+    [
+        ({"stripped": "base/dex/classes2.dex"}, "missing"),
+        ({"changed": "base/dex/classes.dex"}, "changed"),
+    ],
+    indirect=["served"],
+    ids=["stripped", "changed"],
+)
+def test_what_is_not_as_built_is_found(served: Served, state: str) -> None:
+    verdict = served.compare()
+    assert verdict.served == "changed"
+    assert any(finding.state == state for finding in verdict.findings)
+
+
+@generating()
+def test_another_bundle_than_was_uploaded_is_noticed(served: Served) -> None:
+    """A build that can't be repeated, for instance."""
+    served.build(bundle_contents(densities=(), languages=(), asset_packs=("levels",), size=999))
+    assert served.compare().served == "changed"
+
+
+@generating(looks=1, partly=2)
+def test_apks_are_waited_for_until_all_are_there(served: Served) -> None:
+    assert served.compare().served == "same"
+    assert served.bench.count(LIST) == 4
+
+
+@generating(never=True)
+def test_apks_that_do_not_come_are_temporary(served: Served) -> None:
+    with pytest.raises(TemporaryError) as raised:
+        served.compare(0.0)
+    assert raised.value.code == "apks-not-generated"
+
+
+@generating()
+@pytest.mark.parametrize("fault", ["answer-lost", "reset", "cut-answer"])
+def test_a_broken_download_goes_on(served: Served, fault: str) -> None:
+    for on in (LIST, DOWNLOAD):
+        served.emulator.add_fault(on, fault)
+    assert served.compare().served == "same"
+    assert served.left == []
+
+
+@generating()
+def test_a_digest_that_does_not_fit_is_a_damaged_download(served: Served) -> None:
+    """What the service says of the bytes is compared with what came."""
+    served.emulator.add_fault(DOWNLOAD, "damage-body", at=100, nth=3)
+    with pytest.raises(IntegrityError) as raised:
+        served.compare()
+    assert raised.value.code == "download-damaged"
+    assert served.left == []
+
+
+@generating(digest=False)
+def test_damage_without_a_digest_is_noticed_by_the_signature(served: Served) -> None:
+    served.emulator.add_fault(DOWNLOAD, "damage-body", at=100, nth=3)
+    with pytest.raises(IntegrityError) as raised:
+        served.compare()
+    assert raised.value.code == "served-apk-mismatch"
+    assert served.left == []
+
+
+@pytest.mark.parametrize(
+    ("served", "said"),
+    [
+        ({"code": 41}, "com.example.app 41"),
+        ({"package": "com.example.other"}, "com.example.other 42"),
+        ({"certificate": "0" * 64}, "Google Play reports the certificate 000"),
+    ],
+    indirect=["served"],
+    ids=["version", "app", "certificate"],
+)
+def test_an_apk_that_was_not_asked_for_is_refused(served: Served, said: str) -> None:
+    with pytest.raises(IntegrityError, match=said):
+        served.compare()
+    assert served.left == []
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        {"rotated": "Newer"},
+        {
+            "rotated": "Newer",
+            "certificate": hashlib.sha256(certificate("Newer")).hexdigest(),
+        },
+    ],
+    indirect=True,
+    ids=["older", "newer"],
+)
+def test_of_a_rotated_key_google_play_may_report_either(served: Served) -> None:
+    assert served.compare().served == "same"
+
+
+@generating()
+def test_a_refused_download_ends_the_others(served: Served) -> None:
+    served.emulator.add_fault(DOWNLOAD, "status", status=403, nth=2)
+    with pytest.raises(ApiError):
+        served.compare()
+    assert served.left == []
