@@ -45,6 +45,7 @@ PROOF = {
     "check": ("failure", ""),
     "play-status": ("version-code", "42"),
     "play-listing-pull": ("failure", ""),
+    "play-verify": ("served", "same"),
     "play-internal-sharing": ("version-code", ""),
     "play-data-safety": ("failure", ""),
     "firebase-app-distribution": ("release-result", "created"),
@@ -74,6 +75,8 @@ def checkout(job: Job) -> None:
     form = job.workspace / "distribution/data-safety.csv"
     form.parent.mkdir()
     form.write_text(FORM, encoding="utf-8")
+    # as the emulator has a version that was not uploaded
+    specimens.make_bundle(job.workspace / "app-release.aab", "com.example.app", 42, "1.0")
     apk = job.workspace / "app/build/outputs/apk/debug/app-debug.apk"
     apk.parent.mkdir(parents=True)
     specimens.make_apk(apk, "com.example.app", 42, "1.4.2")

@@ -141,6 +141,7 @@ class ReleaseInputs:
     wait_for: WaitFor = specs.WAIT_FOR.default_value
     wait_deadline: float = specs.WAIT_DEADLINE.default_value
     universal_apk: str = specs.UNIVERSAL_APK.default_value
+    verify: bool = specs.VERIFY.default_value
     tag: str = ""
     lasting_state: bool = False
 
@@ -214,6 +215,7 @@ class VerifyInputs:
     common: CommonInputs = CommonInputs()
     apks: tuple[str, ...] = specs.APKS.default_value
     require_unprotected: bool = specs.REQUIRE_UNPROTECTED.default_value
+    wait_deadline: float = specs.WAIT_DEADLINE.default_value
 
 
 @dataclass(frozen=True, repr=False)

@@ -854,12 +854,13 @@ WAIT_FOR: InputSpec[WaitFor] = InputSpec(
 WAIT_DEADLINE = InputSpec(
     name="wait-deadline",
     group=Group.GOOGLE_PLAY,
-    targets=("play", "play-status", "firebase-app-distribution", METHOD),
+    targets=("play", "play-status", "play-verify", "firebase-app-distribution", METHOD),
     parser=parsers.duration(0, 7 * DAY),
     default="30m",
     help=(
-        "How long to wait for the review, for the universal APK, or until a service is through "
-        "with a file that it has received; `0s` checks once. The next run goes on waiting."
+        "How long to wait for the review, for the APKs that Google Play generates, or until a "
+        "service is through with a file that it has received; `0s` checks once. The next run goes "
+        "on waiting."
     ),
 )
 UNIVERSAL_APK = InputSpec(
@@ -874,6 +875,22 @@ UNIVERSAL_APK = InputSpec(
         "is the one of the newest release."
     ),
 )
+VERIFY = InputSpec(
+    name="verify",
+    group=Group.GOOGLE_PLAY,
+    targets=("play",),
+    parser=parsers.boolean,
+    default="false",
+    refuse_empty=RefuseEmpty(
+        word="false",
+        effect="what Google Play serves would not be compared",
+        accepted="`true` or `false`",
+    ),
+    help=(
+        "`true`: after the commit, compare what Google Play serves with the bundles that were "
+        "built, as `play-verify` does. The release stays, whatever comes of it."
+    ),
+)
 APKS: InputSpec[tuple[str, ...]] = InputSpec(
     name="apks",
     group=Group.GOOGLE_PLAY,
@@ -882,7 +899,8 @@ APKS: InputSpec[tuple[str, ...]] = InputSpec(
     empty=(),
     help=(
         "`play-verify`: paths and globs of APKs that are there already, such as those that `adb "
-        "pull` fetched from a phone. They are compared without a login."
+        "pull` fetched from a phone. They are compared without a login. Without it all APKs that "
+        "Google Play generated are fetched and compared."
     ),
 )
 REQUIRE_UNPROTECTED = InputSpec(

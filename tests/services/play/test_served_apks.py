@@ -16,7 +16,7 @@ from tests.support.emulator_client import PACKAGE, EmulatorClient
 from tests.support.transfer_harness import Bench
 from uploader.errors import ApiError, IntegrityError, TemporaryError
 from uploader.files.android.served import Verdict
-from uploader.files.artifacts import from_path, inspect
+from uploader.files.artifacts import from_path
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Outcome
 from uploader.services.play.served_apks import compare_served
@@ -46,12 +46,12 @@ class Served:
         make_bundle(self._bundle, PACKAGE, 42, "1.0", build=build)
 
     def compare(self, seconds: float = 3600.0) -> Verdict:
-        bundle = inspect(from_path(self._bundle, "app.aab"))
+        bundle = from_path(self._bundle, "app.aab")
         workspace = Workspace(self._bundle.parent, temp=self.temp)
         verdicts: list[Verdict] = []
 
         def flow(context: Context) -> Outcome:
-            verdicts.append(compare_served(PACKAGE, bundle, seconds, workspace, context))
+            verdicts.append(compare_served(bundle, (PACKAGE, 42), seconds, workspace, context))
             return Outcome("Done.")
 
         self.bench.engine.run(flow)

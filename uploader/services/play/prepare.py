@@ -26,7 +26,7 @@ from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
-from uploader.services.play import client, plan, reach, review, testers, universal_apk
+from uploader.services.play import client, plan, reach, review, testers, universal_apk, verify
 from uploader.services.play.edit_lifecycle import perhaps_committed
 from uploader.services.play.publish import IN_THE_LIBRARY
 from uploader.services.play.release import flow, flow_of_several
@@ -241,7 +241,30 @@ def _job(
         universal_apk=universal_apk.goal_of(inputs, artifacts, workspace, problems)
         if inputs.universal_apk
         else None,
+        verify=_verify_goal(inputs, artifacts, workspace, problems) if inputs.verify else None,
     )
+
+
+def _verify_goal(
+    inputs: ReleaseInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems
+) -> verify.VerifyGoal:
+    """Return what is compared after the commit; what can't be is added to the problems."""
+    for artifact in artifacts:
+        if artifact.manifest and artifact.manifest.kind == "apk":
+            what = (
+                f"{artifact.name} is an APK, which Google Play delivers as it is; APKs are "
+                "generated only from a bundle."
+            )
+            problems.add("verify", what, "together with bundles (.aab)")
+    if not (inputs.common.files and inputs.commit):
+        what = "no bundle is committed, so Google Play generates no APKs."
+        problems.add("verify", what, "with `files` and `commit: true`, or `target: play-verify`")
+    bundles = tuple(
+        artifact
+        for artifact in artifacts
+        if artifact.manifest and artifact.manifest.kind == "bundle"
+    )
+    return verify.goal_of(bundles, inputs.wait_deadline, workspace, problems)
 
 
 _ByTrack: TypeAlias = Mapping[str | None, Notes]
@@ -555,8 +578,15 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
         yield "validate the edit and delete it: nothing is published"
         return
     yield "commit the edit" if job.commit else "leave the edit open"
+    yield from _steps_after_commit(job)
+
+
+def _steps_after_commit(job: ReleaseJob) -> Iterator[str]:
+    """Return what follows the commit."""
     if job.universal_apk:
         yield f"fetch the universal APK once it is generated: {job.universal_apk.destination.name}"
+    if job.verify:
+        yield "compare what Google Play serves with what was built"
     if job.review:
         yield f"wait until the release is {job.review.state}"
 

@@ -33,6 +33,7 @@ from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
 from uploader.services.play.track_merge import SERVED
 from uploader.services.play.universal_apk import fetched
+from uploader.services.play.verify import verified
 
 T = TypeVar("T")
 _LOOK_FIRST = (
@@ -115,12 +116,16 @@ def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence
 
 
 def follow_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Outcome:
-    """Do what follows the commit: fetch the universal APK, and wait for the review."""
+    """Do what follows the commit: fetch the universal APK, compare what is served, and wait for the
+    review.
+    """
     if job.dry_run:
         return outcome
     with explained_refusals():
         if job.universal_apk:
             outcome = fetched(job.package, job.codes, job.universal_apk, outcome, context)
+        if job.verify and not outcome.trouble:
+            outcome = verified(job.verify, outcome, context)
         if job.review and not outcome.trouble:
             outcome = awaited(job.package, job.tracks, job.codes, job.review, outcome, context)
     return outcome

@@ -16,6 +16,7 @@ from uploader.inputs.specs import ImagesPrune
 from uploader.services.play.client import SupplementaryKind
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
+from uploader.services.play.verify import VerifyGoal
 
 Notes: TypeAlias = tuple[tuple[str, str], ...]
 WHAT: Mapping[str, str] = {
@@ -102,6 +103,7 @@ class ReleaseJob:
     lasting_state: bool = False
     review: ReviewGoal | None = None
     universal_apk: UniversalApkGoal | None = None
+    verify: VerifyGoal | None = None
     apps_in_run: int = 1
 
     @property

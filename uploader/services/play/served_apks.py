@@ -16,7 +16,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from uploader.errors import InputError, IntegrityError
 from uploader.files.android.apk_signature import verified_signer
@@ -36,6 +36,7 @@ from uploader.services.play.generated_apks import (
 from uploader.text import plural
 
 MAX_DOWNLOADS = 4  # at the same time
+Version: TypeAlias = tuple[str, int]  # package and version code
 # The verdict on several sets is the first of these that one of them has.
 _WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
 
@@ -62,15 +63,15 @@ class _ApkSet:
 
 
 def compare_served(
-    package: str, bundle: Artifact, seconds: float, workspace: Workspace, context: Context
+    bundle: Artifact, version: Version, seconds: float, workspace: Workspace, context: Context
 ) -> Verdict:
     """Compare all that Google Play serves of a bundle's version with the bundle.
 
     It waits up to `seconds` for the APKs. Raises TemporaryError when time is up, IntegrityError
     where what was fetched is not what Google Play says it is, and what `Context.download` raises.
     """
-    assert bundle.manifest is not None
-    code = str(bundle.manifest.version_code)
+    package, number = version
+    code = str(number)
     keys = await_generated_apks(package, code, seconds, context)
     count = sum(len(key.apks) for key in keys)
     context.info(

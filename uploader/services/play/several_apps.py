@@ -53,6 +53,8 @@ def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> N
     """Adds what can't be said for several apps at once."""
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", *ABOUT_ONE)
+    if isinstance(inputs, ReleaseInputs) and inputs.verify:
+        problems.add("verify", *ABOUT_ONE)
     if inputs.universal_apk and PACKAGE not in inputs.universal_apk:
         problems.add(
             "universal-apk",

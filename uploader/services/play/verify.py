@@ -1,19 +1,30 @@
 """The target `play-verify`: compares the APKs that Google Play serves with the bundles that were
 built.
 
-With `apks` the APKs are there already, pulled from a phone, and nothing is asked of Google. The
-comparison itself is in `files/android/served`; here its verdicts become the outputs, the log, the
-summary and the statement `uploader-served.json`.
+With `apks` the APKs are there already, pulled from a phone, and nothing is asked of Google. Without
+it they are those that Google Play generated, of every signing key. A release can be followed by the
+same comparison, which takes nothing of it back.
+
+The comparison itself is in `files/android/served`; here its verdicts become the outputs, the log,
+the summary and the statement `uploader-served.json`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from uploader.errors import InputError, Problem, Problems, ReleaseTrouble, UploaderError
+from uploader.errors import (
+    ApiError,
+    InputError,
+    Interrupted,
+    Problem,
+    Problems,
+    ReleaseTrouble,
+    UploaderError,
+)
 from uploader.files.android import served
 from uploader.files.android.preflight import fingerprint
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict
@@ -23,6 +34,9 @@ from uploader.files.workspace import Workspace, printable
 from uploader.inputs.records import VerifyInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared, Section
+from uploader.services.play import client
+from uploader.services.play.known_errors import explained, explained_refusals
+from uploader.services.play.served_apks import Version, compare_served
 from uploader.text import plural
 
 STATEMENT = "uploader-served.json"
@@ -46,18 +60,26 @@ class VerifyJob:
     require_unprotected: bool
 
 
+@dataclass(frozen=True)
+class VerifyGoal:
+    """Bundles to be compared with what Google Play serves of their versions: for how many seconds
+    that is waited for, and where the statement goes.
+    """
+
+    bundles: tuple[tuple[Artifact, Version], ...]
+    seconds: float
+    workspace: Workspace
+    destination: Destination
+
+
 def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
     """Check the inputs and see which APK is of which bundle. Raises InputError with every
     problem.
     """
+    if not inputs.apks:
+        return _prepare_with_login(inputs, files, workspace)
     problems = Problems()
     batch.require(problems, files=files)
-    if not inputs.apks:
-        problems.add(
-            "apks",
-            "is needed: the APKs to compare.",
-            "a pattern of APKs that were pulled from a phone, such as `served/*.apk`",
-        )
     apks = problems.collect(partial(find, inputs.apks, workspace, "apks")) or ()
     pairs = _pairs(files, apks, problems) if files and apks else ()
     destination = Destination(workspace, "files", STATEMENT)
@@ -69,6 +91,83 @@ def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Pre
         for bundle, paired in pairs
     ]
     return Prepared(tuple(lines), (), partial(_flow, job), sends_files=False)
+
+
+def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
+    """Check the inputs of a comparison with what Google Play generated."""
+    problems = Problems()
+    batch.require(problems, files=files)
+    if inputs.common.rehearsal:
+        what = "the embedded emulator has no release that could be compared."
+        problems.add("api-endpoint", what, "a rehearsal of `target: play` with `verify: true`")
+    goal = goal_of(files, inputs.wait_deadline, workspace, problems)
+    problems.raise_if_any()
+    apps: dict[str, tuple[int, ...]] = {}
+    lines = []
+    for bundle, (package, code) in goal.bundles:
+        apps[package] = (*apps.get(package, ()), code)
+        lines.append(f"Compare what Google Play serves of {package} {code} with {bundle.name}")
+    if inputs.common.dry_run:
+        flow = batch.dry_run(f"Would compare {plural(len(files), 'bundle')} with what is served.")
+    else:
+        flow = partial(_flow_with_login, goal, inputs.require_unprotected)
+    return Prepared(tuple(lines), (client.SCOPE,), flow, apps=apps, sends_files=False)
+
+
+def goal_of(
+    files: Artifacts, seconds: float, workspace: Workspace, problems: Problems
+) -> VerifyGoal:
+    """Return what is to be compared with what Google Play serves; what is wrong with the files is
+    added to the problems.
+    """
+    versions: dict[Version, Artifact] = {}
+    for bundle in files:
+        identity = problems.collect(partial(_identify, bundle, "files"))
+        if identity is None:
+            continue
+        if identity in versions:
+            what = f"{bundle.name} is of the same version as {versions[identity].name}."
+            problems.add("files", what, "one bundle of each version")
+        versions.setdefault(identity, bundle)
+    destination = Destination(workspace, "files", STATEMENT)
+    problems.collect(destination.check)
+    bundles = tuple((bundle, version) for version, bundle in versions.items())
+    return VerifyGoal(bundles, seconds, workspace, destination)
+
+
+def _flow_with_login(goal: VerifyGoal, require_unprotected: bool, context: Context) -> Outcome:
+    """Compare what Google Play generated, and tell what came of it."""
+    with explained_refusals(reading=True):
+        verdicts = _served(goal, context)
+    return report(verdicts, goal.destination, context, require_unprotected=require_unprotected)
+
+
+def verified(goal: VerifyGoal, outcome: Outcome, context: Context) -> Outcome:
+    """Return the outcome of a release with what is served of it; it has `trouble` where that is not
+    what was built, or could not be compared.
+
+    What was released is released, so no error ends the flow but the end of the run.
+    """
+    try:
+        verdicts = _served(goal, context)
+        served_outcome = report(verdicts, goal.destination, context, require_unprotected=False)
+    except Interrupted:
+        raise
+    except UploaderError as error:
+        return replace(outcome, trouble=explained(error) if isinstance(error, ApiError) else error)
+    return replace(
+        outcome,
+        headline=f"{outcome.headline} {served_outcome.headline}",
+        sections=(*outcome.sections, *served_outcome.sections),
+        trouble=served_outcome.trouble,
+    )
+
+
+def _served(goal: VerifyGoal, context: Context) -> list[Verdict]:
+    return [
+        compare_served(bundle, version, goal.seconds, goal.workspace, context)
+        for bundle, version in goal.bundles
+    ]
 
 
 def _pairs(

@@ -1,0 +1,222 @@
+"""What Google Play serves, compared with what was built: `target: play-verify`, and `verify: true`
+after a release, through the real entrypoint.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from google_emulator import Emulator
+from google_emulator.specimens import Build, bundle_contents, make_bundle
+from tests.support.job import Job
+
+pytestmark = pytest.mark.slow
+
+APP = "com.example.app"
+PLAY = {"target": "play", "files": "*.aab", "tracks": "internal"}
+VERIFY = {"target": "play-verify", "files": "*.aab", "wait-deadline": "0s"}
+LIST = "play.generatedapks.list"
+DOWNLOAD = "play.generatedapks.download"
+CONTENTS = bundle_contents(densities=(), languages=(), asset_packs=("levels",))
+OWN = ["uploader-results.json", "uploader-served.json"]
+
+
+@pytest.fixture
+def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+    """An emulator that generates as the test says."""
+    generation = getattr(request, "param", {})
+    with Emulator(config={"generated_apks": {"*": generation}}) as emulator:
+        yield emulator
+
+
+def generating(**generation: Any) -> pytest.MarkDecorator:
+    """Says how the APKs come about in a test."""
+    return pytest.mark.parametrize(
+        "emulator", [generation], indirect=True, ids=["-".join(generation) or "plain"]
+    )
+
+
+@pytest.fixture
+def job(job: Job) -> Job:
+    """A job whose workspace holds one bundle, com.example.app 42."""
+    build = Build(libraries=CONTENTS, min_sdk=19)
+    make_bundle(job.workspace / "app.aab", APP, 42, "1.0", build=build)
+    return job
+
+
+@pytest.fixture
+def released(job: Job) -> Job:
+    """The job, once its bundle is released."""
+    job.succeed(PLAY)
+    return job
+
+
+def statement(job: Job) -> dict[str, Any]:
+    """The statement that the run has left."""
+    found = json.loads((job.workspace / "uploader-served.json").read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def left(job: Job) -> list[str]:
+    """Every file in the workspace, and every one of the run's in the folder for temporary files."""
+    files = [path.name for path in job.workspace.rglob("*") if path.is_file()]
+    temporary = Path(job.environment({})["RUNNER_TEMP"])
+    return sorted(files) + [str(path) for path in temporary.glob("uploader-*/*.apk")]
+
+
+@generating(keys=2, variants=2)
+def test_what_is_served_is_what_was_built(released: Job) -> None:
+    ended = released.succeed(VERIFY)
+    assert ended.outputs["served"] == "same"
+    assert ended.outputs["served-file"] == "uploader-served.json"
+    subjects = statement(released)["subject"]
+    assert subjects[0]["name"] == "app.aab"
+    assert len(subjects) == 1 + 2 * (3 * 2 + 2 + 1 + 1)
+    assert "com.example.app 42: the same as built" in ended.log
+    assert left(released) == ["app.aab", *OWN]
+
+
+@generating(protected=True)
+def test_protection_ends_the_run_only_where_that_is_asked_for(released: Job) -> None:
+    ended = released.succeed(VERIFY)
+    assert ended.outputs["served"] == "protected"
+    ended = released.fail(6, {**VERIFY, "require-unprotected": "true"})
+    assert ended.outputs["failure"] == "served-protected"
+    assert ended.outputs["served"] == "protected"
+
+
+@pytest.mark.parametrize(
+    "emulator",
+    [{"stripped": "base/dex/classes2.dex"}, {"changed": "base/dex/classes.dex"}],
+    indirect=True,
+    ids=["stripped", "changed"],
+)
+def test_what_is_not_as_built_ends_the_run(released: Job) -> None:
+    ended = released.fail(6, VERIFY)
+    assert ended.outputs["failure"] == "served-changed"
+    assert ended.outputs["served"] == "changed"
+    assert left(released) == ["app.aab", *OWN]
+
+
+@generating()
+def test_protection_that_is_switched_on_between_two_runs_is_seen(released: Job) -> None:
+    assert released.succeed(VERIFY).outputs["served"] == "same"
+    released.emulator.config.generated_apks["*"] = {"protected": True}
+    assert released.succeed(VERIFY).outputs["served"] == "protected"
+
+
+@pytest.mark.parametrize(
+    "emulator", [{"never": True}, {"partly": 1}], indirect=True, ids=["nothing", "some"]
+)
+def test_an_elapsed_deadline_is_temporary(released: Job) -> None:
+    """The next run finds what was missing."""
+    ended = released.fail(75, VERIFY)
+    assert ended.outputs["failure"] == "apks-not-generated"
+    released.emulator.config.generated_apks["*"] = {}
+    assert released.succeed(VERIFY).outputs["served"] == "same"
+
+
+@generating()
+@pytest.mark.parametrize("on", [LIST, DOWNLOAD])
+@pytest.mark.parametrize("fault", ["answer-lost", "reset"])
+def test_a_lost_answer_is_asked_for_again(released: Job, on: str, fault: str) -> None:
+    released.emulator.add_fault(on, fault)
+    assert released.succeed(VERIFY).outputs["served"] == "same"
+
+
+@generating()
+@pytest.mark.parametrize(("on", "nth"), [(LIST, 1), (DOWNLOAD, 1), (DOWNLOAD, 4), (DOWNLOAD, 7)])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
+def test_a_run_that_ends_at_a_request_can_be_repeated(
+    released: Job, on: str, nth: int, sent: signal.Signals
+) -> None:
+    """Nothing of the first one disturbs the second one."""
+    released.emulator.add_fault(on, "slow-answer", nth=nth, seconds=30)
+    running = released.start(VERIFY).when(lambda state: bool(state["faults"]["fired"]))
+    ended = running.send(sent).end()
+    assert ended.code in (-signal.SIGKILL, 143), ended.log
+    if sent is signal.SIGTERM:
+        assert left(released)[:1] == ["app.aab"]
+        assert not [name for name in left(released) if name.endswith(".apk")]
+    assert released.succeed(VERIFY).outputs["served"] == "same"
+
+
+@generating()
+def test_a_digest_that_does_not_fit_is_an_integrity_error(released: Job) -> None:
+    released.emulator.add_fault(DOWNLOAD, "damage-body", at=100, nth=2)
+    ended = released.fail(5, VERIFY)
+    assert ended.outputs["failure"] == "download-damaged"
+    assert ended.outputs.get("served", "") == ""
+
+
+@generating()
+def test_a_dry_run_asks_nothing(released: Job) -> None:
+    ended = released.succeed({**VERIFY, "dry-run": "true"})
+    assert "Would compare 1 bundle" in ended.log
+    assert LIST not in released.emulator.state()["requests"]
+
+
+@generating()
+def test_a_version_that_is_not_there_is_never_generated(job: Job) -> None:
+    assert job.fail(75, VERIFY).outputs["failure"] == "apks-not-generated"
+
+
+@generating()
+def test_an_apk_is_no_bundle(job: Job) -> None:
+    (job.workspace / "app.aab").write_bytes(b"no bundle")
+    assert "files: " in job.fail(2, VERIFY).log
+
+
+# After a release
+
+
+@generating()
+def test_a_release_is_compared_after_its_commit(job: Job) -> None:
+    ended = job.succeed({**PLAY, "verify": "true"})
+    assert ended.outputs["committed"] == "true"
+    assert ended.outputs["served"] == "same"
+    assert "the same as built" in ended.log
+
+
+@pytest.mark.parametrize(
+    ("emulator", "code", "failure"),
+    [
+        ({"changed": "base/dex/classes.dex"}, 6, "served-changed"),
+        ({"never": True}, 75, "apks-not-generated"),
+        ({"code": 41}, 5, "served-apk-mismatch"),
+    ],
+    indirect=["emulator"],
+    ids=["changed", "never", "mismatch"],
+)
+def test_a_release_stays_whatever_is_served(job: Job, code: int, failure: str) -> None:
+    """A second run finds it released, and compares again."""
+    ended = job.fail(code, {**PLAY, "verify": "true", "wait-deadline": "0s"})
+    assert ended.outputs["failure"] == failure
+    assert ended.outputs["committed"] == "true"
+    job.emulator.config.generated_apks["*"] = {}
+    again = job.succeed({**PLAY, "verify": "true", "wait-deadline": "0s"})
+    assert again.outputs["served"] == "same"
+
+
+@generating()
+def test_what_can_not_be_compared_is_a_mistake_before_anything_is_sent(job: Job) -> None:
+    ended = job.fail(2, {**PLAY, "verify": "true", "commit": "false"})
+    assert "verify: no bundle is committed" in ended.log
+    assert job.emulator.state()["requests"] == {}
+
+
+@generating()
+def test_a_rehearsed_release_is_compared_with_the_rehearsal(job: Job) -> None:
+    ended = job.succeed({**PLAY, "verify": "true", "api-endpoint": "emulator"})
+    assert ended.outputs["served"] == "same"
+    assert (
+        "no release that could be compared"
+        in job.fail(2, {**VERIFY, "api-endpoint": "emulator"}).log
+    )
