@@ -37,3 +37,13 @@ ENTRIES = tuple(_read())
 def of_source(source: str) -> Iterator[Entry]:
     """The entries of `play`, `login` or `network`, in the order in which they are tried."""
     return (entry for entry in ENTRIES if entry.source == source)
+
+
+def briefly(code: str) -> str:
+    """What a refusal of Google Play comes to, in a few words for a heading; empty where the table
+    has none.
+    """
+    for entry in of_source("play"):
+        if entry.code == code:
+            return entry.texts.get("short", "")
+    return ""

@@ -18,6 +18,7 @@ from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_m
 from uploader.inputs import Inputs
 from uploader.inputs.records import AppDistributionInputs, ReleaseInputs, RolloutInputs, RunInputs
 from uploader.outputs import LogReporter, summary
+from uploader.outputs.report import Report
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
 from uploader.services.base import Outcome, Section
@@ -233,7 +234,7 @@ class Run:
                 *sections,
             )
         where = ", in the emulator" if self._common.rehearsal else ""
-        report = summary.Report(
+        report = Report(
             headline=self._error.what if self._error else headline,
             target=self._common.target,
             endpoint=self._common.api_endpoint,
@@ -249,8 +250,21 @@ class Run:
             sections=tuple(
                 replace(section, title=f"{section.title}{where}") for section in sections
             ),
+            heading=self._outcome.heading if self._outcome else None,
+            fate=self._what_did_not_happen(outputs) if self._error else "",
+            todo=self._outcome.todo if self._outcome else "",
         )
         return summary.render(report, self._reporter.redactor)
+
+    def _what_did_not_happen(self, outputs: Mapping[str, str]) -> str:
+        """Return what a failed run has not done, for the heading: `Not released`."""
+        if self._common.target != "play":
+            return ""
+        done = "released" if self._inputs.record(ReleaseInputs).tracks else "published"
+        committed = outputs.get("committed", "false")
+        if committed == "false":
+            return f"Not {done}"
+        return "" if committed == "true" else f"Perhaps {done}"
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._common.rehearsal:

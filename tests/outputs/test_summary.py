@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, reading, tables, workflow_commands
 from uploader.errors import ApiError, InputError, Problem, ReleaseTrouble
-from uploader.outputs.summary import LIMIT, MAX_NAME, Report, link, render
+from uploader.outputs.charts import MAX_NAME
+from uploader.outputs.markdown import link
+from uploader.outputs.report import Report
+from uploader.outputs.summary import LIMIT, render
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
-from uploader.services.base import Chart, Section
+from uploader.services.base import Chart, Heading, Section
 
 MIB = 1024 * 1024
 SHA = "0123456789abcdef" * 4
@@ -201,9 +204,11 @@ def test_failure_says_what_why_and_what_to_do() -> None:
     )
     assert text.startswith("## ❌ Google said: Precondition check failed.\n")
     assert text.count("Precondition") == 1
-    assert "> **Likely cause:** No app.<br>\n> **What to do:** Create it.<br>\n" in text
-    assert "> **Failure:** [`refused`](<https://x.example/T.md#refused>)<br>\n" in text
-    assert "> **Failure:** `refused`<br>\n" in page(error=error)
+    assert (
+        "> [!CAUTION]\n> **What to do:** Create it.\n>\n> **Likely cause:** No app.\n>\n"
+        "> **Failure:** [`refused`](<https://x.example/T.md#refused>)\n\n"
+    ) in text
+    assert "> **Failure:** `refused`\n" in page(error=error)
     assert [row[0] for row in tables(text)[0]] == ["File", "`bad.apk`", "`out/app-release.aab`"]
     assert tables(text)[0][1][-1] == "❌ not reached"
 
@@ -213,7 +218,104 @@ def test_long_story_of_a_failure_stands_below_its_kind() -> None:
     what = f"The rollout is halted: {'above the limit, ' * 30}says Google."
     text = page(outcome="failed", headline=what, error=ReleaseTrouble(what))
     assert text.startswith("## ❌ Release in trouble\n")
-    assert f"> **What happened:** {what}<br>\n" in text
+    assert f"> **What happened:** {what}\n" in text
+
+
+def test_heading_says_what_became_of_the_release() -> None:
+    """It has a mark for each fate; the sentence of the log follows where it says more."""
+    marks = {"done": "✅", "held": "⏸️", "halted": "🛑", "attention": "⚠️"}
+    for mark, shown in marks.items():
+        heading = Heading("1.4.2 (42) stays at 5 %: too few users", mark)  # type: ignore[arg-type]  # every mark
+        assert page(heading=heading).startswith(
+            f"## {shown} 1.4.2 (42) stays at 5 %: too few users\n"
+        )
+    told = "com.example.app 1.4.2 (42) is released on beta. 41 was halted on beta."
+    text = page(heading=Heading("1.4.2 (42) is released on beta"), headline=told)
+    assert text.startswith(
+        "## ✅ 1.4.2 (42) is released on beta\n\nTarget: `play`\n\n41 was halted"
+    )
+    text = page(heading=Heading("1.4.2 (42) is at 10 %"), headline="It goes from 5 % to 10 %.")
+    assert "\n\nIt goes from 5 % to 10 %.\n\n" in text
+
+
+def test_heading_of_a_dry_run_says_what_would_be() -> None:
+    """Nobody takes it for a release: the words that nothing was published are large below it."""
+    text = page(outcome="dry-run", heading=Heading("1.4.2 (42) would go to 10 % of production"))
+    assert text.startswith(
+        "## 📝 Dry run: 1.4.2 (42) would go to 10 % of production\n\n**NOTHING WAS PUBLISHED.**\n"
+    )
+    halted = Heading("1.4.2 (42) would be halted at 5 %", "halted")
+    text = page(outcome="dry-run", heading=halted, error=ReleaseTrouble("It is bad."))
+    assert text.startswith("## 🛑 Dry run: 1.4.2 (42) would be halted at 5 %\n")
+
+
+def test_heading_of_a_trouble_is_that_of_the_release() -> None:
+    """A halt is what became of the release, a refusal after it is not."""
+    halted = Heading("1.4.2 (42) halted at 5 %", "halted")
+    failed: dict[str, Any] = {
+        "outcome": "failed",
+        "error": ReleaseTrouble("The rollout is halted."),
+    }
+    assert page(heading=halted, **failed).startswith("## 🛑 1.4.2 (42) halted at 5 %\n")
+    done = Heading("1.4.2 (42) is released on beta")
+    assert page(heading=done, **failed).startswith("## ❌ The rollout is halted.\n")
+
+
+def test_refusal_is_brief_and_its_codes_are_folded() -> None:
+    """What Google Play wants stands in the heading, the page of the Play Console beside the code,
+    and the number of the edit and the answer's code in a fold.
+    """
+    what = f"The service refused the commit of edit {'7' * 20} (400, badRequest): {'No. ' * 50}"
+    error = ApiError(what, status=400, message="No.", hint="Fill it in, under App content.")
+    error = error.with_advice(code="health-declaration")
+    text = page(outcome="failed", headline=what, error=error, fate="Not released")
+    assert text.startswith("## ❌ Not released: Google Play wants the health declaration\n")
+    console = "https://play.google.com/console/developers/app/app-content/summary"
+    assert f"`health-declaration` · [App content in the Play Console](<{console}>)\n" in text
+    title = "<details><summary>What happened, with codes and numbers</summary>\n\n"
+    assert f"{title}{what.strip()}\n\n</details>" in text
+    assert "What happened:" not in text
+
+
+@pytest.mark.parametrize(
+    ("what", "message", "heading"),
+    [
+        ("Refused (403, forbidden): No quota", "No quota", "No quota."),
+        ("Gave up on a.aab; last error: the server answered 503", "", "Gave up on a.aab."),
+        (f"The edit {'7' * 20} is gone", "", "Refused"),
+        ("long " * 50, "", "Refused"),
+    ],
+    ids=["message", "first-clause", "number", "long"],
+)
+def test_heading_of_other_failures_is_short(what: str, message: str, heading: str) -> None:
+    """The service's own words, what happened, or else the kind of the failure."""
+    error = ApiError(what, status=403, message=message)
+    assert page(outcome="failed", error=error).startswith(f"## ❌ {heading}\n")
+    told = page(outcome="failed", error=error, fate="Not released")
+    assert told.startswith(f"## ❌ Not released: {heading.rstrip('.')}\n")
+
+
+def test_nothing_is_cut_that_stands_nowhere_else() -> None:
+    """Behind many words stands the link that solves the problem, and it can be followed."""
+    rest = "//console.developers.google.com/apis/api/x.googleapis.com/overview?project=7"
+    address = f"Enable it by visiting https:{rest}"
+    what = f"The rate is not known: {'the API has not been used. ' * 90}{address}"
+    linked = f"[https&#58;{rest}](<https:{rest}>)"
+    assert linked in page(headline=what, heading=Heading("1 stays at 5 %: not known", "held"))
+    assert linked in page(outcome="failed", error=ReleaseTrouble(what))
+    assert linked in page(outcome="failed", error=ReleaseTrouble("Short.", hint=what))
+    evil = "Go to https://console.developers.google.com.e.vil/ or https://play.google.com/store now"
+    assert "](<" not in page(outcome="failed", error=ReleaseTrouble(evil), links=())
+
+
+def test_what_is_left_to_a_person_is_an_alert() -> None:
+    """With a link to the page of the Play Console."""
+    text = page(todo="Send it, under Publishing overview.", heading=Heading("1 is committed"))
+    console = "https://play.google.com/console/developers/app/publishing"
+    assert (
+        "> [!IMPORTANT]\n> **What to do:** Send it, under Publishing overview.\n>\n"
+        f"> [Publishing overview in the Play Console](<{console}>)\n"
+    ) in text
 
 
 def test_measurements_are_a_chart_above_their_table() -> None:
@@ -242,7 +344,7 @@ def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
     error = InputError(*(Problem(f"input-{number}", "is wrong.") for number in range(60)))
     text = page(outcome="failed", headline=error.what, error=error)
     assert text.startswith("## ❌ 60 inputs are wrong.\n")
-    assert "> **Failure:** `invalid-input`<br>\n\n- ❌ input-0: is wrong.\n" in text
+    assert "> **Failure:** `invalid-input`\n\n- ❌ input-0: is wrong.\n" in text
     assert "- ❌ input-49: is wrong.\n- and 10 more\n" in text
 
 

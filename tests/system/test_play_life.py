@@ -254,6 +254,8 @@ def test_a_bad_release_is_halted_and_stays_halted(job: Job) -> None:
     for number in ("3 %", "1.09 %", "5,000", "42"):
         assert number in error
     assert "### Measurements" in ended.summary
+    heading = "## 🛑 4.2 (42) halted at 5 %: crash rate 3 %, limit 1.09 %\n"
+    assert ended.summary.startswith(heading)
     measure(job, GOOD)
     again = job.run(GATED)
     assert (again.code, again.outputs["decision"], edits(job)[1]) == (6, "halted", 1), again.log
@@ -356,6 +358,7 @@ def test_a_dry_run_decides_and_leaves_everything(job: Job) -> None:
     )
     assert "play.tracks.update" not in job.emulator.state()["requests"]
     assert "NOTHING WAS PUBLISHED" in ended.summary
+    assert ended.summary.startswith("## 📝 Dry run: 4.2 (42) would go to 5 % of production\n")
     plan = json.loads(ended.outputs["plan"])
     assert (plan["target"], plan["tracks"][0]["after"][0]["user_fraction"]) == (
         "play-rollout",

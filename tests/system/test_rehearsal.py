@@ -232,7 +232,7 @@ def test_what_waits_for_a_person_is_never_called_released(job: Job, asked: str) 
     assert (ended.outputs["committed"], ended.outputs["sent-for-review"]) == ("true", "false")
     last = f"com.example.app 1.0 (42) on production (all users, completed) is {TO_SEND}."
     assert ended.last_line == last
-    assert last in ended.summary
+    assert f"## ⚠️ {last.removeprefix('com.example.app ').rstrip('.')}\n" in ended.summary
     assert (
         f"::warning::com.example.app: {TO_SEND}, under Publishing overview: "
         "https://play.google.com/"

@@ -219,12 +219,24 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """What became of a release, or would in a dry run, in one line without a full stop.
+
+    `mark` says at a glance how that is: `attention` is for what is left to a person.
+    """
+
+    text: str
+    mark: Literal["done", "held", "halted", "attention"] = "done"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a flow returns: a sentence, links and tables for the summary; `trouble` ends the run as
     an error does.
 
-    `remarks` are the sentences of the headline that have to be told of each app where a run is
-    about several.
+    The `heading` of the summary has the sentence in short, where it is long. `todo` is what is left
+    to a person. `remarks` are the sentences of the headline that have to be told of each app where
+    a run is about several.
     """
 
     headline: str
@@ -232,6 +244,8 @@ class Outcome:
     sections: tuple[Section, ...] = ()
     trouble: UploaderError | None = None
     remarks: str = ""
+    heading: Heading | None = None
+    todo: str = ""
 
 
 class Backoff(Protocol):

@@ -217,6 +217,25 @@ def test_each_situation_has_its_ruling_and_its_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "rows", "brief"),
+    [
+        (f"{CRASH}, {TIMES}", [old(0.6), day(0, 2.1, 5000)], "crash rate 2.1 %, limit 0.9 %"),
+        (
+            CRASH,
+            [day(0, 1.3, 900)],
+            "crash rate 1.3 %, limit 1.09 %, perhaps by chance",
+        ),
+        (f"{CRASH}, {ANR}", [day(0, 0.4, 40)], "too few users (40 of 100)"),
+        (TIMES, [day(0, 0.6, 5000)], "no completed release to compare it with"),
+    ],
+    ids=["halt", "by-chance", "too-few", "nothing-to-compare"],
+)
+def test_reasons_in_a_few_words(text: str, rows: list[Measurement], brief: str) -> None:
+    """For the heading of the summary: of several limits that were passed the lowest."""
+    assert judged(text, rows).brief == brief
+
+
+@pytest.mark.parametrize(
     ("hours", "ruling"),
     [(0, "pass"), (24, "pass"), (72, "pass"), (72.1, "hold"), (24 * 30, "hold")],
 )

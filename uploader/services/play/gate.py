@@ -48,6 +48,7 @@ NAMES: Mapping[Metric, str] = {
     "crash-rate": "user-perceived crash rate",
     "anr-rate": "user-perceived ANR rate",
 }
+_SHORT_NAMES: Mapping[Metric, str] = {"crash-rate": "crash rate", "anr-rate": "ANR rate"}
 _SETS: Mapping[Metric, tuple[str, str]] = {
     "crash-rate": ("crashRateMetricSet", "userPerceivedCrashRate"),
     "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
@@ -111,16 +112,33 @@ class Judged:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What follows for the rollout, why, and every finding."""
+    """What follows for the rollout, why, and every finding.
+
+    `briefs` are the reasons in a few words, `deciding` the findings from which they follow.
+    """
 
     ruling: Ruling
     reasons: tuple[str, ...] = ()
     judged: tuple[Judged, ...] = ()
+    briefs: tuple[str, ...] = ()
+    deciding: tuple[Judged, ...] = ()
 
     @property
     def why(self) -> str:
         """Return all reasons in one sentence, without its full stop."""
         return "; ".join(reason.rstrip(".") for reason in self.reasons)
+
+    @property
+    def brief(self) -> str:
+        """Return the reasons in a few words: of each metric the lowest limit that was passed."""
+        lowest: dict[Metric, Judged] = {}
+        for day in self.deciding:
+            other = lowest.get(day.limit.metric)
+            if other is None or _bound(day) < _bound(other):
+                lowest[day.limit.metric] = day
+        by_chance = ", perhaps by chance" if self.ruling == "hold" else ""
+        passed = [f"{_in_brief(day)}{by_chance}" for day in lowest.values()]
+        return "; ".join(passed or dict.fromkeys(self.briefs))
 
 
 def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured | str]:
@@ -285,12 +303,18 @@ def judge(
     ]
     ruling = _strictest(judgements)
     reasons: list[str] = []
+    briefs: list[str] = []
     judged: list[Judged] = []
+    deciding: list[Judged] = []
     for judgement in judgements:
         judged += judgement.judged
         if judgement.ruling == ruling:
             reasons += judgement.reasons
-    return Judgement(ruling, tuple(dict.fromkeys(reasons)), tuple(judged))
+            briefs += judgement.briefs
+            deciding += judgement.deciding
+    return Judgement(
+        ruling, tuple(dict.fromkeys(reasons)), tuple(judged), tuple(briefs), tuple(deciding)
+    )
 
 
 def _strictest(judgements: Iterable[Judgement]) -> Ruling:
@@ -326,21 +350,23 @@ def _judge(
 ) -> Judgement:
     """Return what follows from one limit. Data that are unknown or too old hold the rollout."""
     name = NAMES[limit.metric]
+    unknown = f"the {_SHORT_NAMES[limit.metric]} is not known"
     if isinstance(measured, str):
-        return Judgement("hold", (f"the {name} is not known: {measured}",))
+        return Judgement("hold", (f"the {name} is not known: {measured}",), briefs=(unknown,))
     end, measurements = measured
     midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
     age = now - midnight - DAY_ENDS
     if age < 0:
         reason = f"the {name} is not known: Google dates its newest data to the future, {end}."
-        return Judgement("hold", (reason,))
+        return Judgement("hold", (reason,), briefs=(unknown,))
     if age > gate.max_age:
         hours = f"{gate.max_age / 3600:g} hours"
         reason = (
             f"the {name} is stale: the newest data end before {end}, which is more than {hours} "
             "ago."
         )
-        return Judgement("hold", (reason,))
+        stale = f"the {_SHORT_NAMES[limit.metric]} is older than {hours}"
+        return Judgement("hold", (reason,), briefs=(stale,))
     first_day = end - timedelta(gate.days)
     rows: list[Measurement] = []
     compared: list[Measurement] = []
@@ -353,8 +379,7 @@ def _judge(
             compared.append(row)
     rows.sort(key=lambda row: (row.day, row.code))
     judged = tuple(_day(limit, row, compared, gate.min_users) for row in rows)
-    ruling, reasons = _ruling(judged, gate.min_users, name)
-    return Judgement(ruling, reasons, judged)
+    return _ruling(judged, gate.min_users, name)
 
 
 def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int) -> Judged:
@@ -379,9 +404,7 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
     return Judged(limit, row, bound, "above")
 
 
-def _ruling(
-    judged: tuple[Judged, ...], min_users: int, name: str
-) -> tuple[Ruling, tuple[str, ...]]:
+def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
     """Return what follows for the rollout from all days of one limit, and why; `name` is the
     metric's.
     """
@@ -389,14 +412,16 @@ def _ruling(
     if surely_above:
         # the worst day alone: the table has the others
         worst = max(surely_above, key=lambda day: day.row.bounds[0])
-        return "halt", (_in_words(worst),)
+        return Judgement("halt", (_in_words(worst),), judged, deciding=(worst,))
     newest = _newest(judged)
     above = [day for day in newest if day.finding == "above"]
     if above:
-        return "hold", tuple(f"{_in_words(day)}, but perhaps by chance" for day in above)
+        reasons = tuple(f"{_in_words(day)}, but perhaps by chance" for day in above)
+        return Judgement("hold", reasons, judged, deciding=tuple(above))
     if newest:
-        return "pass", ()
-    return "hold", (_why_not_judged(judged, min_users, name),)
+        return Judgement("pass", (), judged)
+    reason, brief = _why_not_judged(judged, min_users, name)
+    return Judgement("hold", (reason,), judged, briefs=(brief,))
 
 
 def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
@@ -406,16 +431,30 @@ def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
     return [day for day in days if day.row.day == newest[day.row.code]]
 
 
-def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> str:
-    """Return why no day of any version could be judged."""
+def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> tuple[str, str]:
+    """Return why no day of any version could be judged, in a sentence and in a few words."""
     if not judged:
-        return f"the {name} was not measured: too few users have this release."
+        reason = f"the {name} was not measured: too few users have this release."
+        return reason, "too few users"
     if any(day.finding == "nothing to compare with" for day in judged):
-        return f"there is no completed release whose {name} it could be compared with."
+        reason = f"there is no completed release whose {name} it could be compared with."
+        return reason, "no completed release to compare it with"
     most = max(day.row.users for day in judged)
-    return (
+    reason = (
         f"the {name} was measured among at most {most:,} users a day, and {min_users:,} are needed."
     )
+    return reason, f"too few users ({most:,} of {min_users:,})"
+
+
+def _bound(judged: Judged) -> float:
+    """Return the limit of a finding as a share of users; infinite where it was not judged."""
+    return math.inf if judged.bound is None else judged.bound
+
+
+def _in_brief(judged: Judged) -> str:
+    """Return one finding in a few words: `crash rate 2.1 %, limit 0.9 %`."""
+    rate = f"{_SHORT_NAMES[judged.limit.metric]} {_percent(judged.row.rate)}"
+    return f"{rate}, limit {_percent(_bound(judged))}"
 
 
 def _in_words(judged: Judged) -> str:

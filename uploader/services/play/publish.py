@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from uploader.services.base import Outcome
+from uploader.services.base import Heading, Outcome
 from uploader.services.play import (
     companions,
     edit_lifecycle,
@@ -23,6 +23,7 @@ from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.stage import other_tracks
 from uploader.services.play.track_merge import TrackChange
+from uploader.text import capitalised
 
 STORE = "https://play.google.com/store/apps/details?id="
 IN_THE_LIBRARY = (
@@ -65,15 +66,14 @@ def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
     passed = "Google Play's validation; nothing was published"
     if job.rehearsal:
         passed = "the validation"
-    headline = f"{_subject(changes)} passed {passed}.{_remarks(job, changes.tracks)}"
-    return _outcome(job, headline, "Planned changes", changes)
+    outcome = _outcome(job, f"{_subject(changes)} passed {passed}.", "Planned changes", changes)
+    return replace(outcome, heading=Heading(_what_would_be(changes)))
 
 
 def _leave_open(edit: ReleaseEdit, changes: Changes) -> Outcome:
     job = edit.job
     edit.forget()
-    remarks = _remarks(job, changes.tracks)
-    headline = f"{_subject(changes)} is in edit {edit.id}, which is left open.{remarks}"
+    headline = f"{_subject(changes)} is in edit {edit.id}, which is left open."
     if job.artifacts and not job.tracks:
         edit.context.info(
             f"On no track yet. {IN_THE_LIBRARY} A later step does so in this edit with "
@@ -90,8 +90,7 @@ def _do_without(edit: ReleaseEdit, changes: Changes) -> Outcome:
     edit.tell_committed(True)
     edit_lifecycle.discard(edit)
     headline = _headline_without_commit(edit, changes)
-    remarks = _remarks(edit.job, changes.tracks)
-    return _outcome(edit.job, f"{headline}{remarks}", "Changes", changes)
+    return _outcome(edit.job, headline, "Changes", changes)
 
 
 def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
@@ -113,9 +112,14 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         headline = f"{_subject(changes)} is {fate}."
     else:
         headline = _headline(edit, _subject(changes), changes.tracks, left)
-    headline += _remarks(job, changes.tracks)
     review = [_review(edit, left)] if left or changes.reviewed else []
-    return _outcome(job, headline, "Changes", changes, review)
+    outcome = _outcome(job, headline, "Changes", changes, review)
+    if left and outcome.heading:
+        todo = (
+            f"Send the changes for review, under Publishing overview in the Play Console: {CONSOLE}"
+        )
+        return replace(outcome, heading=replace(outcome.heading, mark="attention"), todo=todo)
+    return outcome
 
 
 def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
@@ -144,11 +148,13 @@ def _review(edit: ReleaseEdit, left: str) -> str:
 
 def _subject(changes: Changes) -> str:
     """Return what the run is about: the app, and the release where there is one."""
+    return f"{changes.job.package} {_release(changes)}".rstrip()
+
+
+def _release(changes: Changes) -> str:
+    """Return the release that the run is about: `1.4.2 (42)`; empty where there is none."""
     codes = changes.version_codes
-    if not codes:
-        return changes.job.package
-    release = tracks.named({"versionCodes": [*codes]}, _name(changes))
-    return f"{changes.job.package} {release}"
+    return tracks.named({"versionCodes": [*codes]}, _name(changes)) if codes else ""
 
 
 def committed(edit: ReleaseEdit) -> str:
@@ -318,14 +324,40 @@ def _fate(job: ReleaseJob, release: Release) -> str:
     return fates.get(status, "is released on" if new else "is rolled out to all users on")
 
 
+def _what_would_be(changes: Changes) -> str:
+    """Return what the commit would make of the release, up to the full stop."""
+    job = changes.job
+    release = _release(changes)
+    if changes.nothing:
+        return f"nothing would change{f' for {release}' if release else ''}"
+    if not changes.tracks:
+        return f"{release or 'The store listing' if job.listing else 'The edit'} would be committed"
+    verbs = {
+        "inProgress": "would go to {share} of {track}",
+        "halted": "would be halted on {track}",
+        "draft": "would be a draft on {track}",
+    }
+    fates = []
+    for update in changes.tracks:
+        verb = verbs.get(str(update.release.get("status")), "would be released on {track}")
+        share = tracks.share(update.release)
+        fates.append(verb.format(share=share, track=update.track))
+    return f"{release} {' and '.join(fates)}"
+
+
 def _outcome(
     job: ReleaseJob,
-    headline: str,
+    fate: str,
     title: str,
     changes: Changes,
     review: Sequence[str] | None = None,
 ) -> Outcome:
+    """Return the outcome of a run that ends with `fate`, the sentence that has the app's name."""
     public = any(track.rpartition(":")[2] == "production" for track in job.tracks)
     links = (("Store page", STORE + job.package),) if public else ()
     sections = (plan.section(title, changes, review),)
-    return Outcome(headline, links, sections, remarks=_remarks(job, changes.tracks))
+    heading = Heading(capitalised(fate.removeprefix(f"{job.package} ").rstrip(".")))
+    if changes.tracks and all(one.release.get("status") == "halted" for one in changes.tracks):
+        heading = replace(heading, mark="halted")
+    remarks = _remarks(job, changes.tracks)
+    return Outcome(f"{fate}{remarks}", links, sections, remarks=remarks, heading=heading)

@@ -194,8 +194,18 @@ def awaited(
             "committed twice.",
             code="review-pending",
         )
+    heading = outcome.heading
+    if heading and trouble:
+        # A rejection is told by the error.
+        heading = (
+            None if rejected else replace(heading, text=f"{heading.text}; {told}", mark="held")
+        )
     return replace(
-        outcome, headline=f"{outcome.headline} Review: {told}.", sections=sections, trouble=trouble
+        outcome,
+        headline=f"{outcome.headline} Review: {told}.",
+        sections=sections,
+        trouble=trouble,
+        heading=heading,
     )
 
 

@@ -32,7 +32,7 @@ from uploader.files.artifacts import Artifacts
 from uploader.inputs.parsers import Metric
 from uploader.inputs.records import RolloutInputs
 from uploader.services import batch
-from uploader.services.base import Context, Outcome, Prepared
+from uploader.services.base import Context, Heading, Outcome, Prepared
 from uploader.services.play import client, gate, review, status, track_merge, tracks
 from uploader.services.play.client import CONSOLE, Release, Releases
 from uploader.services.play.edit_lifecycle import (
@@ -74,7 +74,8 @@ class Decision:
     it is.
 
     `made` is the release that is live by a commit of this job whose response was lost. `in_doubt`
-    says that it went further since, so that nobody knows whether that commit happened.
+    says that it went further since, so that nobody knows whether that commit happened. `brief` is
+    `why` in a few words, where the release is named before them.
     """
 
     kind: Kind
@@ -83,6 +84,7 @@ class Decision:
     trouble: str = ""
     made: Release | None = None
     in_doubt: bool = False
+    brief: str = ""
 
 
 @dataclass(frozen=True)
@@ -263,15 +265,19 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
         return Decision("nothing", "nothing is in progress")
     name, share, why = _version(release), release.get("userFraction"), judgement.why
     if judgement.ruling == "halt" and job.gate.halts:
-        return Decision("halted", why, {**release, "status": "halted"}, trouble="halted")
+        halted = {**release, "status": "halted"}
+        return Decision("halted", why, halted, trouble="halted", brief=judgement.brief)
     if state == review.REJECTED:
-        return Decision("held", f"the review rejected {name}", trouble="rejected")
+        why = f"the review rejected {name}"
+        return Decision("held", why, trouble="rejected", brief="the review rejected it")
     if state != review.PUBLISHED:
-        return Decision("held", f"{name} is {review.words(state)}")
+        words = review.words(state)
+        return Decision("held", f"{name} is {words}", brief=f"it is {words}")
     if judgement.ruling != "pass" and job.gate.halts:
-        return Decision("held", f"{name} stays: {why}")
+        return Decision("held", f"{name} stays: {why}", brief=judgement.brief)
     if share is None:
-        return Decision("held", f"Google Play does not say how many users {name} is for")
+        why = f"Google Play does not say how many users {name} is for"
+        return Decision("held", why, brief="Google Play does not say how many users it is for")
     following = next((one for one in job.shares if one > share + track_merge.SAME_SHARE), None)
     if following is None:
         return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
@@ -286,7 +292,8 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
             "is limited to some countries, and completing it would release it in all of them: that "
             "is left to you"
         )
-        return Decision("held", f"{name} {what}: {CONSOLE}")
+        brief = "it is limited to some countries"
+        return Decision("held", f"{name} {what}: {CONSOLE}", brief=brief)
     rest = {key: value for key, value in release.items() if key != "userFraction"}
     return Decision("completed", f"{name} goes to all users", {**rest, "status": "completed"})
 
@@ -420,7 +427,8 @@ class Rollout:
             return Decision(kind, why, made=step)
         who = "another run, or someone in the Play Console, changed it"
         in_doubt = earlier.in_doubt and not edit.overtaken
-        return Decision("held", f"{who}: {tracks.in_words(step)}", in_doubt=in_doubt)
+        why = f"{who}: {tracks.in_words(step)}"
+        return Decision("held", why, in_doubt=in_doubt, brief="it was changed meanwhile")
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
         """Whether a step that is live can be the one that this job sent, and whose answer was lost.
@@ -535,7 +543,35 @@ class Rollout:
             else section("Changes", changes, ())
         )
         tables = (diff, *([measured] if measured.rows else []))
-        return Outcome(headline, sections=tables, trouble=_trouble(self._job, decision))
+        heading = _heading(self._job, decision, rollout)
+        trouble = _trouble(self._job, decision)
+        return Outcome(headline, sections=tables, trouble=trouble, heading=heading)
+
+
+def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> Heading:
+    """Return what became of the release in one line; `release` is the one that the run found."""
+    track = job.tracks[0]
+    if release is None:
+        if decision.kind == "halted":
+            return Heading(f"{decision.why} is halted on {track}", "halted")
+        return Heading(f"{capitalised(decision.why)} on {track}")
+    name = tracks.named(release)
+    after = decision.release or decision.made or release
+    share = tracks.share(after)
+    if decision.kind == "stepped":
+        verb = "would go to" if job.dry_run else "is at"
+        return Heading(f"{name} {verb} {share} of {track}")
+    if decision.kind == "completed":
+        verb = "would go to" if job.dry_run else "is released to"
+        return Heading(f"{name} {verb} all users of {track}")
+    place = f"at {share}" if share else f"on {track}"
+    if decision.kind == "halted":
+        verb = "would be halted" if job.dry_run else "halted"
+        return Heading(f"{name} {verb} {place}: {decision.brief or decision.why}", "halted")
+    if decision.kind == "held":
+        verb = "would stay" if job.dry_run else "stays"
+        return Heading(f"{name} {verb} {place}: {decision.brief or decision.why}", "held")
+    return Heading(f"{decision.why} on {track}")
 
 
 def _committed_without_step(decision: Decision) -> str:

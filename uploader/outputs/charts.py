@@ -1,0 +1,173 @@
+"""The drawings of the summary, in Mermaid: when which bytes travelled, and what was measured.
+
+Mermaid has no escape that holds everywhere: there text from outside keeps letters, digits and a few
+signs alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from uploader.outputs.markdown import short_names
+from uploader.redaction import Redactor
+from uploader.results import FileResult, TimelineEvent
+from uploader.services.base import Chart
+from uploader.text import format_size
+
+MAX_NAME = 28  # characters of a file's name
+MAX_CHARTED = 12  # files in the timeline, and events of one file, its first and its last ones
+QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
+MAX_TICKS = 10  # on its axis
+MAX_PATH = 2000  # characters of a path from outside
+
+# The timeline: when which bytes travelled, and when a file had to wait
+# from so many seconds on, so many each
+_UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))
+# By kind: the tags of the bar, and how the words in or beside it begin. Mermaid draws an active
+# task in blue, one that is done in grey, and a critical one in red.
+_EVENTS = {
+    "sent": ("active, ", "{size} sent "),
+    "answer": ("done, ", "answered after {seconds:.1f} s "),
+    "wait": ("done, ", "waited {seconds:.1f} s, "),
+    "resumed": ("milestone, ", "resumed "),
+    "restarted": ("crit, milestone, ", "starting over, "),
+    "done": ("done, milestone, ", ""),
+    "failed": ("crit, milestone, ", "failed. "),
+}
+_REQUEST = ("sent", "answer")  # a request, and the wait for its response
+_BARS = {
+    "xyChart": {"width": 600, "height": 240},
+    "themeVariables": {"xyChart": {"plotColorPalette": "#54aeff, #cf222e"}},  # the bars, the line
+}
+
+
+def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
+    """A Mermaid chart: the files with the most to tell; empty where nothing happened."""
+    timed = [file for file in files if file.timeline]
+    told = [file for file in timed if _eventful(file.timeline)] or (
+        timed if _span(timed)[1] >= QUIET else []
+    )
+    if not told:
+        return ""
+    # Failures, then what was retried most, then what took longest; those in the order in which they
+    # were given.
+    by_weight = sorted(told, key=lambda file: (not file.error, -file.retries, -file.seconds))
+    chosen = set(map(id, by_weight[:MAX_CHARTED]))
+    shown = [file for file in told if id(file) in chosen]
+    more = (
+        f"\n\nThe {MAX_CHARTED} files with the most to tell, of {len(told)}."
+        if len(told) > MAX_CHARTED
+        else ""
+    )
+    return f"### Timeline\n\n{_chart(shown, redactor)}{more}"
+
+
+def _eventful(events: Sequence[TimelineEvent]) -> bool:
+    """Whether more happened than an upload without a stop, or a failure before anything else."""
+    kinds = [event.kind for event in events]
+    return kinds != ["failed"] and not {*kinds} <= {"sent", "answer", "done"}
+
+
+def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
+    """The axis knows the time of day in the reader's zone, and seconds: the unit that fits is
+    written as its second.
+    """
+    labels = short_names(
+        [_words(redactor.one_line(file.path, MAX_PATH)) for file in files], MAX_NAME
+    )
+    start, duration = _span(files)
+    seconds, name = next((seconds, name) for least, seconds, name in _UNITS if duration >= least)
+    steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
+    step = next(step for step in steps if duration / seconds <= MAX_TICKS * step)
+    settings = {"gantt": {"leftPadding": 32 + 7 * max(map(len, labels))}}
+    lines = ["```mermaid", f"%%{{init: {json.dumps(settings)}}}%%", "gantt", "    dateFormat x"]
+    lines += [
+        f"    axisFormat %s {name}",
+        f"    tickInterval {1000 * step}millisecond",
+        "    todayMarker off",
+    ]
+    for label, file in zip(labels, files, strict=True):
+        lines.append(f"    section {label}")
+        for event in _few(file.timeline):
+            begin = round(1000 * (event.at - start) / seconds)
+            end = begin + max(1, round(1000 * event.seconds / seconds))
+            tags, words = _EVENTS[event.kind]
+            words = words.format(size=format_size(event.bytes), seconds=event.seconds)
+            said = _words(words + redactor.one_line(event.text, 60)).replace(" ,", ",")
+            lines.append(f"    {said} :{tags}{begin}, {end}")
+    return "\n".join([*lines, "```"])
+
+
+def bars(chart: Chart, redactor: Redactor) -> str:
+    """A Mermaid chart of percentages, the limit as a line and as the last bar: one point alone
+    would make no line.
+    """
+    limit = chart.line[-1]
+    labels = ", ".join(
+        f'"{_words(redactor.one_line(label, 60))}"' for label in (*chart.labels, "limit")
+    )
+    values = (
+        ", ".join(f"{number:g}" for number in (*each, limit)) for each in (chart.bars, chart.line)
+    )
+    top = 1.1 * max(*chart.bars, *chart.line) or 1
+    lines = ["```mermaid", f"%%{{init: {json.dumps(_BARS)}}}%%", "xychart-beta"]
+    lines += [
+        f'    title "{_words(redactor.one_line(chart.title, 100))}"',
+        f"    x-axis [{labels}]",
+    ]
+    return "\n".join(
+        [
+            *lines,
+            f"    y-axis 0 --> {top:.4g}",
+            "    bar [{}]\n    line [{}]".format(*values),
+            "```",
+        ]
+    )
+
+
+def _span(files: Sequence[FileResult]) -> tuple[float, float]:
+    """When the first event was, and how many seconds lie between it and the end of the last."""
+    events = [event for file in files for event in file.timeline]
+    start = min((event.at for event in events), default=0.0)
+    return start, max((event.at + event.seconds for event in events), default=0.0) - start
+
+
+def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
+    """Requests in a row as one bar; where that is still too much, everything but the requests."""
+    few: list[TimelineEvent] = []
+    for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
+        neighbours = list(group)
+        few += _joined(neighbours) if is_request else neighbours
+    if len(few) > 1 and few[-1].kind == "done" and few[-2].kind in _REQUEST:
+        few[-2:] = [replace(few[-2], text=f"{few[-2].text}, {few[-1].text}")]
+    if len(few) > MAX_CHARTED:
+        few = [event for event in few if event.kind not in _REQUEST]
+    half = MAX_CHARTED // 2
+    return few if len(few) <= MAX_CHARTED else [*few[:half], *few[-half:]]
+
+
+def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
+    """Several requests as one event, of which a part was waiting; one with its answer as it is."""
+    requests = sum(event.kind == "sent" for event in events)
+    if requests == 1:
+        return events
+    first, last = events[0], events[-1]
+    text = f"in {requests} requests"
+    waited = sum(event.seconds for event in events if event.kind == "answer")
+    if waited:
+        text += f", {waited:.1f} s of it waiting for answers"
+    seconds = last.at + last.seconds - first.at
+    size = sum(event.bytes for event in events)
+    return [TimelineEvent(first.at, "sent", text, seconds, size)]
+
+
+def _words(outside: str) -> str:
+    """What Mermaid takes for text, and for nothing else."""
+    words = ", ".join(
+        part.strip() for part in re.split("[:;]+", outside.replace("…", "...").replace("`", ""))
+    )
+    return re.sub(r"[^\w .,()/+-]+", "_", words).strip(" ,") or "_"

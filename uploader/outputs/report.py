@@ -1,0 +1,42 @@
+"""What the job summary is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from uploader import __version__
+from uploader.errors import UploaderError
+from uploader.results import FileResult
+from uploader.services.base import Heading, Section
+
+# A release names its owner here; a checkout does not know it, and its page has no address.
+_REPOSITORY = "https://github.com/OWNER/google-release-uploader"
+_PAGE = f"{_REPOSITORY}/blob/v{__version__}/docs/TROUBLESHOOTING.md"
+TROUBLESHOOTING = "" if "/owner/" in _REPOSITORY.lower() else _PAGE
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page is made of. A dry run or a rehearsal that failed keeps its `outcome` and has an
+    `error`.
+
+    `heading` is what became of a release, and `fate` what did not happen where the run failed:
+    `Not released`. `todo` is what is left to a person.
+    """
+
+    headline: str
+    target: str
+    outcome: Literal["ok", "failed", "dry-run", "rehearsal"]
+    endpoint: str = ""
+    files: tuple[FileResult, ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    links: tuple[tuple[str, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+    warnings: tuple[str, ...] = ()
+    error: UploaderError | None = None
+    troubleshooting: str = TROUBLESHOOTING  # the page about failures, where its address is known
+    heading: Heading | None = None
+    fate: str = ""
+    todo: str = ""
