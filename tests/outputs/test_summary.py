@@ -319,22 +319,26 @@ def test_what_is_left_to_a_person_is_an_alert() -> None:
 
 
 def test_measurements_are_a_chart_above_their_table() -> None:
-    """Each chart has its rates as bars and the limit as a line, and as a bar of its own behind
-    them.
+    """The bars that are over a limit are a series of another colour, and every limit is a line from
+    edge to edge that has a name below the chart.
     """
-    rates = Chart("Crash rate: in percent", ("42, 01 Nov", "42, 02 Nov"), (0.5, 2.1), (1.09, 1.09))
+    lines = (("limit 1.09 %", (1.09, 1.09)), ("1.5 times 41's", (0.9, 0.8)))
+    rates = Chart("Crash rate: in percent", ("01 Nov", "02 Nov"), (0.5, 2.1), (False, True), lines)
     table = Section("Measurements", ("Day", "Rate"), (("1", "0.5 %"), ("2", "2.1 %")), (rates,))
     text = page(sections=(table,))
     drawing, rest = text.split("```mermaid\n")[1].split("\n```", 1)
     assert drawing.splitlines()[1:] == [
         "xychart-beta",
         '    title "Crash rate, in percent"',
-        '    x-axis ["42, 01 Nov", "42, 02 Nov", "limit"]',
+        '    x-axis [" ", "01 Nov", "02 Nov", "."]',
         "    y-axis 0 --> 2.31",
-        "    bar [0.5, 2.1, 1.09]",
-        "    line [1.09, 1.09, 1.09]",
+        "    bar [-1, 0.5, -1, -1]",
+        "    bar [-1, -1, 2.1, -1]",
+        "    line [1.09, 1.09, 1.09, 1.09]",
+        "    line [0.9, 0.9, 0.8, 0.8]",
     ]
-    assert rest.startswith("\n\n| Day | Rate |\n")
+    legend = "⬜ within the limits · 🟥 over · 🟧 limit 1.09 % · 🟪 1.5 times 41's"
+    assert rest.startswith(f"\n\n{legend}\n\n| Day | Rate |\n")
 
 
 def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
@@ -453,7 +457,9 @@ def test_secrets_do_not_reach_the_page() -> None:
         outputs={"id": leak},
         links=((leak, f"https://x.example/{leak}?upload_id=AB"),),
         sections=(
-            Section(leak, (leak,), ((leak,),), (Chart(leak, (leak,), (1,), (1,)),)),
+            Section(
+                leak, (leak,), ((leak,),), (Chart(leak, (leak,), (1,), (True,), ((leak, (1,)),)),)
+            ),
             Section(leak, (), ((leak,),)),
         ),
         warnings=(leak,),

@@ -228,13 +228,15 @@ def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
     assert (ended.outputs["user-fraction"], ended.outputs["committed"]) == ("0.05", "true")
     assert "### Measurements\n\n```mermaid\n" in ended.summary
     assert re.search(
-        r"^    bar \[0\.4, 0\.4, 1\.09\]\n    line \[1\.09, 1\.09, 1\.09\]$",
+        r"^    bar \[-1, 0\.4, 0\.4, -1\]\n    bar \[-1, -1, -1, -1\]\n    line \[1\.09, ",
         ended.summary,
         re.MULTILINE,
     )
-    assert "```\n\n| Day | Version |" in ended.summary
+    assert "🟧 limit 0.47 %\n\n| Day | Version |" in ended.summary
     assert re.search(
-        r"^Day +Version +Measured +Rate +At least +Limit +Users +Finding$", ended.log, re.MULTILINE
+        r"^Day +Version +Users +Crash rate +limit 1\.09 % +ANR rate +limit 0\.47 %$",
+        ended.log,
+        re.MULTILINE,
     )
 
 

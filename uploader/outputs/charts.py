@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from uploader.outputs.markdown import short_names
+from uploader.outputs.markdown import short_names, text
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Chart
@@ -39,10 +39,16 @@ _EVENTS = {
     "failed": ("crit, milestone, ", "failed. "),
 }
 _REQUEST = ("sent", "answer")  # a request, and the wait for its response
-_BARS = {
-    "xyChart": {"width": 600, "height": 240},
-    "themeVariables": {"xyChart": {"plotColorPalette": "#54aeff, #cf222e"}},  # the bars, the line
-}
+# The bars that are within the limits and those that are over; then the lines, with the names of
+# their colours.
+_BAR_COLOURS = ("#8c959f", "#cf222e")
+_LINE_COLOURS = (
+    ("#fb8500", "🟧"),
+    ("#a371f7", "🟪"),
+    ("#1f75cb", "🟦"),
+    ("#2da44e", "🟩"),
+    ("#9a6700", "🟫"),
+)
 
 
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
@@ -103,30 +109,46 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
 
 
 def bars(chart: Chart, redactor: Redactor) -> str:
-    """A Mermaid chart of percentages, the limit as a line and as the last bar: one point alone
-    would make no line.
+    """A Mermaid chart of percentages, and below it what its colours mean.
+
+    Mermaid has one colour for all bars of a series, so that those over a limit are a series of
+    their own. What a series does not have is below the axis, since Mermaid gives a bar of 0 some
+    height. A place without a bar on either side takes the lines to the edges, and lets a single day
+    have a line.
     """
-    limit = chart.line[-1]
-    labels = ", ".join(
-        f'"{_words(redactor.one_line(label, 60))}"' for label in (*chart.labels, "limit")
-    )
-    values = (
-        ", ".join(f"{number:g}" for number in (*each, limit)) for each in (chart.bars, chart.line)
-    )
-    top = 1.1 * max(*chart.bars, *chart.line) or 1
-    lines = ["```mermaid", f"%%{{init: {json.dumps(_BARS)}}}%%", "xychart-beta"]
-    lines += [
-        f'    title "{_words(redactor.one_line(chart.title, 100))}"',
-        f"    x-axis [{labels}]",
+    labels = [f'"{_words(redactor.one_line(label, 60))}"' for label in chart.labels]
+    drawn = chart.lines[: len(_LINE_COLOURS)]
+    pairs = list(zip(chart.bars, chart.over, strict=True))
+    series = [
+        f"bar {_series([-1, *(-1 if over else rate for rate, over in pairs), -1])}",
+        f"bar {_series([-1, *(rate if over else -1 for rate, over in pairs), -1])}",
     ]
-    return "\n".join(
-        [
-            *lines,
-            f"    y-axis 0 --> {top:.4g}",
-            "    bar [{}]\n    line [{}]".format(*values),
-            "```",
-        ]
-    )
+    for _, values in drawn:
+        series.append(f"line {_series([values[0], *values, values[-1]])}")
+    highest = max(*chart.bars, *(max(values) for _, values in drawn))
+    colours = [*_BAR_COLOURS, *(colour for colour, _ in _LINE_COLOURS)]
+    settings = {
+        "xyChart": {"width": 720, "height": 280},
+        "themeVariables": {"xyChart": {"plotColorPalette": ", ".join(colours)}},
+    }
+    lines = [
+        "```mermaid",
+        f"%%{{init: {json.dumps(settings)}}}%%",
+        "xychart-beta",
+        f'    title "{_words(redactor.one_line(chart.title, 140))}"',
+        f'    x-axis [" ", {", ".join(labels)}, "."]',
+        f"    y-axis 0 --> {1.1 * highest or 1:.4g}",
+        *(f"    {one}" for one in series),
+        "```",
+    ]
+    legend = ["⬜ within the limits", "🟥 over"] if any(chart.over) else []
+    for (name, _), (_, square) in zip(drawn, _LINE_COLOURS, strict=False):
+        legend.append(f"{square} {text(redactor.one_line(name, 100))}")
+    return "\n".join(lines) + f"\n\n{' · '.join(legend)}"
+
+
+def _series(values: Sequence[float]) -> str:
+    return f"[{', '.join(f'{value:g}' for value in values)}]"
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:

@@ -185,12 +185,15 @@ class Downloaded:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars, each with its label, and a line at the height of a limit; all are percentages."""
+    """A chart for the job summary: a bar for each label, which is `over` or not, and lines with
+    their names; all values are percentages.
+    """
 
     title: str
     labels: tuple[str, ...]
     bars: tuple[float, ...]
-    line: tuple[float, ...]
+    over: tuple[bool, ...]
+    lines: tuple[tuple[str, tuple[float, ...]], ...]
 
 
 @dataclass(frozen=True)

@@ -317,32 +317,48 @@ def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -
         )
 
 
-def test_the_table_has_headings_and_each_metric_a_chart() -> None:
-    """A row for each day in columns, and the rates in percent beside the lowest limit that could be
-    judged by.
+def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
+    """A column for each limit says what was found; the chart has the bars that are over, every
+    limit, the others' own rate, and what is certain.
     """
-    measured = [day(1, 0.545, 5000), day(0, 2.18, 5000), day(2, 9.0, 20)]
-    table = section(judged(CRASH, measured).judged)
-    heading, *_, last = (line.split() for line in table.lines())
-    assert heading == [
+    measured = [old(0.6, ago=1), old(0.6), day(1, 0.545, 5000), day(0, 2.18, 5000), day(2, 9, 20)]
+    table = section(judged(f"{CRASH}, {TIMES}", measured).judged)
+    assert table.header == (
         "Day",
         "Version",
-        "Measured",
-        "Rate",
-        "At",
-        "least",
-        "Limit",
         "Users",
-        "Finding",
-    ]
-    assert (
-        " ".join(last)
-        == "2026-06-23 42 user-perceived crash rate 2.18 % 1.81 % 1.09 % 5,000 Surely above"
+        "Crash rate",
+        "limit 1.09 %",
+        "1.5 times 41's",
+    )
+    assert table.rows == (
+        (
+            "2026-06-22",
+            "42",
+            "5,000",
+            "0.545 % (at least 0.375 %)",
+            "ok",
+            "ok, limit 0.9 %",
+        ),
+        (
+            "2026-06-23",
+            "42",
+            "5,000",
+            "2.18 % (at least 1.81 %)",
+            "over (certain)",
+            "over (certain), limit 0.9 %",
+        ),
     )
     (chart,) = table.charts
-    assert chart.title == "User-perceived crash rate in percent, and its limit"
-    assert (chart.labels, chart.bars) == (("42, 22 Jun", "42, 23 Jun"), (0.545, 2.18))
-    assert chart.line == (1.09, 1.09)
+    certain = "95 percent sure, 23 Jun: at least 1.81"
+    assert chart.title == f"User-perceived crash rate of 42 in percent; {certain}"
+    assert (chart.labels, chart.bars) == (("22 Jun", "23 Jun"), (0.545, 2.18))
+    assert chart.over == (False, True)
+    assert chart.lines == (
+        ("limit 1.09 %", (1.09, 1.09)),
+        ("1.5 times 41's", (0.9, 0.9)),
+        ("41 itself", (0.6, 0.6)),
+    )
 
 
 # --- what is read of the Reporting API's answers --------------------------------------------------

@@ -101,13 +101,16 @@ Measured: TypeAlias = tuple[date, tuple[Measurement, ...]]
 class Judged:
     """The finding for one version on one day under one limit.
 
-    `bound` is the limit as a share of users, None where the day can't be judged.
+    `bound` is the limit as a share of users, None where the day can't be judged. `others` is the
+    rate that the limit is a multiple of, and `other_codes` are the versions that have it.
     """
 
     limit: Limit
     row: Measurement
     bound: float | None
     finding: Finding
+    others: float | None = None
+    other_codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -388,6 +391,8 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
         return Judged(limit, row, None, "too few users")
     bound = limit.value
     surely = limit.value  # a rate whose lower bound is above it is surely too high
+    rate: float | None = None
+    codes: tuple[str, ...] = ()
     if limit.relative:
         others = [other for other in compared if other.day == row.day]
         users = sum(other.users for other in others)  # as weights only
@@ -395,13 +400,13 @@ def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_us
             return Judged(limit, row, None, "nothing to compare with")
         rate = sum(other.users * other.rate for other in others) / users
         upper = sum(other.users * other.bounds[1] for other in others) / users
+        codes = tuple(dict.fromkeys(other.code for other in others))
         bound = limit.value * rate
         surely = limit.value * max(rate, upper)
-    if row.rate <= bound:
-        return Judged(limit, row, bound, "below")
-    if row.bounds[0] > surely:
-        return Judged(limit, row, bound, "surely above")
-    return Judged(limit, row, bound, "above")
+    finding: Finding = "below"
+    if row.rate > bound:
+        finding = "surely above" if row.bounds[0] > surely else "above"
+    return Judged(limit, row, bound, finding, rate, codes)
 
 
 def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
@@ -471,52 +476,121 @@ def _in_words(judged: Judged) -> str:
 
 
 def section(judged: Sequence[Judged]) -> Section:
-    """Return the table of the measurements, a row for each version, day and limit, and a chart for
-    each metric, of what could be judged.
+    """Return the table of the measurements, a row for each day and version and a column for each
+    limit, and a chart for each metric and version.
     """
-    header = ("Day", "Version", "Measured", "Rate", "At least", "Limit", "Users", "Finding")
-    rows = tuple(_row(day) for day in judged)
-    charts = []
-    for metric in NAMES:
-        chart = _chart(metric, judged)
-        if chart:
-            charts.append(chart)
-    return Section("Measurements", header, rows, tuple(charts))
+    limits = list(dict.fromkeys(day.limit for day in judged))
+    header = ["Day", "Version", "Users"]
+    for metric in _metrics(judged):
+        header.append(capitalised(_SHORT_NAMES[metric]))
+        header += [_limit_name(limit, judged) for limit in limits if limit.metric == metric]
+    rows = []
+    for days in _by_day_and_version(judged).values():
+        row = days[0].row
+        cells = [str(row.day), row.code, f"{row.users:,}"]
+        for metric in _metrics(judged):
+            cells += _cells(metric, [one for one in limits if one.metric == metric], days)
+        rows.append(tuple(cells))
+    return Section("Measurements", tuple(header), tuple(rows), tuple(_charts(judged)))
 
 
-def _chart(metric: Metric, judged: Iterable[Judged]) -> Chart | None:
-    """Return a chart with the rate of each version on each day, and the lowest limit that it was
-    held to; None where there is none.
-    """
-    bounds: dict[Measurement, float] = {}
+def _metrics(judged: Iterable[Judged]) -> list[Metric]:
+    """Return the metrics that were measured, in their order."""
+    measured = {day.limit.metric for day in judged}
+    return [metric for metric in NAMES if metric in measured]
+
+
+def _by_day_and_version(judged: Iterable[Judged]) -> dict[tuple[date, str, int], list[Judged]]:
+    """Return the findings of each day and version; one that is told twice has two entries."""
+    told: dict[tuple[Metric, date, str], list[Measurement]] = {}
+    found: dict[tuple[date, str, int], list[Judged]] = {}
     for day in judged:
-        if day.limit.metric == metric and day.bound is not None:
-            bounds[day.row] = min(day.bound, bounds.get(day.row, day.bound))
-    if not bounds:
-        return None
-    labels = []
-    rates = []
-    limits = []
-    for row, bound in bounds.items():
-        labels.append(f"{row.code}, {row.day:%d %b}")
-        rates.append(round(100 * row.rate, 4))
-        limits.append(round(100 * bound, 4))
-    title = f"{capitalised(NAMES[metric])} in percent, and its limit"
-    return Chart(title, tuple(labels), tuple(rates), tuple(limits))
+        row = day.row
+        measurements = told.setdefault((day.limit.metric, row.day, row.code), [])
+        if row not in measurements:
+            measurements.append(row)
+        key = (row.day, row.code, measurements.index(row))
+        found.setdefault(key, []).append(day)
+    return dict(sorted(found.items()))
 
 
-def _row(judged: Judged) -> tuple[str, ...]:
-    row = judged.row
-    return (
-        str(row.day),
-        row.code,
-        NAMES[judged.limit.metric],
-        _percent(row.rate),
-        _percent(row.bounds[0]) if row.users else "",
-        _limit(judged),
-        f"{row.users:,}",
-        capitalised(judged.finding),
+def _cells(metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]) -> list[str]:
+    """Return what the table has of one metric on one day: the rate, and the finding for each of its
+    limits.
+    """
+    findings = {day.limit: day for day in days}
+    of_metric = [day.row for day in days if day.limit.metric == metric]
+    if not of_metric:
+        return [""] * (1 + len(limits))
+    row = of_metric[0]
+    rate = _percent(row.rate)
+    if row.users:
+        rate += f" (at least {_percent(row.bounds[0])})"
+    return [rate, *(_in_a_cell(findings[limit]) if limit in findings else "" for limit in limits)]
+
+
+def _in_a_cell(judged: Judged) -> str:
+    """Return one finding for the table: `over (certain)`, and a relative limit as a rate."""
+    words = {"below": "ok", "above": "over (may be chance)", "surely above": "over (certain)"}
+    finding = words.get(judged.finding, judged.finding)
+    if judged.limit.relative and judged.bound is not None:
+        return f"{finding}, limit {_percent(judged.bound)}"
+    return finding
+
+
+def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
+    """Return how people call a limit: `limit 1.09 %`, `1.5 times 41's`."""
+    if not limit.relative:
+        return f"limit {_percent(limit.value)}"
+    codes = dict.fromkeys(code for day in judged for code in day.other_codes)
+    whose = f"{'+'.join(codes)}'s" if codes else "what everybody has"
+    return f"{limit.value:g} times {whose}"
+
+
+def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
+    """Return a chart for each metric of each version, as far as its days could be judged."""
+    for metric in _metrics(judged):
+        days = [day for day in judged if day.limit.metric == metric and day.bound is not None]
+        for code in dict.fromkeys(day.row.code for day in days):
+            yield _chart(metric, code, [day for day in days if day.row.code == code])
+
+
+def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
+    """Return a chart of one version's rate by day, with its limits and the rate of the others."""
+    rows = list(dict.fromkeys(day.row for day in days))
+    over = {day.row for day in days if day.finding in ("above", "surely above")}
+    lines = []
+    for limit in dict.fromkeys(day.limit for day in days):
+        bounds = {day.row: day.bound for day in days if day.limit == limit}
+        lines.append((_limit_name(limit, days), _in_percent([bounds.get(row) for row in rows])))
+    rates = {day.row: day.others for day in days if day.others is not None}
+    if rates:
+        codes = dict.fromkeys(code for day in days for code in day.other_codes)
+        own = _in_percent([rates.get(row) for row in rows])
+        lines.append((f"{'+'.join(codes)} itself", own))
+    title = f"{capitalised(NAMES[metric])} of {code} in percent"
+    certain = [day.row for day in days if day.finding == "surely above"]
+    if certain:
+        worst = max(certain, key=lambda row: row.bounds[0])
+        title += f"; 95 percent sure, {worst.day:%d %b}: at least {worst.bounds[0] * 100:.3g}"
+    return Chart(
+        title,
+        tuple(f"{row.day:%d %b}" for row in rows),
+        _in_percent([row.rate for row in rows]),
+        tuple(row in over for row in rows),
+        tuple(lines),
     )
+
+
+def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
+    """Return shares of users in percent; one that is not known is that of the day beside it."""
+    known = [share for share in shares if share is not None]
+    last = known[0]
+    percents = []
+    for share in shares:
+        last = last if share is None else share
+        percents.append(round(100 * last, 4))
+    return tuple(percents)
 
 
 def _limit(judged: Judged) -> str:
