@@ -261,6 +261,10 @@ class Run:
         if self._common.target != "play":
             return ""
         done = "released" if self._inputs.record(ReleaseInputs).tracks else "published"
+        apps = json.loads(outputs.get("apps") or "{}")
+        live = [package for package, app in apps.items() if app["committed"]]
+        if live and len(live) < len(apps):
+            return f"{len(live)} of {len(apps)} apps {'is' if len(live) == 1 else 'are'} live"
         committed = outputs.get("committed", "false")
         if committed == "false":
             return f"Not {done}"
