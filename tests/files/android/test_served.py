@@ -35,7 +35,7 @@ from uploader.errors import InputError
 from uploader.files.android import compiled_xml
 from uploader.files.android.code_transparency import IN_BUNDLE
 from uploader.files.android.compiled_xml import Element
-from uploader.files.android.served import MAX_APKS, Verdict, compare
+from uploader.files.android.served import MAX_APKS, MAX_FINDINGS, Verdict, compare
 
 ACTIVITY = component("activity", "com.example.app.Main")
 LAYOUT = Element("layout", {VALUE: "01:7f010001"}, [Element("text", {}, text="Hello")])
@@ -91,6 +91,15 @@ def test_the_apks_of_one_phone_are_the_same() -> None:
     assert [report.devices for report in verdict.apks] == ["all", "arm64_v8a", "hdpi"]
     assert verdict.not_given == 2  # libraries for x86, the icon for xhdpi
     assert verdict.bundle_sha256 == hashlib.sha256(AAB.data).hexdigest()
+
+
+def test_a_change_behind_very_many_findings_is_a_change() -> None:
+    """However many entries of no account an APK has before it."""
+    padding = {f"META-INF/{number}.SF": b"" for number in range(MAX_FINDINGS)}
+    changed = {**padding, **BASE_ENTRIES, "classes.dex": b"dex\n035 other"}
+    verdict = compare(AAB, (apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), changed), ARM, HDPI))
+    assert verdict.left_out
+    assert verdict.served == "changed"
 
 
 def test_nothing_compared_is_not_the_same() -> None:

@@ -175,6 +175,7 @@ class _Comparison:
         self._reports: list[ApkReport] = []
         self._findings: list[Finding] = []
         self._left_out = 0
+        self._left_out_states: set[State] = set()
         self._splits = DeviceSet()
         self._not_given = 0
         self._fused: dict[str, tuple[str, ...]] = {}
@@ -275,6 +276,7 @@ class _Comparison:
             self._findings.append(finding)
         else:
             self._left_out += 1
+            self._left_out_states.add(finding.state)
 
     # What no APK has
 
@@ -393,7 +395,7 @@ class _Comparison:
         return replace(report, changed=changed, protected=protected)
 
     def _served(self, findings: Sequence[Finding], reports: Sequence[ApkReport]) -> Served:
-        states = {finding.state for finding in findings}
+        states = {finding.state for finding in findings} | self._left_out_states
         if states & {"changed", "missing", "added"}:
             return "changed"
         if self._protection or "protected" in states:
