@@ -74,11 +74,6 @@ def test_protection_ends_with_6_only_where_that_is_asked_for(job: Job) -> None:
     assert ended.outputs["failure"] == "served-protected"
 
 
-def test_without_apks_it_says_what_is_needed(job: Job) -> None:
-    ended = job.fail(2, {"target": "play-verify", "files": "app.aab"})
-    assert "apks" in ended.log
-
-
 def test_apks_of_another_app_are_a_mistake(job: Job) -> None:
     put(job, apk("other.apk", manifest(**{VERSION_CODE: "10:00000007"}), {}))
     ended = job.fail(2, GIVEN)
