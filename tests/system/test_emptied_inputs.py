@@ -59,6 +59,9 @@ EMPTIED: Mapping[str, tuple[Mapping[str, str], str]] = {
     "changes-not-sent-for-review": (RELEASE, "changes-not-sent-for-review"),
     "gmail-action": (MAIL, "gmail-action"),
     "api-endpoint": (RELEASE, "api-endpoint"),
+    "verify": (RELEASE, "verify"),
+    "apks": ({"target": "play-verify", "files": "app.aab"}, "apks"),
+    "require-unprotected": ({"target": "play-verify", "files": "app.aab"}, "require-unprotected"),
 }
 TEXTS = {
     "nothing": "",

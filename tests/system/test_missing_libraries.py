@@ -39,7 +39,8 @@ def run_without(
     module: str, job: Job, inputs: dict[str, str], stderr: int, **more: str
 ) -> tuple[int, str]:
     """The exit code and the standard output of a run that lacks a module."""
-    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
+    bundle = job.workspace / "app.aab"
+    specimens.make_bundle(bundle, "com.example.app", 42, "1.0", size_bytes=2 * 1024 * 1024)
     environment = {**job.environment({"target": "play", "tracks": "internal", **inputs}), **more}
     command = [sys.executable, "-c", WITHOUT, str(ENTRYPOINT), module]
     ended = subprocess.run(

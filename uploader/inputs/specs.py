@@ -897,10 +897,15 @@ APKS: InputSpec[tuple[str, ...]] = InputSpec(
     targets=("play-verify",),
     parser=parsers.items,
     empty=(),
+    refuse_empty=RefuseEmpty(
+        word="served",
+        effect="the APKs that Google Play generated would be compared instead",
+        accepted="paths, such as `served/*.apk`; `served` for those of Google Play",
+    ),
     help=(
         "`play-verify`: paths and globs of APKs that are there already, such as those that `adb "
-        "pull` fetched from a phone. They are compared without a login. Without it all APKs that "
-        "Google Play generated are fetched and compared."
+        "pull` fetched from a phone. They are compared without a login. Without it, or with "
+        "`served`, all APKs that Google Play generated are fetched and compared."
     ),
 )
 REQUIRE_UNPROTECTED = InputSpec(

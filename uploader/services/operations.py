@@ -122,14 +122,12 @@ class _Awaited:
         reading = self.reading
         if reading.stage is Stage.FAILED:
             words = reading.words or "it gives no reason"
-            hint = "Correct what the service's message names"
-            if not reading.words:
-                hint = "Look for the reason in the service's own console"
             return ServiceError(
                 f"The upload of {path} arrived, but the service reports that it failed "
                 f"({reading.name}): {words}",
                 cause="The service received the file and could not use it.",
-                hint=f"{hint}, then run again: the file will be sent again.",
+                hint="Correct what the service names, or look for the reason in its own console, "
+                "then run again: the file will be sent again.",
                 code="processing-failed",
             )
         if reading.stage is Stage.AT_WORK:
