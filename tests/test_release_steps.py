@@ -219,7 +219,7 @@ def test_no_user_meets_the_stand_in_for_the_owner(tmp_path: Path) -> None:
             [sys.executable, program / "entrypoint.py"], cwd=tmp_path, env=told, check=False
         )
     address = f"https://github.com/Octo-Org/Play.Uploader/blob/v{__version__}/docs/TROUBLESHOOTING.md#invalid-input"
-    failures = re.findall(r"\*\*Failure:\*\* (\S+)<br>", page.read_text())
+    failures = re.findall(r"\*\*Failure:\*\* (\S+)", page.read_text())
     assert failures == ["`invalid-input`", f"[`invalid-input`](<{address}>)"]
     images = git(
         clone, "grep", "-hoIE", 'ghcr[.]io/[^/ ]*/[^@:" ]*', "--", ":!tests", ":!scripts"
