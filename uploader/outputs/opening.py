@@ -1,7 +1,7 @@
-"""What stands at the top of the summary: what became of the release, in one line, and what to do.
+"""The top of the summary: what became of the release, in one line, and what to do.
 
-What only somebody who looks for a fault wants to know, such as the number of an edit or the code of
-an answer, is folded. Nothing is cut that stands nowhere else.
+Details that only help to find a fault, such as the number of an edit or a status code, are folded.
+No text is shortened here unless the page has all of it elsewhere.
 """
 
 from __future__ import annotations

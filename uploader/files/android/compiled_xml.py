@@ -14,11 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from uploader.files.android.manifest import StringPool, varint
+from uploader.files.android.manifest import StringPool
+from uploader.files.android.protobuf import ABSENT, Field, ProtoReader
 
 MAX_DEPTH = 100  # elements within one another; layouts have some tens
 MAX_EVENTS = 200_000  # of one document: the largest manifests have some ten thousand
@@ -82,9 +83,6 @@ _PRIMITIVES = {  # by field: the type of the value
 }
 _PRIMITIVE_NULL = 1
 _PRIMITIVE_EMPTY = 2
-_WIRE_VARINT = 0
-_WIRE_BYTES = 2
-_WIRE_FIXED = {1: 8, 5: 4}
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 
@@ -303,53 +301,6 @@ def _number_value(kind: int, content: int) -> str:
     return f"{kind:02x}:{content:08x}"
 
 
-class _Field(NamedTuple):
-    """One field of a message: a number on the wire, or where its bytes are."""
-
-    id: int
-    number: int
-    data: memoryview
-
-
-_ABSENT = _Field(0, 0, memoryview(b""))
-
-
-class _Proto:
-    """Reads messages, and no more fields in all than a document may have."""
-
-    def __init__(self) -> None:
-        self._left = _MAX_FIELDS
-
-    def fields(self, data: memoryview) -> Iterator[_Field]:
-        """Read every field of a message. Raises those in _DAMAGED."""
-        offset = 0
-        while offset < len(data):
-            self._left -= 1
-            if self._left < 0:
-                raise ValueError(_MAX_FIELDS)
-            key, offset = varint(data, offset)
-            field_id = key >> 3
-            wire_type = key & 7
-            if wire_type == _WIRE_VARINT:
-                number, offset = varint(data, offset)
-                yield _Field(field_id, number, _ABSENT.data)
-                continue
-            if wire_type == _WIRE_BYTES:
-                length, offset = varint(data, offset)
-            else:
-                length = _WIRE_FIXED[wire_type]
-            if offset + length > len(data):
-                raise IndexError(offset)
-            content = data[offset : offset + length]
-            number = int.from_bytes(content, "little") if wire_type != _WIRE_BYTES else 0
-            yield _Field(field_id, number, content)
-            offset += length
-
-    def message(self, data: memoryview) -> dict[int, _Field]:
-        """Read the fields by id; the last one of an id counts."""
-        return {one.id: one for one in self.fields(data)}
-
-
 def proto_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """Decode aapt2's protobuf XML; `named` is that of `binary_events`. Raises NotCompiledXml and
     NotComparable.
@@ -365,7 +316,7 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
     """Decode the nodes from the root on, without recursion. Raises NotCompiledXml, NotComparable,
     and those in _DAMAGED.
     """
-    proto = _Proto()
+    proto = ProtoReader(_MAX_FIELDS)
     root = proto.message(memoryview(data)).get(_NODE_ELEMENT)
     if root is None:
         raise NotCompiledXml("is not aapt2's protobuf XML")
@@ -392,7 +343,7 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
 
 
 def _proto_element(
-    data: memoryview, proto: _Proto, budget: _Budget
+    data: memoryview, proto: ProtoReader, budget: _Budget
 ) -> tuple[Start, list[memoryview]]:
     """Decode an element with its attributes; its children are not decoded yet."""
     namespace = ""
@@ -413,30 +364,32 @@ def _proto_element(
     return Start(budget.text(_key(namespace, name)), tuple(sorted(attributes))), children
 
 
-def _proto_attribute(message: dict[int, _Field], proto: _Proto, budget: _Budget) -> tuple[str, str]:
-    namespace = _string(message.get(_ATTRIBUTE_NAMESPACE, _ABSENT).data)
-    name = _string(message.get(_ATTRIBUTE_NAME, _ABSENT).data)
-    resource_id = message.get(_ATTRIBUTE_ID, _ABSENT).number
+def _proto_attribute(
+    message: Mapping[int, Field], proto: ProtoReader, budget: _Budget
+) -> tuple[str, str]:
+    namespace = _string(message.get(_ATTRIBUTE_NAMESPACE, ABSENT).data)
+    name = _string(message.get(_ATTRIBUTE_NAME, ABSENT).data)
+    resource_id = message.get(_ATTRIBUTE_ID, ABSENT).number
     key = _key(namespace, name, resource_id, named=budget.named)
     if _ATTRIBUTE_ITEM in message:
         item = proto.message(message[_ATTRIBUTE_ITEM].data)
         if item:
             return key, proto_value(item, proto)
-    return key, _text_value(_plain(_string(message.get(_ATTRIBUTE_TEXT, _ABSENT).data)))
+    return key, _text_value(_plain(_string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)))
 
 
-def proto_value(item: dict[int, _Field], proto: _Proto) -> str:
+def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
     """Return what a compiled value says. Raises NotComparable for those of old tools."""
     if _ITEM_REFERENCE in item:
         reference = proto.message(item[_ITEM_REFERENCE].data)
-        resource_id = reference.get(2, _ABSENT).number
-        if not resource_id and reference.get(3, _ABSENT).data:
+        resource_id = reference.get(2, ABSENT).number
+        if not resource_id and reference.get(3, ABSENT).data:
             raise NotComparable("refers to a resource by its name alone")
-        kind = _ATTRIBUTE_REFERENCE if reference.get(1, _ABSENT).number else _REFERENCE
+        kind = _ATTRIBUTE_REFERENCE if reference.get(1, ABSENT).number else _REFERENCE
         return _number_value(kind, resource_id)
     for text in (_ITEM_STRING, _ITEM_RAW_STRING, _ITEM_STYLED_STRING):
         if text in item:
-            return _text_value(_string(proto.message(item[text].data).get(1, _ABSENT).data))
+            return _text_value(_string(proto.message(item[text].data).get(1, ABSENT).data))
     if _ITEM_PRIMITIVE not in item:
         raise NotComparable("has a value of an unknown kind")
     for one in proto.fields(item[_ITEM_PRIMITIVE].data):

@@ -18,14 +18,14 @@ from __future__ import annotations
 import codecs
 import re
 import struct
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile, input_errors
+from uploader.files.android.protobuf import Field, ProtoReader
 
 if TYPE_CHECKING:
     from uploader.files.android.signatures import SigningCertificate
@@ -331,9 +331,9 @@ def _packs_under_aligned(config: bytes) -> bool:
     """Return whether a bundle's configuration aligns uncompressed libraries to pages of 4 KB.
     Raises MalformedFile.
     """
-    proto = _ProtoReader()
+    proto = ProtoReader(_MAX_FIELDS)
     try:
-        optimizations = proto.message(config)[_OPTIMIZATIONS].data
+        optimizations = proto.message(memoryview(config))[_OPTIMIZATIONS].data
         uncompressed = proto.message(optimizations)[_UNCOMPRESS_NATIVE_LIBRARIES].data
         settings = proto.message(uncompressed)
     except (LookupError, ValueError):
@@ -517,34 +517,16 @@ _ITEM_PRIMITIVE = 7
 _REFERENCE_ID = 2
 _STRING_VALUE = 1
 _PRIMITIVE_INTEGERS = (6, 7, 8)  # int_decimal_value, int_hexadecimal_value, boolean_value
-# types on the wire
-_VARINT = 0
-_BYTES = 2
-_FIXED = {1: 8, 5: 4}  # the length in bytes by the type
 _MAX_FIELDS = 100_000  # that are read: many times as many as any manifest has
-
-
-class _Field(NamedTuple):
-    """One field of a message. Its content is either a number on the wire or bytes, and the other of
-    the two is empty.
-    """
-
-    id: int = 0
-    number: int = 0
-    data: bytes = b""
-
-    @property
-    def text(self) -> str:
-        return self.data[: 4 * _MAX_TEXT].decode("utf-8", "replace")[:_MAX_TEXT]
 
 
 def proto_elements(data: bytes) -> Iterator[Element]:
     """Read the root and then its children. Raises MalformedFile for anything but aapt2's protobuf
     XML.
     """
-    proto = _ProtoReader()
+    proto = ProtoReader(_MAX_FIELDS)
     try:
-        root = proto.message(data)[_NODE_ELEMENT].data
+        root = proto.message(memoryview(data))[_NODE_ELEMENT].data
         yield _proto_element(root, proto)
         for field in proto.fields(root):
             if field.id == _ELEMENT_CHILD:
@@ -554,13 +536,13 @@ def proto_elements(data: bytes) -> Iterator[Element]:
         raise MalformedFile(f"has a {_BUNDLE_MANIFEST} that is not aapt2's protobuf XML.") from None
 
 
-def _proto_element(data: bytes, proto: _ProtoReader) -> Element:
+def _proto_element(data: memoryview, proto: ProtoReader) -> Element:
     """Read the name of an element, and those of its attributes that are in _ATTRIBUTES."""
     name = ""
     attributes: dict[str, str] = {}
     for field in proto.fields(data):
         if field.id == _ELEMENT_NAME:
-            name = field.text
+            name = _text(field)
         elif field.id == _ELEMENT_ATTRIBUTE:
             message = proto.message(field.data)
             attribute = _proto_attribute_name(message)
@@ -569,79 +551,33 @@ def _proto_element(data: bytes, proto: _ProtoReader) -> Element:
     return name, attributes
 
 
-def _proto_attribute_name(message: Mapping[int, _Field]) -> str | None:
+def _proto_attribute_name(message: Mapping[int, Field]) -> str | None:
     """Return the name in _ATTRIBUTES, or None for any other attribute."""
     resource_id = message[_RESOURCE_ID].number
     if resource_id:
         return _ATTRIBUTES.get(resource_id)
     if message[_NAMESPACE].data:
         return None
-    return _ATTRIBUTES.get(message[_NAME].text)
+    return _ATTRIBUTES.get(_text(message[_NAME]))
 
 
-def _proto_value(attribute: Mapping[int, _Field], proto: _ProtoReader) -> str:
+def _proto_value(attribute: Mapping[int, Field], proto: ProtoReader) -> str:
     """Return the compiled value, or the text where there is none."""
     item = proto.message(attribute[_ITEM].data)
     if _ITEM_REFERENCE in item:
         reference = proto.message(item[_ITEM_REFERENCE].data)
         return f"@0x{reference[_REFERENCE_ID].number:08x}"
     if _ITEM_STRING in item:
-        return proto.message(item[_ITEM_STRING].data)[_STRING_VALUE].text
+        return _text(proto.message(item[_ITEM_STRING].data)[_STRING_VALUE])
     number = None
     for field in proto.fields(item[_ITEM_PRIMITIVE].data):
         if field.id in _PRIMITIVE_INTEGERS:
             number = field.number
     if number is None:
-        return attribute[_TEXT].text
+        return _text(attribute[_TEXT])
     # int32 on the wire is sign-extended to 64 bits; Android reads a version code as unsigned 32.
     return str(number & 0xFFFFFFFF)
 
 
-class _ProtoReader:
-    """Reads protobuf messages. Raises LookupError or ValueError for damaged ones, and for more
-    fields in all than any manifest has.
-    """
-
-    def __init__(self) -> None:
-        self._left = _MAX_FIELDS
-
-    def fields(self, data: bytes) -> Iterator[_Field]:
-        """Read every field of a message."""
-        offset = 0
-        while offset < len(data):
-            self._left -= 1
-            if self._left < 0:
-                raise ValueError(_MAX_FIELDS)
-            key, offset = varint(data, offset)
-            field_id = key >> 3
-            wire_type = key & 7
-            if wire_type == _VARINT:
-                number, offset = varint(data, offset)
-                yield _Field(field_id, number)
-                continue
-            if wire_type == _BYTES:
-                length, offset = varint(data, offset)
-            else:
-                length = _FIXED[wire_type]
-            if offset + length > len(data):
-                raise IndexError(offset)
-            yield _Field(field_id, data=data[offset : offset + length])
-            offset += length
-
-    def message(self, data: bytes) -> defaultdict[int, _Field]:
-        """Read the fields by id. The last one of an id counts, as in protobuf, and an absent one is
-        empty.
-        """
-        return defaultdict(_Field, {field.id: field for field in self.fields(data)})
-
-
-def varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
-    """Return the number at an offset, and the offset behind it."""
-    value = 0
-    # Ten bytes carry 64 bits, and more is no protobuf.
-    for shift in range(0, 70, 7):
-        value |= (data[offset] & 0x7F) << shift
-        offset += 1
-        if data[offset - 1] < 0x80:
-            return value, offset
-    raise IndexError(offset)
+def _text(field: Field) -> str:
+    return bytes(field.data[: 4 * _MAX_TEXT]).decode("utf-8", "replace")[:_MAX_TEXT]

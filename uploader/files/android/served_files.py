@@ -190,24 +190,15 @@ def identity_of(manifest: Element) -> Identity:
     high = _integer(attributes.get("0x01010576", ""))
     split = attributes.get("split", "").removeprefix("text:")[:200]
     fused = served_manifest.metadata(manifest, served_manifest.FUSED_MODULES)[:2000]
-    required_types = attributes.get(served_manifest.REQUIRED_SPLIT_TYPES)
-    required = served_manifest.metadata(manifest, served_manifest.SPLITS_REQUIRED)
-    splits_required = required == "12:00000001" or bool(
-        (required_types or "").removeprefix("text:")
-    )
-    kind: Kind = "base"
-    module = "base"
-    owner = attributes.get("configForSplit")
-    if not split:
-        if fused and required_types is None and not splits_required:
-            kind = "standalone"
-    elif owner is not None or re.search(r"(^|\.)config\.", split):
-        kind = "configuration"
-        module = (owner or "").removeprefix("text:") or split.rpartition("config.")[0].rstrip(".")
-        module = module or "base"
+    splits_required = _requires_splits(manifest)
+    kind: Kind
+    if split:
+        kind, module = _kind_of_split(split, attributes.get("configForSplit"))
     else:
-        kind = "feature"
-        module = split
+        module = "base"
+        has_types = served_manifest.REQUIRED_SPLIT_TYPES in attributes
+        is_whole = bool(fused) and not has_types and not splits_required
+        kind = "standalone" if is_whole else "base"
     return Identity(
         package,
         high << 32 | low,
@@ -218,6 +209,26 @@ def identity_of(manifest: Element) -> Identity:
         served_manifest.min_sdk(manifest),
         splits_required,
     )
+
+
+def _requires_splits(manifest: Element) -> bool:
+    """Return whether an APK can be installed with its splits alone."""
+    types = manifest.attributes.get(served_manifest.REQUIRED_SPLIT_TYPES, "")
+    if types.removeprefix("text:"):
+        return True
+    return served_manifest.metadata(manifest, served_manifest.SPLITS_REQUIRED) == "12:00000001"
+
+
+def _kind_of_split(split: str, owner: str | None) -> tuple[Kind, str]:
+    """Return what a split is, and the module that it belongs to. `owner` is the split that a
+    configuration says it is for, in its compiled form; an empty one is the base.
+    """
+    if owner is None and not re.search(r"(^|\.)config\.", split):
+        return "feature", split
+    module = (owner or "").removeprefix("text:")
+    if not module:
+        module = split.rpartition("config.")[0].rstrip(".")
+    return "configuration", module or "base"
 
 
 def _integer(value: str) -> int:

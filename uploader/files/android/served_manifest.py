@@ -233,10 +233,10 @@ def _compare_children(
     served: Element, built: Element, others: Sequence[Element], found: _Differences
 ) -> None:
     """Compare what stands beside <application>."""
-    now = Counter(_said(child) for child in served.children if child.name != "application")
-    before = Counter(_said(child) for child in built.children if child.name != "application")
-    of_others = {_said(child) for other in others for child in other.children}
-    by_text = {_said(child): child for one in (served, built) for child in one.children}
+    now = _beside_application(served)
+    before = _beside_application(built)
+    by_text = {_said(child): child for child in (*served.children, *built.children)}
+    of_others = _beside_application(*others)
     removed = before - now
     for text in now - before:
         child = by_text[text]
@@ -244,9 +244,8 @@ def _compare_children(
             continue
         if child.name == "uses-sdk" and _raises_minimum(child, built):
             found.add("by_rule", "uses-sdk: a higher minSdkVersion")
-            removed = Counter(
-                {key: n for key, n in removed.items() if by_text[key].name != "uses-sdk"}
-            )
+            for key in [key for key in removed if by_text[key].name == "uses-sdk"]:
+                del removed[key]
         elif child.attributes.get(NAME) == f"text:{_PROTECTION_PERMISSION}":
             found.add("protection", f"<{child.name}> was added{_named(child)}")
         else:
@@ -254,6 +253,14 @@ def _compare_children(
     for text in removed:
         child = by_text[text]
         found.add("changes", f"<{child.name}> was removed or changed{_named(child)}")
+
+
+def _beside_application(*manifests: Element) -> Counter[str]:
+    """Count what stands beside <application>, by what it says."""
+    said: Counter[str] = Counter()
+    for manifest in manifests:
+        said.update(_said(child) for child in manifest.children if child.name != "application")
+    return said
 
 
 def _raises_minimum(sdk: Element, built: Element) -> bool:

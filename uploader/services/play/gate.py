@@ -54,6 +54,7 @@ _SETS: Mapping[Metric, tuple[str, str]] = {
     "anr-rate": ("anrRateMetricSet", "userPerceivedAnrRate"),
 }
 
+Line: TypeAlias = tuple[str, tuple[float, ...]]  # of a chart: its name, and a value for each day
 Finding = Literal["below", "above", "surely above", "too few users", "nothing to compare with"]
 Ruling = Literal["pass", "hold", "halt"]
 
@@ -542,8 +543,8 @@ def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
     """Return how people call a limit: `limit 1.09 %`, `1.5 times 41's`."""
     if not limit.relative:
         return f"limit {_percent(limit.value)}"
-    codes = dict.fromkeys(code for day in judged for code in day.other_codes)
-    whose = f"{'+'.join(codes)}'s" if codes else "what everybody has"
+    codes = _other_codes(judged)
+    whose = f"{codes}'s" if codes else "what everybody has"
     return f"{limit.value:g} times {whose}"
 
 
@@ -559,27 +560,46 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
     """Return a chart of one version's rate by day, with its limits and the rate of the others."""
     rows = list(dict.fromkeys(day.row for day in days))
     over = {day.row for day in days if day.finding in ("above", "surely above")}
-    lines = []
-    for limit in dict.fromkeys(day.limit for day in days):
-        bounds = {day.row: day.bound for day in days if day.limit == limit}
-        lines.append((_limit_name(limit, days), _in_percent([bounds.get(row) for row in rows])))
-    rates = {day.row: day.others for day in days if day.others is not None}
-    if rates:
-        codes = dict.fromkeys(code for day in days for code in day.other_codes)
-        own = _in_percent([rates.get(row) for row in rows])
-        lines.append((f"{'+'.join(codes)} itself", own))
-    title = f"{capitalised(NAMES[metric])} of {code} in percent"
-    certain = [day.row for day in days if day.finding == "surely above"]
-    if certain:
-        worst = max(certain, key=lambda row: row.bounds[0])
-        title += f"; 95 percent sure, {worst.day:%d %b}: at least {worst.bounds[0] * 100:.3g}"
     return Chart(
-        title,
+        f"{capitalised(NAMES[metric])} of {code} in percent{_certainty(days)}",
         tuple(f"{row.day:%d %b}" for row in rows),
         _in_percent([row.rate for row in rows]),
         tuple(row in over for row in rows),
-        tuple(lines),
+        (*_lines_of_limits(days, rows), *_line_of_others(days, rows)),
     )
+
+
+def _certainty(days: Sequence[Judged]) -> str:
+    """Return what the title of a chart says of the day that is over a limit for certain, and the
+    furthest.
+    """
+    certain = [day.row for day in days if day.finding == "surely above"]
+    if not certain:
+        return ""
+    worst = max(certain, key=lambda row: row.bounds[0])
+    return f"; 95 percent sure, {worst.day:%d %b}: at least {worst.bounds[0] * 100:.3g}"
+
+
+def _lines_of_limits(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
+    """Return a line for each limit, by its name."""
+    for limit in dict.fromkeys(day.limit for day in days):
+        bounds = {day.row: day.bound for day in days if day.limit == limit}
+        yield _limit_name(limit, days), _in_percent([bounds.get(row) for row in rows])
+
+
+def _line_of_others(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
+    """Return a line for the rate of the versions that everybody has, where it is known."""
+    rates = {day.row: day.others for day in days if day.others is not None}
+    if rates:
+        yield f"{_other_codes(days)} itself", _in_percent([rates.get(row) for row in rows])
+
+
+def _other_codes(judged: Iterable[Judged]) -> str:
+    """Return the version codes that everybody has, as people write them: `41`."""
+    codes: list[str] = []
+    for day in judged:
+        codes += day.other_codes
+    return "+".join(dict.fromkeys(codes))
 
 
 def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ from typing import BinaryIO, TypeAlias
 from uploader.errors import InputError, IntegrityError
 from uploader.files.android.apk_signature import verified_signer
 from uploader.files.android.limits import MAX_BYTES
-from uploader.files.android.served import ApkReport, Served, Verdict, compare
+from uploader.files.android.served import ApkReport, Finding, Served, Verdict, compare
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
 from uploader.files.private_folder import private_folder
@@ -192,19 +192,24 @@ def _merged(verdicts: Sequence[Verdict]) -> Verdict:
     """Return one verdict on all sets."""
     kinds = {verdict.served for verdict in verdicts}
     served = next(kind for kind in _WORST_FIRST if kind in kinds)
-    protection = [line for verdict in verdicts for line in verdict.protection]
+    apks: list[ApkReport] = []
+    findings: list[Finding] = []
+    protection: list[str] = []
+    unlisted: list[str] = []
+    for verdict in verdicts:
+        apks += verdict.apks
+        findings += verdict.findings
+        protection += verdict.protection
+        if verdict.transparency:
+            unlisted += verdict.transparency.unlisted
     transparency = verdicts[0].transparency
     if transparency:
-        unlisted: list[str] = []
-        for verdict in verdicts:
-            if verdict.transparency:
-                unlisted += verdict.transparency.unlisted
         transparency = replace(transparency, unlisted=tuple(unlisted))
     return replace(
         verdicts[0],
         served=served,
-        apks=tuple(apk for verdict in verdicts for apk in verdict.apks),
-        findings=tuple(finding for verdict in verdicts for finding in verdict.findings),
+        apks=tuple(apks),
+        findings=tuple(findings),
         left_out=sum(verdict.left_out for verdict in verdicts),
         # An APK that is whole has everything; only splits are for some devices each.
         not_given=min(verdict.not_given for verdict in verdicts),

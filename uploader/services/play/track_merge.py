@@ -778,40 +778,57 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
     halt.
     """
     _check_draft(job, track, live, release)
-    comes = bool(job.codes or job.promote_from)
     for other in live:
         if "draft" in (other.get("status"), release.get("status")):
             continue
         # What stays beside the release keeps its users.
         continues = _covers(release, other) and _displaces(release, other)
         everybody_has_it = other.get("status") == "completed" and _covers(other, release)
-        if not (continues or everybody_has_it):
-            continue
-        resumed = comes and release.get("status") in SERVED
-        if other.get("status") == "halted" and (resumed or not job.options.status):
-            raise ReleaseRefused(
-                f"The release {named(other)} on track {track} is halted, and stays so.",
-                cause="It was stopped for a reason, and nothing in this step says that it is to go "
-                "on.",
-                hint="To go on with it, set `status: inProgress` or `completed`, without `files` "
-                "and `promote-from`; else release a corrected version.",
-                code="release-halted",
-            )
-        reached = 1.0 if other.get("status") == "completed" else other.get("userFraction")
-        fraction = release.get("userFraction") if release.get("status") == "inProgress" else None
-        if reached is not None and fraction is not None and fraction < reached:
-            hints = {
-                "completed": "Stage a newer version, or halt this one with `status: halted`.",
-                "inProgress": f"Halt it with `status: halted`, or give more than {reached:g}.",
-                "halted": f"Give {reached:g} or more.",
-            }
-            raise ReleaseRefused(
-                f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) "
-                f"has reached more users than {share(release)}.",
-                cause="Only a halt takes a release from users.",
-                hint=hints.get(str(other.get("status")), ""),
-                code="user-fraction-lower",
-            )
+        if continues or everybody_has_it:
+            _check_halted(job, track, release, other)
+            _check_reach(track, release, other)
+
+
+def _check_halted(job: ReleaseJob, track: str, release: Release, other: Release) -> None:
+    """Raise ReleaseRefused where `release` would go on with `other`, which is halted, and nobody
+    has asked for that.
+    """
+    comes = bool(job.codes or job.promote_from)
+    resumed = comes and release.get("status") in SERVED
+    if other.get("status") == "halted" and (resumed or not job.options.status):
+        raise ReleaseRefused(
+            f"The release {named(other)} on track {track} is halted, and stays so.",
+            cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
+            hint="To go on with it, set `status: inProgress` or `completed`, without `files` and "
+            "`promote-from`; else release a corrected version.",
+            code="release-halted",
+        )
+
+
+def _check_reach(track: str, release: Release, other: Release) -> None:
+    """Raise ReleaseRefused where `release` would be for fewer users than `other`, which it takes
+    the place of, has reached.
+    """
+    if release.get("status") != "inProgress":
+        return
+    reached = other.get("userFraction")
+    if other.get("status") == "completed":
+        reached = 1.0
+    fraction = release.get("userFraction")
+    if reached is None or fraction is None or fraction >= reached:
+        return
+    hints = {
+        "completed": "Stage a newer version, or halt this one with `status: halted`.",
+        "inProgress": f"Halt it with `status: halted`, or give more than {reached:g}.",
+        "halted": f"Give {reached:g} or more.",
+    }
+    raise ReleaseRefused(
+        f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) has "
+        f"reached more users than {share(release)}.",
+        cause="Only a halt takes a release from users.",
+        hint=hints.get(str(other.get("status")), ""),
+        code="user-fraction-lower",
+    )
 
 
 def default_language(edit: ReleaseEdit) -> str:

@@ -120,15 +120,7 @@ def goal_of(
     """Return what is to be compared with what Google Play serves; what is wrong with the files is
     added to the problems.
     """
-    versions: dict[Version, Artifact] = {}
-    for bundle in files:
-        identity = problems.collect(partial(_identify, bundle, "files"))
-        if identity is None:
-            continue
-        if identity in versions:
-            what = f"{bundle.name} is of the same version as {versions[identity].name}."
-            problems.add("files", what, "one bundle of each version")
-        versions.setdefault(identity, bundle)
+    versions = _by_version(files, problems)
     destination = Destination(workspace, "files", STATEMENT)
     problems.collect(destination.check)
     bundles = tuple((bundle, version) for version, bundle in versions.items())
@@ -174,19 +166,10 @@ def _pairs(
     files: Artifacts, apks: Artifacts, problems: Problems
 ) -> tuple[tuple[Artifact, tuple[Artifact, ...]], ...]:
     """Return each bundle with its APKs. What can't be paired is added to the problems."""
-    bundles: dict[tuple[str, int], Artifact] = {}
-    paired: dict[tuple[str, int], list[Artifact]] = {}
-    for bundle in files:
-        identity = problems.collect(partial(_identify, bundle, "files"))
-        if identity is None:
-            continue
-        if identity in bundles:
-            what = f"{bundle.name} is of the same version as {bundles[identity].name}."
-            problems.add("files", what, "one bundle of each version")
-        bundles.setdefault(identity, bundle)
-        paired.setdefault(identity, [])
+    bundles = _by_version(files, problems)
     if len(bundles) < len(files):
         return ()
+    paired: dict[Version, list[Artifact]] = {version: [] for version in bundles}
     for apk in apks:
         identity = problems.collect(partial(_identify, apk, "apks"))
         if identity is None:
@@ -204,7 +187,23 @@ def _pairs(
     return tuple((bundle, tuple(paired[identity])) for identity, bundle in bundles.items())
 
 
-def _identify(file: Artifact, input_name: str) -> tuple[str, int]:
+def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]:
+    """Return the bundles by what they are. A file that is none, or that is of the same version as
+    another one, is added to the problems.
+    """
+    bundles: dict[Version, Artifact] = {}
+    for bundle in files:
+        version = problems.collect(partial(_identify, bundle, "files"))
+        if version is None:
+            continue
+        if version in bundles:
+            what = f"{bundle.name} is of the same version as {bundles[version].name}."
+            problems.add("files", what, "one bundle of each version")
+        bundles.setdefault(version, bundle)
+    return bundles
+
+
+def _identify(file: Artifact, input_name: str) -> Version:
     """Return the package and the version code of a bundle, or of an APK. Raises InputError."""
     if file.size is None:
         what = f"{file.name} is a stream, which can't be compared."
