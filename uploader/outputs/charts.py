@@ -1,6 +1,6 @@
 """The drawings of the summary, in Mermaid: when which bytes travelled, and what was measured.
 
-Mermaid has no escape that holds everywhere: there text from outside keeps letters, digits and a few
+Mermaid has no escape that works everywhere: there text from outside keeps letters, digits and a few
 signs alone.
 """
 

@@ -2,7 +2,7 @@
 
 Characters that could mean anything are written as numeric character references, which Markdown
 never takes for structure (CommonMark 0.30, section 6.2). GitHub looks for mentions and mail
-addresses once these are resolved, so an empty comment stands behind an at sign.
+addresses once these are resolved, so an empty comment follows an at sign.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uploader.redaction import Redactor
 
 MAX_CELL = 300  # characters of outside text in one cell
 MAX_SENTENCE = 2000  # characters of a warning, a label, an address
-MAX_PROSE = 20_000  # characters of what stands nowhere else on the page
+MAX_PROSE = 20_000  # characters of a text that is nowhere else on the page
 # Beside letters and digits, what means nothing in the middle of a line. A colon is harmless before
 # a blank only (else it may be an address or an emoji), a dot everywhere but after www.
 _MARKUP = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
@@ -87,7 +87,7 @@ def size_of(block: str) -> int:
 def text(outside: str) -> str:
     """Prose: the reader sees `outside` (one line) exactly, Markdown and HTML see nothing in it.
 
-    Only what stands between two backticks is in fixed width, without them: so this program writes
+    Only text between two backticks is in fixed width, without them: so this program writes
     names.
     """
     parts = _IN_BACKTICKS.split(outside)

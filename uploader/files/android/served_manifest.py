@@ -232,7 +232,7 @@ def _change(before: str | None, now: str | None) -> str:
 def _compare_children(
     served: Element, built: Element, others: Sequence[Element], found: _Differences
 ) -> None:
-    """Compare what stands beside <application>."""
+    """Compare the elements beside <application>."""
     now = _beside_application(served)
     before = _beside_application(built)
     by_text = {_said(child): child for child in (*served.children, *built.children)}
@@ -256,7 +256,7 @@ def _compare_children(
 
 
 def _beside_application(*manifests: Element) -> Counter[str]:
-    """Count what stands beside <application>, by what it says."""
+    """Count the elements beside <application>, by what they say."""
     said: Counter[str] = Counter()
     for manifest in manifests:
         said.update(_said(child) for child in manifest.children if child.name != "application")
