@@ -294,6 +294,19 @@ def test_after_a_refused_upload_no_other_is_sent(job: Job) -> None:
     assert (first.code, first.outputs["committed"]) == (4, ""), first.log
 
 
+def test_a_version_code_that_an_apk_has_taken_ends_the_run(job: Job) -> None:
+    """Several apps do not ask for the APKs of each before the upload; its refusal leads to them."""
+    folder = job.workspace.parent / "older"
+    folder.mkdir()
+    specimens.make_apk(folder / "app.apk", APPS[1], 43, "0.9")
+    older = Job(folder, job.emulator)
+    older.succeed({**RELEASE, "package-name": APPS[1], "files": "app.apk"})
+    ended = job.fail(4, RELEASE)
+    assert "version code 43" in ended.log
+    assert commits(job) == [APPS[1]]
+    assert live(job) == [APPS[1]]
+
+
 def test_an_edit_that_can_not_be_replaced_is_not_said_to_be_kept(job: Job) -> None:
     """Somebody closes the edit of one app, and Google Play refuses another: nothing of that app is
     left.

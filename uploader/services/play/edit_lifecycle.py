@@ -51,7 +51,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from uploader.errors import (
     ApiError,
@@ -88,6 +88,7 @@ MAX_TURNS = 2  # commits the other way about the review, after the first
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ProtocolError)
 # version code to what Play says of the artifact, its SHA-256 too
 ListedArtifacts = Mapping[int, Mapping[str, Any]]
+ArtifactKind = Literal["bundles", "apks"]  # whose lists an edit has
 T = TypeVar("T")
 
 
@@ -664,17 +665,20 @@ def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
         raise refused
 
 
-def listed_artifacts(edit: ReleaseEdit) -> ListedArtifacts:
-    """Everything that the edit knows: a version code belongs to one artifact, be it a bundle or an
-    APK.
+def listed_artifacts(
+    edit: ReleaseEdit, kinds: Sequence[ArtifactKind] = ("bundles", "apks")
+) -> ListedArtifacts:
+    """Return the artifacts of these kinds that the edit has, by version code.
+
+    A version code belongs to one artifact, be it a bundle or an APK.
     """
-    bundles, apks = edit.context.together(
-        [partial(edit.api.listed, "bundles"), partial(edit.api.listed, "apks")]
-    )
-    found = [*bundles, *apks]
-    return {
-        entry["versionCode"]: entry for entry in found if isinstance(entry.get("versionCode"), int)
-    }
+    artifacts: dict[int, Mapping[str, Any]] = {}
+    for entries in edit.context.together([partial(edit.api.listed, kind) for kind in kinds]):
+        for entry in entries:
+            code = entry.get("versionCode")
+            if isinstance(code, int):
+                artifacts[code] = entry
+    return artifacts
 
 
 def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Exception:

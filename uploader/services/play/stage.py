@@ -7,7 +7,7 @@ and can be known before the first upload is raised before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from uploader.services.base import Context
 from uploader.services.play import companions, plan, reach, testers, track_merge, tracks
 from uploader.services.play import listing as store_listing
 from uploader.services.play.edit_lifecycle import (
+    ArtifactKind,
     CommitKnowledge,
     ListedArtifacts,
     ReleaseEdit,
@@ -140,7 +141,7 @@ def _read(edit: ReleaseEdit) -> _Content:
         edit.seen = tracks.all_tracks(edit.api)
 
     def read_artifacts() -> None:
-        content.artifacts = listed_artifacts(edit)
+        content.artifacts = listed_artifacts(edit, _kinds_to_list(job))
 
     def read_default_language() -> None:
         track_merge.default_language(edit)
@@ -166,6 +167,19 @@ def _read(edit: ReleaseEdit) -> _Content:
     reads += [partial(edit.api.begin_artifact, artifact, _kind(artifact)) for artifact in missing]
     edit.context.together(reads)
     return content
+
+
+def _kinds_to_list(job: ReleaseJob) -> Sequence[ArtifactKind]:
+    """Return the kinds of artifacts whose lists are read before the upload.
+
+    Both, as a rule: a version code that an artifact of the other kind has taken is then found
+    before the first byte. Several apps share the connections, so bundles alone are looked for
+    there: the refusal of the upload leads to both lists.
+    """
+    only_bundles = all(_kind(artifact) == "bundle" for artifact in job.artifacts)
+    if job.one_of_several and only_bundles and not job.retained and not job.dry_run:
+        return ("bundles",)
+    return ("bundles", "apks")
 
 
 def _of_new_tracks(
