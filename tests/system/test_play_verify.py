@@ -205,6 +205,22 @@ def test_a_release_stays_whatever_is_served(job: Job, code: int, failure: str) -
     assert again.outputs["served"] == "same"
 
 
+@generating(protected=True)
+def test_a_release_can_require_that_it_is_not_protected(job: Job) -> None:
+    """The release stays, and only the end of the run tells."""
+    required = {**PLAY, "verify": "true", "require-unprotected": "true"}
+    ended = job.fail(6, required)
+    assert ended.outputs["failure"] == "served-protected"
+    assert (ended.outputs["served"], ended.outputs["committed"]) == ("protected", "true")
+    assert job.succeed({**PLAY, "verify": "true"}).outputs["served"] == "protected"
+
+
+@generating()
+def test_protection_can_not_be_judged_where_nothing_is_compared(job: Job) -> None:
+    ended = job.fail(2, {**PLAY, "require-unprotected": "true"})
+    assert "require-unprotected: what is served is not looked at" in ended.log
+
+
 @generating()
 def test_what_can_not_be_compared_is_a_mistake_before_anything_is_sent(job: Job) -> None:
     ended = job.fail(2, {**PLAY, "verify": "true", "commit": "false"})

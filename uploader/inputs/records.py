@@ -142,6 +142,7 @@ class ReleaseInputs:
     wait_deadline: float = specs.WAIT_DEADLINE.default_value
     universal_apk: str = specs.UNIVERSAL_APK.default_value
     verify: bool = specs.VERIFY.default_value
+    require_unprotected: bool = specs.REQUIRE_UNPROTECTED.default_value
     tag: str = ""
     lasting_state: bool = False
 

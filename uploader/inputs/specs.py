@@ -911,7 +911,7 @@ APKS: InputSpec[tuple[str, ...]] = InputSpec(
 REQUIRE_UNPROTECTED = InputSpec(
     name="require-unprotected",
     group=Group.GOOGLE_PLAY,
-    targets=("play-verify",),
+    targets=("play", "play-verify"),
     parser=parsers.boolean,
     default="false",
     refuse_empty=RefuseEmpty(
@@ -920,8 +920,8 @@ REQUIRE_UNPROTECTED = InputSpec(
         accepted="`true` or `false`",
     ),
     help=(
-        "`play-verify`: `true` ends the run with 6 where Google Play's automatic protection has "
-        "rewritten the code."
+        "`play-verify` and `verify`: `true` ends the run with 6 where Google Play's automatic "
+        "protection has rewritten the code."
     ),
 )
 ROLLOUT_STEPS: InputSpec[tuple[float, ...]] = InputSpec(

@@ -264,7 +264,7 @@ def _verify_goal(
         for artifact in artifacts
         if artifact.manifest and artifact.manifest.kind == "bundle"
     )
-    return verify.goal_of(bundles, inputs.wait_deadline, workspace, problems)
+    return verify.goal_of(inputs, bundles, workspace, problems)
 
 
 _ByTrack: TypeAlias = Mapping[str | None, Notes]
@@ -380,7 +380,10 @@ def _refuse_version_code(name: str, version_code: int, problems: Problems) -> No
 
 
 def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
-    """Add a problem for whatever leaves open what goes where."""
+    """Add a problem for whatever leaves open what goes where, or what is looked at afterwards."""
+    if inputs.require_unprotected and not inputs.verify:
+        what = "what is served is not looked at."
+        problems.add("require-unprotected", what, "together with `verify: true`")
     _check_promotion(inputs, files, problems)
     _check_tracks(inputs, files, problems)
     _check_shard(inputs, files, problems)

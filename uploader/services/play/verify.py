@@ -31,7 +31,7 @@ from uploader.files.android.served import ApkReport, Finding, Served, Verdict
 from uploader.files.artifacts import Artifact, Artifacts, find
 from uploader.files.destination import Destination
 from uploader.files.workspace import Workspace, printable
-from uploader.inputs.records import VerifyInputs
+from uploader.inputs.records import ReleaseInputs, VerifyInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared, Section
 from uploader.services.play import client
@@ -70,6 +70,7 @@ class VerifyGoal:
     seconds: float
     workspace: Workspace
     destination: Destination
+    require_unprotected: bool
 
 
 def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Prepared:
@@ -100,7 +101,7 @@ def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Works
     if inputs.common.rehearsal:
         what = "the embedded emulator has no release that could be compared."
         problems.add("api-endpoint", what, "a rehearsal of `target: play` with `verify: true`")
-    goal = goal_of(files, inputs.wait_deadline, workspace, problems)
+    goal = goal_of(inputs, files, workspace, problems)
     problems.raise_if_any()
     apps: dict[str, tuple[int, ...]] = {}
     lines = []
@@ -110,12 +111,15 @@ def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Works
     if inputs.common.dry_run:
         flow = batch.dry_run(f"Would compare {plural(len(files), 'bundle')} with what is served.")
     else:
-        flow = partial(_flow_with_login, goal, inputs.require_unprotected)
+        flow = partial(_flow_with_login, goal)
     return Prepared(tuple(lines), (client.SCOPE,), flow, apps=apps, sends_files=False)
 
 
 def goal_of(
-    files: Artifacts, seconds: float, workspace: Workspace, problems: Problems
+    inputs: VerifyInputs | ReleaseInputs,
+    files: Artifacts,
+    workspace: Workspace,
+    problems: Problems,
 ) -> VerifyGoal:
     """Return what is to be compared with what Google Play serves; what is wrong with the files is
     added to the problems.
@@ -124,14 +128,17 @@ def goal_of(
     destination = Destination(workspace, "files", STATEMENT)
     problems.collect(destination.check)
     bundles = tuple((bundle, version) for version, bundle in versions.items())
-    return VerifyGoal(bundles, seconds, workspace, destination)
+    return VerifyGoal(
+        bundles, inputs.wait_deadline, workspace, destination, inputs.require_unprotected
+    )
 
 
-def _flow_with_login(goal: VerifyGoal, require_unprotected: bool, context: Context) -> Outcome:
+def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and tell what came of it."""
     with explained_refusals(reading=True):
         verdicts = _served(goal, context)
-    return report(verdicts, goal.destination, context, require_unprotected=require_unprotected)
+    required = goal.require_unprotected
+    return report(verdicts, goal.destination, context, require_unprotected=required)
 
 
 def verified(goal: VerifyGoal, outcome: Outcome, context: Context) -> Outcome:
@@ -142,7 +149,8 @@ def verified(goal: VerifyGoal, outcome: Outcome, context: Context) -> Outcome:
     """
     try:
         verdicts = _served(goal, context)
-        served_outcome = report(verdicts, goal.destination, context, require_unprotected=False)
+        required = goal.require_unprotected
+        served_outcome = report(verdicts, goal.destination, context, require_unprotected=required)
     except Interrupted:
         raise
     except UploaderError as error:
