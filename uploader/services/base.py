@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
 from uploader.errors import ApiError, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.files.destination import Destination
+from uploader.files.spool import SpooledFile
 from uploader.protocol.resources import identifier
 from uploader.results import FileResult, Results
 from uploader.retry import FIRST_POLL
@@ -153,7 +154,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Download:
-    """One file from a service into the workspace.
+    """One file from a service into the workspace, or into the spool of what only the run needs.
 
     `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its
     name, raises what keeps it from getting one, and returns what of `endings` comes behind it. A
@@ -163,7 +164,7 @@ class Download:
 
     root: str
     path: str
-    destination: Destination
+    destination: Destination | SpooledFile
     max_size: int
     what: str
     check: Callable[[BinaryIO], str]
@@ -311,7 +312,7 @@ class Context(Protocol):
         """
 
     def download(self, download: Download) -> Downloaded:
-        """Fetches one file into the workspace."""
+        """Fetches one file."""
 
     def backoff(self) -> Backoff:
         """Begins a series of waits on the schedule of retries."""

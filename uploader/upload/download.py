@@ -1,4 +1,4 @@
-"""Fetches one file from a service into the workspace, block by block, so that its size costs no
+"""Fetches one file from a service, block by block, so that its size costs no
 memory.
 
 What has come is kept when the response breaks off, and the next request asks for the rest alone
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 
 from uploader.errors import IntegrityError, ProtocolError
 from uploader.files.destination import NewFile
+from uploader.files.spool import SpooledFile
 from uploader.http.messages import Headers, Request, Response, TransportError
 from uploader.protocol import stated_digests
 from uploader.protocol.responses import UNREADABLE
@@ -61,7 +62,7 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
 
 def _find_present(step: Download) -> str | None:
     """Return the path of a file that is there already with the bytes of `step.sha256`."""
-    if not step.sha256:
+    if not step.sha256 or isinstance(step.destination, SpooledFile):
         return None
     for ending in step.endings:
         destination = step.destination.ending(ending)
@@ -77,7 +78,7 @@ class _Reception:
     kept when a response breaks off, unless it can't belong to the same file as the rest.
     """
 
-    def __init__(self, step: Download, client: ApiClient, file: NewFile) -> None:
+    def __init__(self, step: Download, client: ApiClient, file: NewFile | SpooledFile) -> None:
         self._step = step
         self._client = client
         self._file = file

@@ -2,7 +2,8 @@
 built.
 
 They come in sets: the splits of one variant, as a device would have them, and every APK that is
-whole in itself. Each set is fetched, compared and removed, while the next one is on its way.
+whole in itself. Each set is fetched, compared and removed, while the next one is on its way. So of
+two sets at most there is something on the disk, in a file without a name.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from uploader.errors import InputError, IntegrityError
@@ -23,8 +23,7 @@ from uploader.files.android.apk_signature import verified_signer
 from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict, compare
 from uploader.files.artifacts import Artifact
-from uploader.files.destination import Destination
-from uploader.files.private_folder import private_folder
+from uploader.files.spool import Spool, SpooledFile, open_spool
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Download
 from uploader.services.play.client import ROOT
@@ -33,9 +32,14 @@ from uploader.services.play.generated_apks import (
     SigningKey,
     await_generated_apks,
 )
-from uploader.text import plural
+from uploader.text import format_size, plural
 
 MAX_DOWNLOADS = 4  # at the same time
+WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
+# Bytes on the disk at the same time: several times what two sets of APKs take that come of a bundle
+# of this size. A small bundle may be compared with APKs of another one, which are larger.
+_MAX_TIMES = 32
+_MAX_OF_SMALL = 4 << 30
 Version: TypeAlias = tuple[str, int]  # package and version code
 # The verdict on several sets is the first of these that one of them has.
 _WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
@@ -47,19 +51,24 @@ class FetchedApk:
 
     name: str
     apk: GeneratedApk
-    path: Path
+    file: SpooledFile
 
     def reader(self) -> io.BufferedReader:
         """Open the file from its beginning."""
-        return self.path.open("rb")
+        return self.file.reader()
 
 
 @dataclass(frozen=True)
-class _ApkSet:
-    """APKs that are compared together; `label` tells their key where there are several."""
+class _Wanted:
+    """An APK that is to be fetched, and the name that it has in messages."""
 
-    label: str
-    apks: tuple[GeneratedApk, ...]
+    name: str
+    apk: GeneratedApk
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that a device needs."""
+        return self.apk.kind in ("standalone", "universal")
 
 
 def compare_served(
@@ -78,23 +87,46 @@ def compare_served(
         f"Google Play lists {plural(count, 'APK')} of version {code}, signed with "
         f"{plural(len(keys), 'key')}; each is compared with {bundle.name}."
     )
-    with private_folder(workspace) as folder:
-        return _merged(_Comparison(bundle, code, folder, context).of_all(_sets(keys)))
+    limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
+    with open_spool(workspace, f"what is fetched of version {code} at a time", limit) as spool:
+        verdict = _merged(_Comparison(bundle, code, spool, context).of_all(_sets(keys)))
+        context.info(
+            f"All of it was compared; at most {format_size(spool.size)} were on the disk at a time."
+        )
+        return verdict
 
 
-def _sets(keys: Sequence[SigningKey]) -> Iterator[_ApkSet]:
-    """Return what is compared together: the splits of each variant, and all else of each key; what
-    is without automatic protection is apart from what has it.
+def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
+    """Return what is compared together: the splits of each variant, the slices of asset packs, and
+    a few at a time what is whole in itself.
+
+    What is without automatic protection is apart from what has it.
     """
     for key in keys:
         label = f"key {key.certificate[:8]}: " if len(keys) > 1 else ""
-        for _, members in groupby(sorted(key.apks, key=_set_of), _set_of):
-            yield _ApkSet(label, tuple(members))
+        for _, members in groupby(sorted(_wanted(key.apks, label), key=_set_of), _set_of):
+            together = list(members)
+            size = WHOLE_AT_ONCE if together[0].is_whole else len(together)
+            for first in range(0, len(together), size):
+                yield together[first : first + size]
 
 
-def _set_of(apk: GeneratedApk) -> tuple[bool, int]:
+def _wanted(apks: Sequence[GeneratedApk], label: str) -> Iterator[_Wanted]:
+    """Give every APK of a key a name of its own."""
+    alike: Counter[str] = Counter()
+    for apk in apks:
+        alike[apk.name] += 1
+        # standalone APKs of one variant are for one ABI each, which the list does not tell
+        number = f" ({alike[apk.name]})" if alike[apk.name] > 1 else ""
+        yield _Wanted(f"{label}{apk.name}{number}", apk)
+
+
+def _set_of(wanted: _Wanted) -> tuple[bool, bool, str, int]:
     """Return what the APKs of one set have in common."""
-    return apk.unprotected, apk.variant if apk.kind == "split" else -1
+    apk = wanted.apk
+    if wanted.is_whole:
+        return apk.unprotected, True, "", 0
+    return apk.unprotected, False, apk.kind, apk.variant
 
 
 class _Comparison:
@@ -102,49 +134,39 @@ class _Comparison:
     compared.
     """
 
-    def __init__(self, bundle: Artifact, code: str, folder: Workspace, context: Context) -> None:
+    def __init__(self, bundle: Artifact, code: str, spool: Spool, context: Context) -> None:
         self._bundle = bundle
         self._code = code
-        self._folder = folder
+        self._spool = spool
         self._context = context
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
 
-    def of_all(self, sets: Iterable[_ApkSet]) -> list[Verdict]:
+    def of_all(self, sets: Iterable[list[_Wanted]]) -> list[Verdict]:
         """Return the verdicts on the sets, in their order."""
         waiting = iter(list(enumerate(sets)))
         self._context.together([partial(self._compare_waiting, waiting)] * 2)
         return [verdict for _, verdict in sorted(self._verdicts, key=itemgetter(0))]
 
-    def _compare_waiting(self, waiting: Iterator[tuple[int, _ApkSet]]) -> None:
-        for number, apks in waiting:
+    def _compare_waiting(self, waiting: Iterator[tuple[int, list[_Wanted]]]) -> None:
+        for number, wanted in waiting:
+            files = [
+                FetchedApk(one.name, one.apk, self._spool.new_file(f"{one.name} of {self._code}"))
+                for one in wanted
+            ]
             with self._downloading:
-                files = self._fetch(number, apks)
+                downloads = iter(files)
+                self._context.together([partial(self._fetch_waiting, downloads)] * MAX_DOWNLOADS)
             self._verdicts.append((number, self._compare(files)))
             for file in files:
-                file.path.unlink()
-
-    def _fetch(self, number: int, apks: _ApkSet) -> list[FetchedApk]:
-        """Fetch a set, a few APKs at a time."""
-        files: list[FetchedApk] = []
-        alike: Counter[str] = Counter()
-        for position, apk in enumerate(apks.apks):
-            alike[apk.name] += 1
-            # standalone APKs of one variant are for one ABI each, which the list does not tell
-            number_of_name = f" ({alike[apk.name]})" if alike[apk.name] > 1 else ""
-            path = self._folder.root / f"{number}-{position}.apk"
-            files.append(FetchedApk(f"{apks.label}{apk.name}{number_of_name}", apk, path))
-        waiting = iter(files)
-        self._context.together([partial(self._fetch_waiting, waiting)] * MAX_DOWNLOADS)
-        return files
+                file.file.clear()
 
     def _fetch_waiting(self, waiting: Iterator[FetchedApk]) -> None:
         for file in waiting:
-            destination = Destination(self._folder, "files", file.path.name)
             url = f"{file.apk.path}?alt=media"
             what = f"{file.name} of version {self._code}"
             limit = MAX_BYTES["apk"]
-            self._context.download(Download(ROOT, url, destination, limit, what, _keep))
+            self._context.download(Download(ROOT, url, file.file, limit, what, _keep))
 
     def _compare(self, files: Sequence[FetchedApk]) -> Verdict:
         """Compare a set. Raises IntegrityError where an APK is not what was asked for."""
@@ -184,7 +206,7 @@ class _Comparison:
 
 
 def _keep(_: BinaryIO) -> str:
-    """Let a download have its name: what it is, the comparison finds out."""
+    """Accept any download: what it is, the comparison finds out."""
     return ""
 
 
