@@ -114,6 +114,9 @@ class RecordingContext:
         """Does one after the other."""
         return [task() for task in tasks]
 
+    def check_running(self) -> None:
+        """Nothing stops it."""
+
     # --- what the flow calls ----------------------------------------------------------------------
 
     def info(self, text: str) -> None:

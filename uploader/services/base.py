@@ -329,6 +329,11 @@ class Context(Protocol):
         raises the one that counts most (see `tasks.together`).
         """
 
+    def check_running(self) -> None:
+        """Raises Interrupted after a signal, and Stopped or the like where something that is done
+        at the same time has failed: for work that makes no request for long.
+        """
+
     def info(self, text: str) -> None:
         """Logs a sentence."""
 

@@ -154,6 +154,11 @@ class Engine:
         """Do several things at the same time, and return their results in order."""
         return tasks.together(work, self._settings.concurrency or MAX_IN_FLIGHT)
 
+    def check_running(self) -> None:
+        """Raise Interrupted after a signal, Stopped after the failure of a task of the group."""
+        self._client.policy.cancellation.check()
+        tasks.check()
+
     def _begin_uploads(self) -> None:
         with self._log_lock:
             if self._untitled:

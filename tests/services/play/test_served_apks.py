@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import io
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,9 @@ from google_emulator.specimens import Build, bundle_contents, make_bundle
 from google_emulator.specimens.signature_writer import certificate
 from tests.support.emulator_client import PACKAGE, EmulatorClient
 from tests.support.transfer_harness import Bench
-from uploader.errors import ApiError, IntegrityError, TemporaryError
+from uploader.errors import ApiError, IntegrityError, Interrupted, TemporaryError
 from uploader.files.android.served import Verdict
-from uploader.files.artifacts import from_path
+from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Outcome
 from uploader.services.play.served_apks import compare_served
@@ -45,8 +48,12 @@ class Served:
         build = Build(libraries=contents, min_sdk=19)
         make_bundle(self._bundle, PACKAGE, 42, "1.0", build=build)
 
-    def compare(self, seconds: float = 3600.0) -> Verdict:
-        bundle = from_path(self._bundle, "app.aab")
+    @property
+    def bundle(self) -> Artifact:
+        return from_path(self._bundle, "app.aab")
+
+    def compare(self, seconds: float = 3600.0, bundle: Artifact | None = None) -> Verdict:
+        bundle = bundle or self.bundle
         workspace = Workspace(self._bundle.parent, temp=self.temp)
         verdicts: list[Verdict] = []
 
@@ -205,4 +212,41 @@ def test_a_refused_download_ends_the_others(served: Served) -> None:
     served.emulator.add_fault(DOWNLOAD, "status", status=403, nth=2)
     with pytest.raises(ApiError):
         served.compare()
+    assert served.left == []
+
+
+class Unread(io.RawIOBase):
+    """A file that nobody may read."""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        del offset, whence
+        return 1000
+
+    def readinto(self, buffer: object) -> int:
+        raise AssertionError(buffer)
+
+
+@dataclass(frozen=True)
+class Interrupting(Artifact):
+    """A bundle at whose opening a signal comes."""
+
+    cancel: Callable[[int], None] = lambda _: None
+
+    def reader(self) -> io.BufferedReader:
+        self.cancel(signal.SIGTERM)
+        return io.BufferedReader(Unread())
+
+
+@generating()
+def test_a_signal_ends_the_comparison_before_the_next_read(served: Served) -> None:
+    """It does not wait for a request, of which there may be none for long."""
+    bundle = Interrupting("app.aab", "app.aab", 1000, cancel=served.bench.cancellation.cancel)
+    with pytest.raises(Interrupted):
+        served.compare(bundle=bundle)
     assert served.left == []

@@ -24,6 +24,7 @@ from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict, compare
 from uploader.files.artifacts import Artifact
 from uploader.files.spool import Spool, SpooledFile, open_spool
+from uploader.files.watched import Watched
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Download
 from uploader.services.play.client import ROOT
@@ -171,7 +172,9 @@ class _Comparison:
     def _compare(self, files: Sequence[FetchedApk]) -> Verdict:
         """Compare a set. Raises IntegrityError where an APK is not what was asked for."""
         try:
-            verdict = compare(self._bundle, files)
+            check = self._context.check_running
+            watched = [Watched(file, check) for file in files]
+            verdict = compare(Watched(self._bundle, check), watched)
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)

@@ -168,6 +168,11 @@ class App:
         """Do several things of the app at the same time."""
         return self._whole.together(work)
 
+    def check_running(self) -> None:
+        """Raise the reason once the app, or the run, is to stop."""
+        self.check()
+        self._whole.check_running()
+
     # --- the log, the outputs, the results --------------------------------------------------------
 
     def info(self, text: str) -> None:

@@ -30,6 +30,7 @@ from uploader.files.android.preflight import fingerprint
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict
 from uploader.files.artifacts import Artifact, Artifacts, find
 from uploader.files.destination import Destination
+from uploader.files.watched import Watched
 from uploader.files.workspace import Workspace, printable
 from uploader.inputs.records import ReleaseInputs, VerifyInputs
 from uploader.services import batch
@@ -223,7 +224,11 @@ def _identify(file: Artifact, input_name: str) -> Version:
 
 def _flow(job: VerifyJob, context: Context) -> Outcome:
     """Compare, write the statement and tell what came of it."""
-    verdicts = [served.compare(bundle, apks) for bundle, apks in job.pairs]
+    check = context.check_running
+    verdicts = []
+    for bundle, apks in job.pairs:
+        watched = [Watched(apk, check) for apk in apks]
+        verdicts.append(served.compare(Watched(bundle, check), watched))
     return report(verdicts, job.destination, context, require_unprotected=job.require_unprotected)
 
 
