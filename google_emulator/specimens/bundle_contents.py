@@ -70,12 +70,12 @@ def _entry(name: str, values: Sequence[bytes]) -> bytes:
 
 def _text(language: str, text: str) -> bytes:
     configuration = field(3, language.encode()) if language else b""
-    item = field(3, field(2, field(1, text.encode())))
+    item = field(4, field(2, field(1, text.encode())))
     return field(6, field(1, configuration) + field(2, item))
 
 
 def _file(density: int, path: str) -> bytes:
-    item = field(3, field(5, field(1, path.encode())))
+    item = field(4, field(5, field(1, path.encode())))
     return field(6, field(1, number(18, density)) + field(2, item))
 
 

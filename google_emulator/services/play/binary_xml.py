@@ -139,17 +139,18 @@ def _attribute(fields: dict[int, list[Json]]) -> Attribute:
     elif 2 in item or 3 in item:
         attribute.text = _text(proto_fields(item[2 if 2 in item else 3][-1]), 1)
     elif 7 in item:
-        attribute.value = _primitive(proto_fields(item[7][-1]))
+        attribute.value = read_primitive(proto_fields(item[7][-1]))
     return attribute
 
 
-def _primitive(fields: dict[int, list[Json]]) -> tuple[int, int]:
+def read_primitive(fields: dict[int, list[Json]]) -> tuple[int, int]:
+    """The type and the data of a Primitive."""
     for key, kind in _PRIMITIVES.items():
         if key not in fields:
             continue
         value = fields[key][-1]
         if isinstance(value, bytes):  # a float is four bytes, a null or an empty value a message
-            value = struct.unpack("<I", value)[0] if len(value) == 4 else 0
+            value = struct.unpack("<I", value)[0] if len(value) == 4 else int(key == 2)
         data = int(value) & _ALL_ONES
         return kind, _ALL_ONES if kind == _BOOLEAN and data else data
     raise ValueError("a primitive of an unknown kind")

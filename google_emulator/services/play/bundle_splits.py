@@ -2,15 +2,14 @@
 ABI, screen density and language, standalone APKs, the universal one, and slices of asset packs.
 
 What goes where is told by bundletool's documentation and source. Left out are: splits by texture
-format, device tier and country, standalone APKs by density, and Instant Apps. `resources.arsc` has
-only the texts of the resource table, and of languages and densities the languages win.
+format, device tier and country, standalone APKs by density, and Instant Apps. Of languages and
+densities the languages win.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-import struct
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from google_emulator.http.response import Json
-from google_emulator.services.play.artifact_files import proto_fields
+from google_emulator.services.play.binary_table import Record, next_resource, read_proto_table
 from google_emulator.services.play.binary_xml import (
     Attribute,
     Element,
@@ -28,7 +27,7 @@ from google_emulator.services.play.binary_xml import (
     read_proto_xml,
     write_binary_xml,
 )
-from google_emulator.specimens.manifests import ANDROID, chunk, string_pool
+from google_emulator.specimens.manifests import ANDROID
 
 ApkKind: TypeAlias = Literal["split", "standalone", "universal", "slice"]
 BASE = "base"
@@ -49,8 +48,8 @@ _LOWEST_SDK = 1  # of a manifest that names none
 _NAME, _VALUE, _RESOURCE, _HAS_CODE = 0x01010003, 0x01010024, 0x01010025, 0x0101000C
 _IS_FEATURE_SPLIT, _SPLIT_TYPES, _REQUIRED_SPLIT_TYPES = 0x0101055B, 0x0101064F, 0x0101064E
 _STORE = "https://play.google.com/store"
-_SPLITS_RESOURCE = 0x7F7F0000  # of the list of languages that is added
-_TABLE = 0x0002  # the chunk of a resource table
+# The list of languages that is added: its type, its name, its path.
+_LIST_TYPE, _LIST_NAME, _LIST_PATH = "xml", "splits0", "res/xml/splits0.xml"
 
 
 @dataclass(frozen=True, order=True)
@@ -71,23 +70,24 @@ MAIN = Configuration()
 
 @dataclass
 class _Part:
-    """What one split of a module has: paths in the bundle by those in the APK, and texts of
+    """What one split of a module has: paths in the bundle by those in the APK, and values of
     resources.
     """
 
     files: dict[str, str] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
+    values: list[Record] = field(default_factory=list)
 
     def add(self, other: _Part) -> None:
         """Adds what another split has."""
         self.files |= other.files
-        self.texts += other.texts
+        self.values += other.values
 
 
 @dataclass(frozen=True)
 class PlannedApk:
     """One APK before its bytes are made. `files` are paths in the bundle by those in the APK,
-    `made` the files that the bundle does not have. `abis` are those whose libraries it may hold.
+    `made` the files that the bundle does not have, `values` those of its resource table. `abis` are
+    those whose libraries it may hold.
     """
 
     kind: ApkKind
@@ -98,6 +98,7 @@ class PlannedApk:
     manifest: Element
     files: Mapping[str, str]
     made: Mapping[str, bytes]
+    values: tuple[Record, ...]
     abis: tuple[str, ...]
     lowest_sdk: int
 
@@ -117,13 +118,12 @@ class _Module:
 
 @dataclass(frozen=True)
 class _ResourceValue:
-    """One value of a resource: its configuration without density, its density, its file or text."""
+    """One value of a resource, with its configuration without density and with its density."""
 
+    record: Record
     others: tuple[str, ...]
     language: str
     density: int
-    file: str
-    text: str
 
 
 def planned_apks(bundle: Path, variants: int = 1) -> list[PlannedApk]:
@@ -206,14 +206,14 @@ def _path_in_apk(inside: str) -> str:
 
 
 def _owners(table: bytes, parts: dict[Configuration, _Part]) -> dict[str, list[Configuration]]:
-    """The splits that each resource file goes into; its texts are added to their parts."""
+    """The splits that each resource file goes into; the values are added to their parts."""
     owners: dict[str, list[Configuration]] = defaultdict(list)
-    for kind, values in _resources(table):
+    for kind, fields in read_proto_table(table):
+        values = [_resource_value(record, configuration) for record, configuration in fields]
         for value, configuration in _distributed(kind, values):
-            if value.file:
-                owners[value.file].append(configuration)
-            if value.text:
-                parts[configuration].texts.append(value.text)
+            if isinstance(value.record.value, str):
+                owners[value.record.value].append(configuration)
+            parts[configuration].values.append(value.record)
     return owners
 
 
@@ -246,26 +246,11 @@ def _best_match(values: list[_ResourceValue], density: int) -> _ResourceValue:
     return max(values, key=lambda value: value.density or 160)
 
 
-def _resources(table: bytes) -> Iterable[tuple[str, list[_ResourceValue]]]:
-    """The type of each resource of a table, and its values."""
-    for package in proto_fields(table).get(2, []):
-        for kind in proto_fields(package).get(3, []):
-            fields = proto_fields(kind)
-            for entry in fields.get(3, []):
-                values = proto_fields(entry).get(6, [])
-                name = fields.get(2, [b""])[-1].decode()
-                yield name, [_resource_value(proto_fields(value)) for value in values]
-
-
-def _resource_value(fields: Mapping[int, list[Json]]) -> _ResourceValue:
-    configuration = proto_fields(fields.get(1, [b""])[-1])
+def _resource_value(record: Record, configuration: dict[int, list[Json]]) -> _ResourceValue:
     locale = configuration.pop(3, [b""])[-1].decode()
     density = int(configuration.pop(18, [0])[-1])
-    item = proto_fields(proto_fields(fields.get(2, [b""])[-1]).get(3, [b""])[-1])
-    file = proto_fields(item.get(5, [b""])[-1]).get(1, [b""])[-1].decode()
-    text = proto_fields(item.get(2, [b""])[-1]).get(1, [b""])[-1].decode()
     others = tuple(f"{key}={value}" for key, value in sorted(configuration.items()))
-    return _ResourceValue(others, re.split("[-_]", locale)[0], density, file, text)
+    return _ResourceValue(record, others, re.split("[-_]", locale)[0], density)
 
 
 def _lowest_sdk(manifest: Element) -> int:
@@ -286,18 +271,23 @@ def _splits_of(
     sdk = max(lowest, _LOWEST_WITH_SPLITS) + variant - 1
     apks = []
     for configuration, part in module.parts.items():
-        made = {"resources.arsc": _resource_table(part.texts)} if part.texts else {}
+        made: dict[str, bytes] = {}
+        values = list(part.values)
         files = dict(part.files)
         abis: tuple[str, ...] = ()
         if configuration == MAIN:
             own_id = split_id
-            manifest = _main_manifest(module, has_languages=is_base and bool(languages))
+            list_id = next_resource(values, _LIST_TYPE) if is_base and languages else 0
+            manifest = _main_manifest(module, list_id)
             if is_base:
                 _stamp(manifest, "STAMP_TYPE_DISTRIBUTION_APK")
                 files |= profiles
                 made["stamp-cert-sha256"] = bytes(range(32))
-            if is_base and languages:
-                made["res/xml/splits0.xml"] = _list_of_languages(languages)
+            if list_id:
+                made[_LIST_PATH] = _list_of_languages(languages)
+                package = values[0].package if values else ""
+                added = (list_id, package, _LIST_TYPE, _LIST_NAME, bytes(60), _LIST_PATH)
+                values.append(Record(*added))
             if not any(one.dimension == "abi" for one in module.parts):
                 abis = ("arm64-v8a",)
         else:
@@ -314,6 +304,7 @@ def _splits_of(
                 manifest,
                 files,
                 made,
+                tuple(values),
                 abis,
                 sdk,
             )
@@ -334,7 +325,7 @@ def _fused(
                 if abi not in ("", configuration.value):
                     continue
                 abis.append(configuration.value)
-            whole.add(_Part({k: v for k, v in part.files.items() if "/dex/" not in v}, part.texts))
+            whole.add(_Part({k: v for k, v in part.files.items() if "/dex/" not in v}, part.values))
             for path in part.files.values():
                 if "/dex/" in path:
                     name = "classes.dex" if not code else f"classes{len(code) + 1}.dex"
@@ -347,8 +338,6 @@ def _fused(
     )
     _stamp(manifest, "STAMP_TYPE_STANDALONE_APK")
     made = {"stamp-cert-sha256": bytes(range(32))}
-    if whole.texts:
-        made["resources.arsc"] = _resource_table(whole.texts)
     files = {**code, **whole.files, **profiles}
     configuration = Configuration("abi", abi) if abi else MAIN
     lowest = _lowest_sdk(manifest)
@@ -361,6 +350,7 @@ def _fused(
         manifest,
         files,
         made,
+        tuple(dict.fromkeys(whole.values)),
         tuple(dict.fromkeys(abis)) or ("arm64-v8a",),
         lowest,
     )
@@ -374,10 +364,11 @@ def _slice(module: _Module, base: Element) -> PlannedApk:
             manifest.set(attribute)
     manifest.set(Attribute("split", module.name))
     files = module.parts[MAIN].files
-    return PlannedApk("slice", 0, module.name, module.name, MAIN, manifest, files, {}, (), 21)
+    return PlannedApk("slice", 0, module.name, module.name, MAIN, manifest, files, {}, (), (), 21)
 
 
-def _main_manifest(module: _Module, *, has_languages: bool) -> Element:
+def _main_manifest(module: _Module, list_id: int) -> Element:
+    """The manifest of a main split; `list_id` is the resource that lists the languages."""
     manifest = copy.deepcopy(module.manifest)
     if module.name == BASE:
         manifest.remove("split")
@@ -390,8 +381,8 @@ def _main_manifest(module: _Module, *, has_languages: bool) -> Element:
         manifest.set(android("requiredSplitTypes", _REQUIRED_SPLIT_TYPES, ",".join(types)))
         required = android("value", _VALUE, True)
         _add_metadata(manifest, required, "com.android.vending.splits.required")
-    if has_languages:
-        reference = android_reference("resource", _RESOURCE, _SPLITS_RESOURCE)
+    if list_id:
+        reference = android_reference("resource", _RESOURCE, list_id)
         _add_metadata(manifest, reference, "com.android.vending.splits")
     return manifest
 
@@ -440,8 +431,3 @@ def _list_of_languages(languages: list[str]) -> bytes:
     ]
     module = Element("module", [Attribute("name", "")], [Element("language", [], entries)])
     return write_binary_xml(Element("splits", [], [module]))
-
-
-def _resource_table(texts: list[str]) -> bytes:
-    pool = string_pool(list(dict.fromkeys(texts)))
-    return chunk(_TABLE, struct.pack("<I", 0), pool)

@@ -64,8 +64,12 @@ class Generation:
     variants: int = setting(1, "how many variants of the splits there are")
     protected: bool = setting(False, "automatic protection is on")
     unprotected: int = setting(1, "how many standalone APKs are without it, where it is on")
-    stripped: str = setting("", "the path in the bundle of a file that every APK lacks")
-    changed: str = setting("", "the path in the bundle of a file with one other byte in every APK")
+    stripped: str = setting(
+        "", "the path in the bundle of a file, or resources.pb#type/name, that every APK lacks"
+    )
+    changed: str = setting(
+        "", "the path of a file, or resources.pb#type/name, that is another one in every APK"
+    )
     package: str = setting("", "the package in the APK, instead of the bundle's")
     code: int = setting(0, "the version code in the APK, instead of the bundle's")
     size: int = setting(0, "bytes of the APK; as short as it can be when that is more")

@@ -12,6 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google_emulator.services.play.artifact_files import MALFORMED
+from google_emulator.services.play.binary_table import (
+    Record,
+    changed_record,
+    write_binary_table,
+)
 from google_emulator.services.play.binary_xml import (
     Attribute,
     android,
@@ -38,7 +43,8 @@ _DATE = (1981, 1, 1, 1, 1, 2)  # the date of every entry, as bundletool writes i
 @dataclass(frozen=True)
 class Alterations:
     """What an APK has that the bundle does not say. `stripped` and `changed` are paths in the
-    bundle, `package` and `code` replace those of the manifest; `size` is in bytes.
+    bundle, or `resources.pb#type/name` for a resource; `package` and `code` replace those of the
+    manifest; `size` is in bytes.
     """
 
     protected: bool = False
@@ -67,6 +73,9 @@ def make_generated_apk(
             if source != alterations.stripped:
                 data = archive.read(source)
                 files[path] = _altered(path, source, data, alterations)
+    values = [one for value in apk.values for one in _altered_value(value, alterations)]
+    if values:
+        files["resources.arsc"] = write_binary_table(values)
     if alterations.protected:
         files |= _wrapper(apk, files)
     files |= dict(jar_signature(list(files.items()), signing.signer))
@@ -102,6 +111,14 @@ def _altered(path: str, source: str, data: bytes, alterations: Alterations) -> b
         middle = len(data) // 2
         data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
     return data
+
+
+def _altered_value(record: Record, alterations: Alterations) -> list[Record]:
+    """The value of a resource as it is in an APK; none where it is left out."""
+    resource = f"resources.pb#{record.type}/{record.name}"
+    if resource == alterations.stripped:
+        return []
+    return [changed_record(record) if resource == alterations.changed else record]
 
 
 def _wrapper(apk: PlannedApk, files: dict[str, bytes]) -> dict[str, bytes]:

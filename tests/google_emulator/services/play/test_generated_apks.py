@@ -164,7 +164,7 @@ def test_files_go_where_bundletool_puts_them(client: EmulatorClient, tmp_path: P
     library = own(files_of(client, splits["config.arm64_v8a"]))
     assert library == {"lib/arm64-v8a/libapp.so": CONTENTS["base/lib/arm64-v8a/libapp.so"]}
     picture = own(files_of(client, splits["config.xxhdpi"]))
-    assert list(picture) == ["res/drawable-xhdpi/logo.png"]
+    assert list(picture) == ["res/drawable-xhdpi/logo.png", "resources.arsc"]
     assert b"Hello in de" in own(files_of(client, splits["config.de"]))["resources.arsc"]
 
 

@@ -1,0 +1,343 @@
+"""The resource table of a bundle, in protocol buffers (aapt2's Resources.proto), rewritten as the
+binary table of an APK (ResourceTypes.h).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from google_emulator.http.response import Json
+from google_emulator.services.play.artifact_files import proto_fields
+from google_emulator.services.play.binary_xml import read_primitive
+from google_emulator.specimens.manifests import chunk, string_pool
+
+_TABLE, _PACKAGE, _TYPE, _TYPE_SPEC, _LIBRARY = 0x0002, 0x0200, 0x0201, 0x0202, 0x0203
+_POOL = 0x0001
+_REFERENCE, _ATTRIBUTE, _STRING, _DECIMAL, _BOOLEAN = 0x01, 0x02, 0x03, 0x10, 0x12
+_NONE = 0xFFFFFFFF
+_COMPLEX = 0x0001  # the flag of an entry that has items
+_APP = 0x7F  # the package id of an app; a feature has another one and is named once more
+_BAG = 0x01000000  # keys that are no attributes begin here
+_PLURALS = (5, 6, 7, 8, 9, 4)  # zero, one, two, few, many, other
+_LOWEST, _HIGHEST = 0x80000000, 0x7FFFFFFF
+
+
+@dataclass(frozen=True)
+class Styled:
+    """A text with tags: each with its first and last character."""
+
+    text: str
+    spans: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A style, an array, plurals or an attribute."""
+
+    parent: int
+    items: tuple[tuple[int, Item], ...]
+
+
+Item: TypeAlias = str | Styled | tuple[int, int]
+Value: TypeAlias = Item | Bag
+
+
+@dataclass(frozen=True)
+class Record:
+    """One value of a resource: which, for which devices (ResTable_config without its size), and
+    what.
+    """
+
+    resource: int
+    package: str
+    type: str
+    name: str
+    configuration: bytes
+    value: Value
+
+
+def read_proto_table(
+    table: bytes,
+) -> Iterator[tuple[str, list[tuple[Record, dict[int, list[Json]]]]]]:
+    """The type of each resource, and its values with the fields of their configurations. Raises one
+    of `artifact_files.MALFORMED`.
+    """
+    for package in map(proto_fields, proto_fields(table).get(2, [])):
+        package_id, package_name = _id(package), _text(package, 2)
+        for kind in map(proto_fields, package.get(3, [])):
+            type_name = _text(kind, 2)
+            if type_name in ("styleable", "macro"):
+                continue
+            first = package_id << 24 | _id(kind) << 16
+            for entry in map(proto_fields, kind.get(3, [])):
+                values = []
+                for one in map(proto_fields, entry.get(6, [])):
+                    fields = proto_fields(_last(one, 1, b""))
+                    record = Record(
+                        first | _id(entry),
+                        package_name,
+                        type_name,
+                        _text(entry, 2),
+                        _configuration(fields),
+                        _value(proto_fields(_last(one, 2, b""))),
+                    )
+                    values.append((record, fields))
+                yield type_name, values
+
+
+def changed_record(record: Record) -> Record:
+    """The record with another value."""
+    value = record.value
+    if isinstance(value, str):
+        return replace(record, value=value[:-1] + ("?" if value.endswith("!") else "!"))
+    if isinstance(value, Styled):
+        return replace(record, value=replace(value, text=f"{value.text}!"))
+    if isinstance(value, Bag):
+        return replace(record, value=replace(value, parent=value.parent ^ 1))
+    kind, data = value
+    return replace(record, value=(kind, data ^ 1))
+
+
+def next_resource(records: Iterable[Record], type_name: str) -> int:
+    """The id that a resource of a type gets which is added to the app's own package."""
+    own = [one for one in records if one.resource >> 24 == _APP]
+    numbers = [one.resource for one in own if one.type == type_name]
+    if numbers:
+        return max(numbers) + 1
+    types = [one.resource >> 16 & 0xFF for one in own]
+    return _APP << 24 | (max(types, default=0) + 1) << 16
+
+
+# What the fields say
+
+
+def _last(fields: Mapping[int, list[Json]], key: int, default: Json) -> Json:
+    return fields.get(key, [default])[-1]
+
+
+def _text(fields: Mapping[int, list[Json]], key: int) -> str:
+    return str(_last(fields, key, b"").decode())
+
+
+def _id(fields: Mapping[int, list[Json]]) -> int:
+    """The id in the first field, which is a message of its own."""
+    return int(_last(proto_fields(_last(fields, 1, b"")), 1, 0))
+
+
+def _target(data: bytes) -> int:
+    return int(_last(proto_fields(data), 2, 0))
+
+
+def _value(fields: Mapping[int, list[Json]]) -> Value:
+    if 4 in fields:
+        return _item(proto_fields(fields[4][-1]))
+    compound = proto_fields(_last(fields, 5, b""))
+    if 1 in compound:
+        return _attribute(proto_fields(compound[1][-1]))
+    if 2 in compound:
+        return _style(proto_fields(compound[2][-1]))
+    if 4 in compound:
+        elements = [proto_fields(one) for one in proto_fields(compound[4][-1]).get(1, [])]
+        items = [_item(proto_fields(_last(one, 3, b""))) for one in elements]
+        return Bag(0, tuple(enumerate(items, _BAG + 1)))
+    elements = [proto_fields(one) for one in proto_fields(compound[5][-1]).get(1, [])]
+    return Bag(
+        0,
+        tuple(
+            (_BAG + _PLURALS[_last(one, 3, 0)], _item(proto_fields(_last(one, 4, b""))))
+            for one in elements
+        ),
+    )
+
+
+def _item(fields: Mapping[int, list[Json]]) -> Item:
+    for key in (2, 3, 5):  # a text, a text as it was written, a file
+        if key in fields:
+            return _text(proto_fields(fields[key][-1]), 1)
+    if 1 in fields:
+        is_attribute = _last(proto_fields(fields[1][-1]), 1, 0)
+        return (_ATTRIBUTE if is_attribute else _REFERENCE), _target(fields[1][-1])
+    if 4 in fields:
+        styled = proto_fields(fields[4][-1])
+        spans = [proto_fields(one) for one in styled.get(2, [])]
+        places = [(_text(one, 1), _last(one, 2, 0), _last(one, 3, 0)) for one in spans]
+        return Styled(_text(styled, 1), tuple(places)) if places else _text(styled, 1)
+    if 7 in fields:
+        return read_primitive(proto_fields(fields[7][-1]))
+    return _BOOLEAN, 0  # an id
+
+
+def _attribute(fields: Mapping[int, list[Json]]) -> Bag:
+    items: list[tuple[int, Item]] = [(_BAG, (_DECIMAL, _last(fields, 1, 0)))]
+    for key, default in ((2, _LOWEST), (3, _HIGHEST)):
+        limit = _last(fields, key, 0) & _NONE
+        if limit != default:
+            items.append((_BAG + key - 1, (_DECIMAL, limit)))
+    for symbol in map(proto_fields, fields.get(4, [])):
+        kind = _last(symbol, 5, 0) or _DECIMAL
+        items.append((_target(_last(symbol, 3, b"")), (kind, _last(symbol, 4, 0))))
+    return Bag(0, tuple(items))
+
+
+def _style(fields: Mapping[int, list[Json]]) -> Bag:
+    entries = [proto_fields(one) for one in fields.get(3, [])]
+    items = [
+        (_target(_last(one, 3, b"")), _item(proto_fields(_last(one, 4, b"")))) for one in entries
+    ]
+    return Bag(_target(_last(fields, 1, b"")), tuple(sorted(items, key=lambda item: item[0])))
+
+
+def _configuration(fields: Mapping[int, list[Json]]) -> bytes:
+    """ResTable_config without its size."""
+
+    def at(key: int) -> int:
+        return int(_last(fields, key, 0))
+
+    def opposite(key: int) -> int:
+        """A choice of which the two encodings count yes and no the other way round."""
+        return (0, 2, 1, 3)[at(key)]
+
+    language, script, region, variant = "", "", "", ""
+    for index, part in enumerate(_text(fields, 3).split("-")):
+        if not index:
+            language = part.lower()
+        elif len(part) == 4 and part.isalpha():
+            script = part.title()
+        elif len(part) < 4:
+            region = part.upper()
+        else:
+            variant = part.lower()
+    return struct.pack(
+        "<2H2s2s2BH4B2H2H2BH2H4s8s2B14x",
+        *(at(1), at(2), _packed(language, "a"), _packed(region, "0")),
+        *(at(15), at(19), at(18), at(21), at(23), opposite(20) | opposite(22) << 2, at(26)),
+        *(at(5), at(6), at(24), at(27)),
+        *(at(10) | opposite(11) << 4 | at(4) << 6, at(16) | opposite(17) << 4),
+        *(at(9), at(7), at(8), script.encode(), variant.encode()),
+        *(opposite(12), opposite(13) | opposite(14) << 2),
+    )
+
+
+def _packed(letters: str, first: str) -> bytes:
+    """A language or a region: three letters take five bits each."""
+    if len(letters) < 3:
+        return letters.encode()
+    numbers = [ord(letter) - ord(first) for letter in letters]
+    return struct.pack(">H", 0x8000 | numbers[2] << 10 | numbers[1] << 5 | numbers[0])
+
+
+# The table
+
+
+def write_binary_table(records: Sequence[Record]) -> bytes:
+    """The table as aapt2 writes it into an APK."""
+    pool = _ValuePool(records)
+    packages: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        packages[record.resource >> 24].append(record)
+    body = b"".join(_package(identity, own, pool) for identity, own in sorted(packages.items()))
+    return chunk(_TABLE, struct.pack("<I", len(packages)), pool.written() + body)
+
+
+class _ValuePool:
+    """The texts of all values; those with tags come first."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        texts: dict[str | Styled, None] = {}
+        for record in records:
+            for item in _items(record.value):
+                if isinstance(item, str | Styled):
+                    texts[item] = None
+        self._styled = [text for text in texts if isinstance(text, Styled)]
+        plain = [text for text in texts if isinstance(text, str)]
+        tags = {tag: None for text in self._styled for tag, *_ in text.spans}
+        self._strings = [*(text.text for text in self._styled), *plain]
+        self._tags = {tag: len(self._strings) + index for index, tag in enumerate(tags)}
+        self._strings += tags
+        ordered: list[str | Styled] = [*self._styled, *plain]
+        self._places = {text: place for place, text in enumerate(ordered)}
+
+    def encoded(self, item: Item) -> bytes:
+        """A Res_value."""
+        kind, data = (_STRING, self._places[item]) if isinstance(item, str | Styled) else item
+        return struct.pack("<H2BI", 8, 0, kind, data & _NONE)
+
+    def written(self) -> bytes:
+        """The chunk."""
+        pool = string_pool(self._strings)
+        if not self._styled:
+            return pool
+        spans = [
+            b"".join(struct.pack("<3I", self._tags[tag], first, last) for tag, first, last in one)
+            + struct.pack("<I", _NONE)
+            for one in (text.spans for text in self._styled)
+        ]
+        places = [sum(map(len, spans[:index])) for index in range(len(spans))]
+        count, _, flags, start, _ = struct.unpack_from("<5I", pool, 8)
+        shift = 4 * len(spans)
+        header = struct.pack("<5I", count, len(spans), flags, start + shift, len(pool) + shift)
+        split = 28 + 4 * count
+        offsets = pool[28:split] + struct.pack(f"<{len(places)}I", *places)
+        ending = struct.pack("<2I", _NONE, _NONE)
+        return chunk(_POOL, header, offsets + pool[split:] + b"".join(spans) + ending)
+
+
+def _items(value: Value) -> list[Item]:
+    """What a value consists of; itself where it is a single one."""
+    if isinstance(value, Bag):
+        return [item for _, item in value.items]
+    return [value]
+
+
+def _package(identity: int, records: Sequence[Record], pool: _ValuePool) -> bytes:
+    types: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        types[record.resource >> 16 & 0xFF].append(record)
+    names = {name: index for index, name in enumerate(dict.fromkeys(one.name for one in records))}
+    type_names = [
+        types[index][0].type if index in types else f"?{index}"
+        for index in range(1, max(types) + 1)
+    ]
+    type_pool = string_pool(type_names, utf16=True)
+    name_pool = string_pool(list(names))
+    package_name = records[0].package.encode("utf-16-le")
+    header = struct.pack("<I256s", identity, package_name)
+    header += struct.pack("<5I", 288, 0, 288 + len(type_pool), 0, 0)
+    body = b"".join(_type(index, own, names, pool) for index, own in sorted(types.items()))
+    if identity != _APP:
+        library = struct.pack("<I256s", identity, package_name)
+        body += chunk(_LIBRARY, struct.pack("<I", 1), library)
+    return chunk(_PACKAGE, header, type_pool + name_pool + body)
+
+
+def _type(
+    identity: int, records: Sequence[Record], names: Mapping[str, int], pool: _ValuePool
+) -> bytes:
+    count = max(one.resource & 0xFFFF for one in records) + 1
+    by_configuration: dict[bytes, list[Record]] = defaultdict(list)
+    for record in records:
+        by_configuration[record.configuration].append(record)
+    header = struct.pack("<2BHI", identity, 0, len(by_configuration), count)
+    written = chunk(_TYPE_SPEC, header, bytes(4 * count))
+    for configuration, own in sorted(by_configuration.items()):
+        offsets = [_NONE] * count
+        entries = b""
+        for record in own:
+            offsets[record.resource & 0xFFFF] = len(entries)
+            entries += _entry(record, names[record.name], pool)
+        header = struct.pack("<2BH2I", identity, 0, 0, count, 84 + 4 * count)
+        header += struct.pack("<I", 64) + configuration
+        written += chunk(_TYPE, header, struct.pack(f"<{count}I", *offsets) + entries)
+    return written
+
+
+def _entry(record: Record, name: int, pool: _ValuePool) -> bytes:
+    value = record.value
+    if not isinstance(value, Bag):
+        return struct.pack("<2HI", 8, 0, name) + pool.encoded(value)
+    items = b"".join(struct.pack("<I", key) + pool.encoded(item) for key, item in value.items)
+    return struct.pack("<2H3I", 16, _COMPLEX, name, value.parent, len(value.items)) + items

@@ -1,0 +1,417 @@
+"""Reads the resource table of a bundle's module, `resources.pb`, value by value.
+
+Reference: aapt2's Resources.proto and Configuration.proto in the Android platform
+(frameworks/base/tools/aapt2), and how `aapt2 convert` writes what they say into a binary table.
+
+The bytes are untrusted: fields, values and items are counted, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+from uploader.files.android.protobuf import ABSENT, Field, ProtoReader
+from uploader.files.android.resource_values import (
+    ARRAY_BEGINNING,
+    ATTRIBUTE_MAXIMUM,
+    ATTRIBUTE_MINIMUM,
+    ATTRIBUTE_REFERENCE,
+    ATTRIBUTE_TYPE,
+    BOOLEAN,
+    CONFIGURATION_SIZE,
+    DECIMAL,
+    DIMENSION,
+    DYNAMIC_ATTRIBUTE,
+    DYNAMIC_REFERENCE,
+    FLOAT,
+    FRACTION,
+    MAX_VALUES,
+    NULL,
+    PLURALS,
+    REFERENCE,
+    Encoded,
+    TableValue,
+    UnreadableTable,
+    encode_items,
+    encode_number,
+    encode_styled,
+    encode_text,
+    pack_letters,
+)
+
+_MAX_FIELDS = 16 * MAX_VALUES
+# fields of a table, a package, a type, a resource
+_PACKAGE = 2
+_LIBRARY = 5
+_PACKAGE_ID = 1
+_PACKAGE_NAME = 2
+_PACKAGE_TYPE = 3
+_TYPE_ID = 1
+_TYPE_NAME = 2
+_TYPE_ENTRY = 3
+_ENTRY_ID = 1
+_ENTRY_NAME = 2
+_ENTRY_VALUE = 6
+_VALUE_CONFIGURATION = 1
+_VALUE_VALUE = 2
+_ITEM = 4
+_COMPOUND = 5
+# kinds of items
+_ITEM_REFERENCE = 1
+_ITEM_TEXT = 2
+_ITEM_RAW_TEXT = 3
+_ITEM_STYLED_TEXT = 4
+_ITEM_FILE = 5
+_ITEM_ID = 6
+_ITEM_PRIMITIVE = 7
+_ITEM_FLAG = 8
+# kinds of compound values
+_ATTRIBUTE = 1
+_STYLE = 2
+_ARRAY = 4
+_PLURALS = 5
+_ATTRIBUTE_SYMBOL = 4
+_STYLE_PARENT = 1
+_STYLE_ENTRY = 3
+
+_PRIMITIVES = {  # by field: the type of the value
+    3: FLOAT,
+    4: DIMENSION,
+    5: FRACTION,
+    6: DECIMAL,
+    7: 0x11,  # hexadecimal
+    8: BOOLEAN,
+    9: 0x1C,  # #aarrggbb
+    10: 0x1D,  # #rrggbb
+    11: 0x1E,  # #argb
+    12: 0x1F,  # #rgb
+    13: DIMENSION,
+    14: FRACTION,
+}
+_NULL_VALUE = 1
+_EMPTY_VALUE = 2
+# Types that only exist while an app is built.
+_BUILD_TYPES = ("styleable", "macro")
+# What an attribute accepts where it names no limits.
+_LOWEST = 0x80000000
+_HIGHEST = 0x7FFFFFFF
+# A text that is longer than a pool in UTF-8 can say, and what aapt2 writes instead.
+_MAX_POOL_TEXT = 0x7FFF
+_TOO_LARGE = "STRING_TOO_LARGE"
+_DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
+
+
+class ProtoTable:
+    """The resource table of a module. `packages` are the packages that it has, and `libraries`
+    others that it names, both by their ids; they are known once all values were read.
+
+    Raises UnreadableTable.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+        self._proto = ProtoReader(_MAX_FIELDS)
+        self._values_left = MAX_VALUES
+        self._configurations: dict[bytes, bytes] = {}
+        self.packages: dict[int, str] = {}
+        self.libraries: dict[int, str] = {}
+
+    def values(self) -> Iterator[TableValue]:
+        """Read every value."""
+        try:
+            for field in self._proto.fields(self._data):
+                if field.id == _PACKAGE:
+                    yield from self._package(field.data)
+                elif field.id == _LIBRARY:
+                    library = self._proto.message(field.data)
+                    self.libraries[self._id(library[1])] = _text(library[2])
+        except _DAMAGED:
+            raise UnreadableTable("is damaged") from None
+
+    def _package(self, data: memoryview) -> Iterator[TableValue]:
+        package_id = 0
+        types = []
+        name = ""
+        for field in self._proto.fields(data):
+            if field.id == _PACKAGE_ID:
+                package_id = self._id(field)
+            elif field.id == _PACKAGE_NAME:
+                name = _text(field)
+            elif field.id == _PACKAGE_TYPE:
+                types.append(field.data)
+        self.packages[package_id] = name
+        for type_data in types:
+            yield from self._type(type_data, package_id)
+
+    def _type(self, data: memoryview, package_id: int) -> Iterator[TableValue]:
+        type_id = 0
+        entries = []
+        name = ""
+        for field in self._proto.fields(data):
+            if field.id == _TYPE_ID:
+                type_id = self._id(field)
+            elif field.id == _TYPE_NAME:
+                name = _text(field)
+            elif field.id == _TYPE_ENTRY:
+                entries.append(field.data)
+        if name not in _BUILD_TYPES:
+            for entry in entries:
+                yield from self._entry(entry, package_id << 24 | type_id << 16, name)
+
+    def _entry(self, data: memoryview, first: int, type_name: str) -> Iterator[TableValue]:
+        """Read the values of one resource; `first` is the id of the first one of its type."""
+        number = 0
+        values = []
+        name = ""
+        for field in self._proto.fields(data):
+            if field.id == _ENTRY_ID:
+                number = self._id(field)
+            elif field.id == _ENTRY_NAME:
+                name = _text(field)
+            elif field.id == _ENTRY_VALUE:
+                values.append(field.data)
+            elif field.id > _ENTRY_VALUE + 1:
+                raise UnreadableTable("has values that a feature flag decides about")
+        self._values_left -= len(values)
+        if self._values_left < 0:
+            raise UnreadableTable(f"has more than {MAX_VALUES:,} values")
+        for value_data in values:
+            pair = self._proto.message(value_data)
+            configuration = self._configuration(pair[_VALUE_CONFIGURATION].data)
+            value, file = self._value(pair[_VALUE_VALUE].data)
+            yield TableValue(first | number, type_name, name, configuration, value, file)
+
+    def _id(self, field: Field) -> int:
+        """Return the number in a message that holds nothing else."""
+        return self._proto.message(field.data)[1].number
+
+    # Configurations
+
+    def _configuration(self, data: memoryview) -> bytes:
+        """Return a configuration as a binary table has it."""
+        key = bytes(data)
+        if key not in self._configurations:
+            self._configurations[key] = _encode_configuration(self._proto.message(data))
+        return self._configurations[key]
+
+    # Values
+
+    def _value(self, data: memoryview) -> tuple[Encoded, str | None]:
+        """Return what a value says, and the path of the file that it is."""
+        for field in self._proto.fields(data):
+            if field.id == _ITEM:
+                return self._item(field.data)
+            if field.id == _COMPOUND:
+                return self._compound(field.data), None
+        raise ValueError(0)
+
+    def _item(self, data: memoryview) -> tuple[Encoded, str | None]:
+        """Return what a single value says, and the path of the file that it is."""
+        item = self._proto.message(data)
+        if item[_ITEM_FLAG].number:
+            raise UnreadableTable("has values that a feature flag decides about")
+        if _ITEM_TEXT in item or _ITEM_RAW_TEXT in item:
+            kind = _ITEM_TEXT if _ITEM_TEXT in item else _ITEM_RAW_TEXT
+            return encode_text(_pool_text(self._proto.message(item[kind].data)[1])), None
+        if _ITEM_REFERENCE in item:
+            return self._reference(item[_ITEM_REFERENCE].data), None
+        if _ITEM_PRIMITIVE in item:
+            return self._primitive(item[_ITEM_PRIMITIVE].data), None
+        if _ITEM_FILE in item:
+            path = _text(self._proto.message(item[_ITEM_FILE].data)[1])
+            return encode_text(path), path
+        if _ITEM_ID in item:
+            return encode_number(BOOLEAN, 0), None
+        if _ITEM_STYLED_TEXT in item:
+            return self._styled_text(item[_ITEM_STYLED_TEXT].data), None
+        raise UnreadableTable("has values of an unknown kind")
+
+    def _styled_text(self, data: memoryview) -> Encoded:
+        text = ""
+        spans = []
+        for field in self._proto.fields(data):
+            if field.id == 1:
+                text = _pool_text(field)
+            elif field.id == 2:
+                span = self._proto.message(field.data)
+                spans.append((_text(span[1]), span[2].number, span[3].number))
+        if not spans:
+            return encode_text(text)
+        return encode_styled(text, spans)
+
+    def _reference(self, data: memoryview) -> Encoded:
+        reference = self._proto.message(data)
+        resource = _target(reference)
+        # What is not resolved before the app runs has a type of its own.
+        is_dynamic = bool(reference[5].data) and self._id(reference[5]) != 0
+        if not resource >> 24 or not resource >> 16 & 0xFF:
+            is_dynamic = False
+        if reference[1].number:
+            kind = DYNAMIC_ATTRIBUTE if is_dynamic else ATTRIBUTE_REFERENCE
+        else:
+            kind = DYNAMIC_REFERENCE if is_dynamic else REFERENCE
+        return encode_number(kind, resource)
+
+    def _primitive(self, data: memoryview) -> Encoded:
+        for field in self._proto.fields(data):
+            if field.id in _PRIMITIVES:
+                kind = _PRIMITIVES[field.id]
+                number = field.number
+                if kind == BOOLEAN and number:
+                    number = 0xFFFFFFFF
+                return encode_number(kind, number)
+            if field.id in (_NULL_VALUE, _EMPTY_VALUE):
+                return encode_number(NULL, int(field.id == _EMPTY_VALUE))
+        raise UnreadableTable("has values of an unknown kind")
+
+    def _compound(self, data: memoryview) -> Encoded:
+        """Return what a style, an array, plurals or an attribute say."""
+        for field in self._proto.fields(data):
+            if field.id == _ATTRIBUTE:
+                return self._attribute(field.data)
+            if field.id == _STYLE:
+                return self._style(field.data)
+            if field.id == _ARRAY:
+                return self._array(field.data)
+            if field.id == _PLURALS:
+                return self._plurals(field.data)
+        raise UnreadableTable("has values of an unknown kind")
+
+    def _attribute(self, data: memoryview) -> Encoded:
+        """Return which values an attribute accepts."""
+        message = self._proto.message(data)
+        items = [(ATTRIBUTE_TYPE, encode_number(DECIMAL, message[1].number))]
+        for key, number, default in (
+            (ATTRIBUTE_MINIMUM, message[2].number & 0xFFFFFFFF, _LOWEST),
+            (ATTRIBUTE_MAXIMUM, message[3].number & 0xFFFFFFFF, _HIGHEST),
+        ):
+            if number != default:
+                items.append((key, encode_number(DECIMAL, number)))
+        for field in self._proto.fields(data):
+            if field.id == _ATTRIBUTE_SYMBOL:
+                symbol = self._proto.message(field.data)
+                key = _target(self._proto.message(symbol[3].data))
+                kind = symbol[5].number or DECIMAL
+                items.append((key, encode_number(kind, symbol[4].number)))
+        return encode_items(0, items)
+
+    def _style(self, data: memoryview) -> Encoded:
+        parent = 0
+        items = []
+        for field in self._proto.fields(data):
+            if field.id == _STYLE_PARENT:
+                parent = _target(self._proto.message(field.data))
+            elif field.id == _STYLE_ENTRY:
+                entry = self._proto.message(field.data)
+                key = _target(self._proto.message(entry[3].data))
+                items.append((key, self._item(entry[4].data)[0]))
+        return encode_items(parent, items)
+
+    def _array(self, data: memoryview) -> Encoded:
+        items: list[tuple[int, Encoded]] = []
+        for field in self._proto.fields(data):
+            if field.id == 1:
+                element = self._proto.message(field.data)
+                items.append((ARRAY_BEGINNING + len(items), self._item(element[3].data)[0]))
+        return encode_items(0, items)
+
+    def _plurals(self, data: memoryview) -> Encoded:
+        items: dict[int, Encoded] = {}
+        for field in self._proto.fields(data):
+            if field.id == 1:
+                entry = self._proto.message(field.data)
+                key = ATTRIBUTE_TYPE + PLURALS[entry[3].number]
+                items[key] = self._item(entry[4].data)[0]
+        return encode_items(0, items.items())
+
+
+def _target(reference: Mapping[int, Field]) -> int:
+    """Return the id that a reference is to; 0 for none."""
+    resource = reference.get(2, ABSENT).number
+    if not resource and reference.get(3, ABSENT).data:
+        raise UnreadableTable("refers to a resource by its name alone")
+    return resource
+
+
+def _text(field: Field) -> str:
+    return str(field.data, "utf-8")
+
+
+def _pool_text(field: Field) -> str:
+    """Return a text as it comes into a pool of strings."""
+    if len(field.data) <= _MAX_POOL_TEXT // 2:
+        return _text(field)
+    text = _text(field)
+    units = text.encode("utf-16-le")
+    # A pool has each half of a character beyond the BMP in three bytes.
+    size = len(field.data) + 2 * (len(units) // 2 - len(text))
+    if len(units) // 2 > _MAX_POOL_TEXT or size > _MAX_POOL_TEXT:
+        return _TOO_LARGE
+    return text
+
+
+_CONFIGURATION = struct.Struct("<2H2s2s2BH4B2H2H2BH2H4s8s2B")
+
+
+def _encode_configuration(message: Mapping[int, Field]) -> bytes:
+    """Return a configuration as ResTable_config has it, without its size."""
+
+    def number(field_id: int) -> int:
+        return message.get(field_id, ABSENT).number
+
+    def choice(field_id: int) -> int:
+        """A field whose values "yes" and "no" are 1 and 2, and in ResTable_config 2 and 1."""
+        return (0, 2, 1, 3)[number(field_id)]
+
+    language, script, region, variant = _locale(_text(message.get(3, ABSENT)))
+    if any(field_id > 27 and field_id != 28 for field_id in message):
+        raise UnreadableTable("has values for an unknown kind of device")
+    return _CONFIGURATION.pack(
+        number(1),
+        number(2),
+        language,
+        region,
+        number(15),
+        number(19),
+        number(18),
+        number(21),
+        number(23),
+        choice(20) | choice(22) << 2,
+        number(26),
+        number(5),
+        number(6),
+        number(24),
+        number(27),
+        number(10) | choice(11) << 4 | number(4) << 6,
+        number(16) | choice(17) << 4,
+        number(9),
+        number(7),
+        number(8),
+        script,
+        variant,
+        choice(12),
+        choice(13) | choice(14) << 2,
+    ).ljust(CONFIGURATION_SIZE, b"\0")
+
+
+def _locale(tag: str) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return language, script, region and variant of a tag (BCP 47) as ResTable_config has them."""
+    if not tag:
+        return b"", b"", b"", b""
+    script = b""
+    region = b""
+    variant = b""
+    language, *subtags = tag.lower().split("-")
+    for subtag in subtags:
+        if len(subtag) == 4 and not subtag[0].isdigit() and not script and not region:
+            script = subtag.title().encode("ascii")
+        elif len(subtag) in (2, 3) and not region:
+            region = pack_letters(subtag.upper(), ord("0"))
+        elif 4 <= len(subtag) <= 8 and not variant:
+            variant = subtag.encode("ascii")
+        else:
+            raise UnreadableTable("has values for an unknown language")
+    if len(language) not in (2, 3):
+        raise UnreadableTable("has values for an unknown language")
+    return pack_letters(language, ord("a")), script, region, variant

@@ -1,0 +1,336 @@
+"""Reads the resource table of an APK, `resources.arsc`, value by value.
+
+Reference: ResourceTypes.h of the Android platform (ResTable_header, ResTable_package,
+ResTable_typeSpec, ResTable_type, ResTable_config, ResTable_entry, ResTable_map_entry, ResTable_map,
+Res_value, ResTable_lib_header).
+
+The bytes are untrusted: values and items are counted, what several entries share is decoded once,
+and chunks lie behind one another without gaps, so that no reader finds other ones.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from uploader.files.android.resource_values import (
+    CONFIGURATION_SIZE,
+    MAX_ITEMS,
+    MAX_VALUES,
+    STRING,
+    Encoded,
+    TableValue,
+    UnreadableTable,
+    encode_items,
+    encode_number,
+    encode_styled,
+    encode_text,
+)
+from uploader.files.android.string_pool import StringPool
+
+# kinds of chunks
+_POOL = 0x0001
+_TABLE = 0x0002
+_PACKAGE = 0x0200
+_TYPE = 0x0201
+_TYPE_SPEC = 0x0202
+_LIBRARIES = 0x0203
+# flags of a type
+_SPARSE = 0x01
+_SHORT_OFFSETS = 0x02
+# flags of an entry
+_COMPLEX = 0x0001
+_PUBLIC = 0x0002
+_WEAK = 0x0004
+_COMPACT = 0x0008
+
+_CHUNK = struct.Struct("<2HI")  # kind, size of the header, size
+_PACKAGE_HEADER = struct.Struct("<8xI256s5I")
+_OLD_PACKAGE_HEADER = struct.Struct("<8xI256s4I")
+_TYPE_HEADER = struct.Struct("<8x2BH2I")  # id, flags, reserved, count, beginning of the entries
+_SPEC_HEADER = struct.Struct("<8x2BHI")  # id, reserved, count of types, count
+_ENTRY = struct.Struct("<2HI")  # size, flags, name
+_COMPACT_ENTRY = struct.Struct("<2HI")  # name, flags, data
+_MAP = struct.Struct("<2I")  # parent, count
+_ITEM = struct.Struct("<IH2BI")  # key, then Res_value
+_VALUE = struct.Struct("<H2BI")  # size, zero, type, data
+_LIBRARY = struct.Struct("<I256s")
+_NO_ENTRY = 0xFFFFFFFF
+_NO_SHORT_ENTRY = 0xFFFF
+_DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
+
+
+class Package(NamedTuple):
+    """A package that a table says it has, or that it refers to."""
+
+    id: int
+    name: str
+
+
+class _Entry(NamedTuple):
+    """One entry of a type: its name, and its value."""
+
+    name: int
+    value: Encoded
+    text: str | None
+
+
+class _Type(NamedTuple):
+    """A chunk of values for the same configuration. `entries` and `indices` are offsets."""
+
+    id: int
+    flags: int
+    size: int
+    entries: int
+    configuration: bytes
+    indices: int
+
+
+class BinaryTable:
+    """The resource table of an APK. `packages` and `libraries` are known once all values were read.
+
+    Raises UnreadableTable.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._values_left = MAX_VALUES
+        self._items_left = MAX_ITEMS
+        self._texts: dict[int, tuple[Encoded, str | None]] = {}
+        self.packages: list[Package] = []
+        self.libraries: list[Package] = []
+
+    def values(self) -> Iterator[TableValue]:
+        """Read every value."""
+        try:
+            yield from self._values()
+        except _DAMAGED:
+            raise UnreadableTable("is damaged") from None
+
+    def _values(self) -> Iterator[TableValue]:
+        kind, header, size = _CHUNK.unpack_from(self._data)
+        if kind != _TABLE or header != 12 or size != len(self._data):
+            raise UnreadableTable("is damaged")
+        (packages,) = struct.unpack_from("<I", self._data, 8)
+        is_first = True
+        for kind, start, end in self._chunks(header, size):
+            if is_first and kind == _POOL:
+                self._pool = StringPool(self._data[start:end])
+            elif not is_first and kind == _PACKAGE:
+                yield from self._package(start, end)
+            else:
+                raise UnreadableTable(f"has an unknown part (0x{kind:04x})")
+            is_first = False
+        if len(self.packages) != packages:
+            raise UnreadableTable("is damaged")
+
+    def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the kind of each chunk between two offsets, and where it begins and ends."""
+        while start < end:
+            kind, header, size = _CHUNK.unpack_from(self._data, start)
+            if not 8 <= header <= size <= end - start or size % 4 or header % 4:
+                raise ValueError(size)
+            yield kind, start, start + size
+            start += size
+
+    def _package(self, start: int, end: int) -> Iterator[TableValue]:
+        """Read a package: the names of its types and of its resources, then the values."""
+        package_id, content, types_at, names_at = self._package_header(start)
+        chunks = list(self._chunks(content, end))
+        pools = {
+            begin - start: StringPool(self._data[begin:stop])
+            for kind, begin, stop in chunks
+            if kind == _POOL
+        }
+        if pools.keys() != {types_at, names_at}:
+            raise ValueError(names_at)
+        counts: dict[int, int] = {}
+        for kind, begin, stop in chunks:
+            if kind == _TYPE:
+                chunk = self._type(begin)
+                type_name = pools[types_at][chunk.id - 1]
+                for number, entry in self._entries(chunk, stop):
+                    # Android finds no entry beyond those that were announced.
+                    if number >= counts[chunk.id]:
+                        raise ValueError(number)
+                    resource = package_id << 24 | chunk.id << 16 | number
+                    name = pools[names_at][entry.name]
+                    yield TableValue(
+                        resource, type_name, name, chunk.configuration, entry.value, entry.text
+                    )
+            elif kind == _TYPE_SPEC:
+                self._read_spec(begin, stop, counts)
+            elif kind == _LIBRARIES:
+                self._read_libraries(begin, stop)
+            elif kind != _POOL:
+                raise UnreadableTable(f"has an unknown part (0x{kind:04x})")
+
+    def _package_header(self, start: int) -> tuple[int, int, int, int]:
+        """Return the id of a package, where its content begins, and how far behind `start` the
+        names of the types and of the resources are.
+        """
+        header = _CHUNK.unpack_from(self._data, start)[1]
+        layout = _PACKAGE_HEADER
+        if header < layout.size:
+            layout = _OLD_PACKAGE_HEADER
+        if header != layout.size:
+            raise ValueError(header)
+        package_id, name, types_at, _, names_at, *rest = layout.unpack_from(self._data, start)
+        if any(rest[1:]):
+            raise UnreadableTable("numbers its types in an unknown way")
+        if not 0 <= package_id <= 0xFF:
+            raise ValueError(package_id)
+        self.packages.append(Package(package_id, _package_name(name)))
+        return package_id, start + header, types_at, names_at
+
+    def _read_spec(self, start: int, end: int, counts: dict[int, int]) -> None:
+        """Read how many resources a type has. In what the values of each differ is left unread:
+        it only says when Android asks for a resource again.
+        """
+        type_id, zero, _, count = _SPEC_HEADER.unpack_from(self._data, start)
+        if not type_id or type_id in counts or zero:
+            raise ValueError(type_id)
+        if end - start != _SPEC_HEADER.size + 4 * count:
+            raise ValueError(count)
+        counts[type_id] = count
+
+    def _read_libraries(self, start: int, end: int) -> None:
+        header = _CHUNK.unpack_from(self._data, start)[1]
+        (count,) = struct.unpack_from("<I", self._data, start + 8)
+        if header != 12 or end - start != header + count * _LIBRARY.size:
+            raise ValueError(count)
+        for offset in range(start + header, end, _LIBRARY.size):
+            package_id, name = _LIBRARY.unpack_from(self._data, offset)
+            self.libraries.append(Package(package_id, _package_name(name)))
+
+    def _type(self, start: int) -> _Type:
+        """Read the header of a chunk of values."""
+        header = _CHUNK.unpack_from(self._data, start)[1]
+        type_id, flags, reserved, count, entries = _TYPE_HEADER.unpack_from(self._data, start)
+        if not type_id or reserved:
+            raise ValueError(type_id)
+        if flags & ~(_SPARSE | _SHORT_OFFSETS):
+            raise UnreadableTable("lists its values in an unknown way")
+        begin = start + _TYPE_HEADER.size
+        (size,) = struct.unpack_from("<I", self._data, begin)
+        if size < 28 or size != header - _TYPE_HEADER.size:
+            raise ValueError(size)
+        configuration = self._data[begin + 4 : begin + size].ljust(CONFIGURATION_SIZE, b"\0")
+        if any(configuration[CONFIGURATION_SIZE:]):
+            raise UnreadableTable("has values for an unknown kind of device")
+        return _Type(
+            type_id,
+            flags,
+            count,
+            start + entries,
+            configuration[:CONFIGURATION_SIZE],
+            start + header,
+        )
+
+    def _entries(self, chunk: _Type, end: int) -> Iterator[tuple[int, _Entry]]:
+        """Read the values of one chunk, each with the number of its resource."""
+        shared: dict[int, _Entry] = {}
+        for number, distance in self._offsets(chunk, end):
+            self._values_left -= 1
+            if self._values_left < 0:
+                raise UnreadableTable(f"has more than {MAX_VALUES:,} values")
+            if distance not in shared:
+                offset = chunk.entries + distance
+                if distance % 4 or offset >= end:
+                    raise ValueError(distance)
+                shared[distance] = self._entry(offset, end)
+            yield number, shared[distance]
+
+    def _offsets(self, chunk: _Type, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the number of each entry that has a value, and how far behind the first entry it
+        begins.
+        """
+        width = 2 if chunk.flags & _SHORT_OFFSETS and not chunk.flags & _SPARSE else 4
+        indices = chunk.indices + width * chunk.size
+        # What lies between the indices and the entries is at most what aligns them.
+        if not 0 <= chunk.entries - indices < 4 or chunk.entries > end:
+            raise ValueError(chunk.size)
+        data = memoryview(self._data)[chunk.indices : indices]
+        if chunk.flags & _SPARSE:
+            before = -1
+            for number, offset in struct.iter_unpack("<2H", data):
+                # Android looks for a number as in a sorted list.
+                if number <= before:
+                    raise ValueError(number)
+                before = number
+                yield number, 4 * offset
+            return
+        if chunk.size > 0x10000:
+            raise ValueError(chunk.size)
+        nothing = _NO_SHORT_ENTRY if width == 2 else _NO_ENTRY
+        factor = 4 if width == 2 else 1
+        for number, (offset,) in enumerate(struct.iter_unpack("<H" if width == 2 else "<I", data)):
+            if offset != nothing:
+                yield number, factor * offset
+
+    def _entry(self, offset: int, end: int) -> _Entry:
+        """Read the entry at an offset; its chunk ends at `end`."""
+        size, flags, name = _ENTRY.unpack_from(self._data, offset)
+        if flags & _COMPACT:
+            name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
+            value, text = self._value(flags >> 8, data)
+            return self._checked(_Entry(name, value, text), flags & 0xFF, offset + 8, end)
+        if flags & _COMPLEX:
+            if size != _ENTRY.size + _MAP.size:
+                raise ValueError(size)
+            return self._complex_entry(offset, end, name, flags)
+        if size != _ENTRY.size:
+            raise ValueError(size)
+        value_size, zero, kind, data = _VALUE.unpack_from(self._data, offset + size)
+        if value_size != _VALUE.size or zero:
+            raise ValueError(value_size)
+        value, text = self._value(kind, data)
+        stop = offset + size + value_size
+        return self._checked(_Entry(name, value, text), flags, stop, end)
+
+    def _complex_entry(self, offset: int, end: int, name: int, flags: int) -> _Entry:
+        """Read a style, an array, plurals or an attribute."""
+        parent, count = _MAP.unpack_from(self._data, offset + _ENTRY.size)
+        first = offset + _ENTRY.size + _MAP.size
+        stop = first + count * _ITEM.size
+        self._items_left -= count
+        if self._items_left < 0:
+            raise UnreadableTable(f"has more than {MAX_ITEMS:,} items")
+        if stop > end:
+            raise ValueError(count)
+        items = []
+        for key, size, zero, kind, data in _ITEM.iter_unpack(self._data[first:stop]):
+            if size != _VALUE.size or zero:
+                raise ValueError(size)
+            items.append((key, self._value(kind, data)[0]))
+        return self._checked(_Entry(name, encode_items(parent, items), None), flags, stop, end)
+
+    def _checked(self, entry: _Entry, flags: int, stop: int, end: int) -> _Entry:
+        """Return an entry that ends within its chunk and has no unknown flags."""
+        if stop > end:
+            raise ValueError(stop)
+        if flags & ~(_COMPLEX | _PUBLIC | _WEAK | _COMPACT):
+            raise UnreadableTable("has values of an unknown kind")
+        return entry
+
+    def _value(self, kind: int, data: int) -> tuple[Encoded, str | None]:
+        """Return what a value says, and as text where it is a plain one."""
+        if kind != STRING:
+            return encode_number(kind, data), None
+        if data not in self._texts:
+            text = self._pool[data]
+            spans = self._pool.spans(data)
+            if spans:
+                self._texts[data] = encode_styled(text, spans), None
+            else:
+                self._texts[data] = encode_text(text), text
+        return self._texts[data]
+
+
+def _package_name(data: bytes) -> str:
+    """Decode a name in UTF-16 that ends with a zero; nothing may lie behind that."""
+    name, _, rest = data.decode("utf-16-le").partition("\0")
+    if rest.strip("\0"):
+        raise ValueError(name)
+    return name
