@@ -36,7 +36,7 @@ class Served:
         self.temp = folder / "temp"
         self.temp.mkdir()
         self._bundle = folder / "app.aab"
-        self.build(bundle_contents(densities=(), languages=(), asset_packs=("levels",)))
+        self.build(bundle_contents(densities=(), asset_packs=("levels",)))
         client = EmulatorClient(emulator)
         edit = client.edit()
         client.upload(f"{edit}/bundles", self._bundle.read_bytes())
@@ -92,7 +92,7 @@ def test_every_apk_of_every_key_is_the_same(served: Served) -> None:
     verdict = served.compare()
     assert verdict.served == "same"
     # for each key: splits of two variants, standalone APKs, a slice, and the universal one
-    assert len(verdict.apks) == 2 * (3 * 2 + 2 + 1 + 1)
+    assert len(verdict.apks) == 2 * (4 * 2 + 2 + 1 + 1)
     assert len({apk.name for apk in verdict.apks}) == len(verdict.apks)
     assert served.bench.count(DOWNLOAD) == len(verdict.apks)
     assert served.left == []
@@ -103,7 +103,7 @@ def test_protection_is_told_and_what_is_without_it_is_the_same(served: Served) -
     verdict = served.compare()
     assert verdict.served == "protected"
     unprotected = [apk for apk in verdict.apks if apk.name.startswith("unprotected")]
-    assert len(unprotected) == 4
+    assert len(unprotected) == 5
     assert not any(apk.protected or apk.changed for apk in unprotected)
 
 
@@ -117,9 +117,11 @@ def test_protection_hides_no_other_change(served: Served) -> None:
     [
         ({"stripped": "base/dex/classes2.dex"}, "missing"),
         ({"changed": "base/dex/classes.dex"}, "changed"),
+        ({"stripped": "resources.pb#string/hello"}, "missing"),
+        ({"changed": "resources.pb#string/hello"}, "changed"),
     ],
     indirect=["served"],
-    ids=["stripped", "changed"],
+    ids=["stripped", "changed", "stripped-resource", "changed-resource"],
 )
 def test_what_is_not_as_built_is_found(served: Served, state: str) -> None:
     verdict = served.compare()
@@ -130,7 +132,7 @@ def test_what_is_not_as_built_is_found(served: Served, state: str) -> None:
 @generating()
 def test_another_bundle_than_was_uploaded_is_noticed(served: Served) -> None:
     """A build that can't be repeated, for instance."""
-    served.build(bundle_contents(densities=(), languages=(), asset_packs=("levels",), size=999))
+    served.build(bundle_contents(densities=(), asset_packs=("levels",), size=999))
     assert served.compare().served == "changed"
 
 

@@ -102,16 +102,16 @@ class Archive:
                     f"has more native libraries than are plausible: over {max_wanted:,}."
                 )
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, max_bytes: int = MAX_MEMBER) -> bytes:
         """Return the whole member, checked against its declared size and checksum. Raises
-        MalformedFile.
+        MalformedFile, also for one that is larger than `max_bytes`.
         """
         size = max(self.members[name].file_size, self.members[name].compress_size)
-        if size > MAX_MEMBER:
+        if size > max_bytes:
             raise MalformedFile(
-                f"declares {size:,} bytes for {name}; no more than {MAX_MEMBER:,} are plausible."
+                f"declares {size:,} bytes for {name}; no more than {max_bytes:,} are plausible."
             )
-        return b"".join(self.pieces(name))
+        return b"".join(self.pieces(name, max_bytes))
 
     def pieces(self, name: str, max_bytes: int = MAX_MEMBER) -> Iterator[bytes]:
         """Read a member from its beginning, PIECE by PIECE, and no more than `max_bytes`. Raises

@@ -28,6 +28,7 @@ from uploader.files.android.code_transparency import (
     Transparency,
     read_transparency,
 )
+from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_apk import (
     LIBRARY,
     PROTECTION_LIBRARY,
@@ -37,6 +38,7 @@ from uploader.files.android.served_apk import (
     State,
 )
 from uploader.files.android.served_files import (
+    BUILT_TABLE,
     Bundle,
     Identity,
     Kind,
@@ -44,6 +46,7 @@ from uploader.files.android.served_files import (
     Module,
     identity_of,
 )
+from uploader.files.android.served_table import lacking_values
 
 Served = Literal["same", "protected", "changed", "unverified"]
 
@@ -115,7 +118,8 @@ class Verdict:
 
     `served` is `same` only where every entry of every APK was compared, and at least one of each.
     `left_out` are findings beyond MAX_FINDINGS. `not_given` counts the entries of the bundle that
-    belong to devices whose APKs were not given.
+    belong to devices whose APKs were not given, and `values_not_given` the values of its resource
+    tables.
     """
 
     served: Served
@@ -127,6 +131,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     left_out: int = 0
     not_given: int = 0
+    values_not_given: int = 0
     protection: tuple[str, ...] = ()
     transparency: CodeTransparency | None = None
 
@@ -178,6 +183,7 @@ class _Comparison:
         self._left_out_states: set[State] = set()
         self._splits = DeviceSet()
         self._not_given = 0
+        self._values_not_given = 0
         self._fused: dict[str, tuple[str, ...]] = {}
         self._protection: list[str] = []
         self._transparency: Transparency | None = None
@@ -238,13 +244,18 @@ class _Comparison:
                 counts[state] = counts.get(state, 0) + 1
                 if state != "same":
                     self._find(Finding(apk.name, name, state, why))
+            for path, entry in checker.lacking:
+                device_set.lacking.add(entry)
+                counts["missing"] = counts.get("missing", 0) + 1
+                why = "the resource table names it, and the APK has it not"
+                self._find(Finding(apk.name, path, "missing", why))
             for line in checker.protection:
                 if line not in self._protection:
                     self._protection.append(line)
             self._compare_transparency(apk.name, members)
         if identity.kind == "standalone":
             missing = self._missing(apk.name, device_set)
-            counts["missing"] = missing
+            counts["missing"] = counts.get("missing", 0) + missing
         self._reports.append(
             replace(
                 report,
@@ -287,7 +298,7 @@ class _Comparison:
             module = self._bundle.modules[name]
             needed = Needed(module, device_set, identity)
             for path, entries in module.entries.items():
-                if any(entry in device_set.seen for entry in entries):
+                if any(device_set.is_settled(entry) for entry in entries):
                     continue
                 if needed.is_needed(path):
                     missing += 1
@@ -295,7 +306,29 @@ class _Comparison:
                     self._find(Finding(file, entries[0], "missing", why))
                 else:
                     self._not_given += 1
+            if not device_set.unread_tables:
+                missing += self._missing_values(file, device_set, module, identity)
         return missing
+
+    def _missing_values(
+        self, file: str, device_set: DeviceSet, module: Module, identity: Identity
+    ) -> int:
+        """Find what a set of APKs lacks of the resource table of a module, as one finding, and
+        return how many that are.
+        """
+        try:
+            table = self._bundle.table(module.name)
+        except UnreadableTable:
+            return 0
+        if table is None:
+            return 0
+        marks = device_set.marks(module.name, len(table))
+        lacking = lacking_values(table, marks, device_set.given(module.name, identity))
+        self._values_not_given += lacking.not_given
+        if not lacking.missing_count:
+            return 0
+        self._find(Finding(file, f"{module.name}/{BUILT_TABLE}", "missing", lacking.why))
+        return 1
 
     # Code transparency
 
@@ -367,6 +400,7 @@ class _Comparison:
             tuple(findings),
             self._left_out,
             self._not_given,
+            self._values_not_given,
             tuple(self._protection),
             transparency,
         )

@@ -14,6 +14,7 @@ from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import JAR_SIGNATURE, MAX_MEMBER
 from uploader.files.android.code_transparency import IN_APK, IN_BUNDLE
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
+from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_files import (
     MANIFEST,
     TABLE,
@@ -23,6 +24,7 @@ from uploader.files.android.served_files import (
     Members,
     Module,
 )
+from uploader.files.android.served_table import Given, compare_table
 
 State = Literal["same", "by-rule", "unverified", "protected", "changed", "missing", "added"]
 
@@ -54,7 +56,8 @@ _MULTIDEX = 21  # the API level from which on Android itself loads several dex f
 @dataclass
 class DeviceSet:
     """APKs that a device has together: which entries of the bundle they have, of which modules what
-    every device needs is there, and for which configurations, by module, there are APKs.
+    every device needs is there, and for which configurations, by module, there are APKs. `lacking`
+    are entries that are known to be missing, `values` those of resource tables that some APK has.
     """
 
     seen: set[str] = field(default_factory=set)
@@ -62,6 +65,27 @@ class DeviceSet:
     configurations: set[tuple[str, str]] = field(default_factory=set)
     unmatched_dex: int = 0
     merged_dex: bool = False
+    lacking: set[str] = field(default_factory=set)
+    values: dict[str, bytearray] = field(default_factory=dict)
+    unread_tables: bool = False
+
+    def is_settled(self, entry: str) -> bool:
+        """Return whether an entry of the bundle is there, or known to be missing."""
+        return entry in self.seen or entry in self.lacking
+
+    def marks(self, module: str, size: int) -> bytearray:
+        """Return which of so many values of a module's resource table some APK has."""
+        return self.values.setdefault(module, bytearray(size))
+
+    def given(self, module: str, identity: Identity) -> Given:
+        """Return for what the APKs of a module are, of which `identity` is the main one."""
+        names = (module, identity.module)
+        suffixes = {suffix for name, suffix in self.configurations if name in names}
+        return Given(
+            suffixes,
+            identity.splits_required or bool(suffixes),
+            identity.kind == "standalone",
+        )
 
 
 class ApkChecker:
@@ -82,21 +106,87 @@ class ApkChecker:
         self._modules = modules
         self._identity = identity
         self._set = device_set
+        self._table: tuple[State, str] | None = None
+        # The contents that files should have by the resource table, where their paths differ.
+        self._files: dict[str, list[str]] = {}
+        # Files that the resource table names and the APK has not, each with the bundle's.
+        self.lacking: list[tuple[str, str]] = []
         self.protection: list[str] = []
 
     def check(self, name: str) -> tuple[State, str]:
         """Compare one entry: its state, and why it is not the same. Raises MalformedFile."""
         if name == MANIFEST:
             return self._check_manifest()
-        if name == TABLE and self._candidates(name):
-            self._set.seen.update(self._candidates(name))
-            return "unverified", "the resource table is in another encoding"
+        if name == TABLE:
+            return self._check_table()
         if _is_dex(name) and len(self._modules) > 1:
             return self._check_merged_dex(name)
+        if name.startswith("res/"):
+            self._check_table()
+            if name in self._files:
+                return self._check_renamed(name)
         candidates = self._candidates(name)
         if candidates:
             return self._check_content(name, candidates)
         return self._check_unknown(name)
+
+    def _check_table(self) -> tuple[State, str]:
+        """Compare the resource table, once."""
+        if self._table is None:
+            table: tuple[State, str] = ("same", "")
+            if TABLE in self._members:
+                table = self._compare_table()
+            self._table = table
+        return self._table
+
+    def _compare_table(self) -> tuple[State, str]:
+        self._set.seen.update(self._candidates(TABLE))
+        built = []
+        marks = []
+        try:
+            for module in self._modules:
+                table = self._bundle.table(module.name)
+                if table is not None:
+                    built.append(table)
+                    marks.append(self._set.marks(module.name, len(table)))
+            difference = compare_table(
+                self._members.table(TABLE), self._identity.package, built, marks
+            )
+        except UnreadableTable as error:
+            self._set.unread_tables = True
+            return "unverified", f"a resource table that {error}"
+        for path, files in difference.files.items():
+            self._note_file(path, files)
+        if difference.count:
+            return "changed", difference.why
+        return "same", ""
+
+    def _note_file(self, path: str, files: set[str]) -> None:
+        """Take note of a path that the table names, and of the paths in the modules whose contents
+        it should have.
+        """
+        entries = [
+            entry
+            for module in self._modules
+            for entry in (f"{module.name}/{file}" for file in sorted(files))
+            if entry in self._bundle.members
+        ]
+        if path not in self._members:
+            self.lacking += [(path, entry) for entry in entries]
+        elif files != {path}:
+            self._files[path] = entries
+
+    def _check_renamed(self, name: str) -> tuple[State, str]:
+        """Compare a file of a resource that has another path than in the bundle: its content must
+        be that of each file that the bundle's table names for a resource of this path.
+        """
+        state: State = "added"
+        why = "the bundle has no such entry"
+        for entry in self._files[name]:
+            state, why = self._check_content(name, [entry])
+            if state != "same":
+                break
+        return state, why
 
     def _candidates(self, name: str) -> list[str]:
         """Return the entries of the bundle that may become this one."""

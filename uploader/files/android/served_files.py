@@ -16,11 +16,14 @@ from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
 from uploader.files.android.compiled_xml import Element, NotComparable, NotCompiledXml
 from uploader.files.android.manifest import BUNDLE_CONFIG
+from uploader.files.android.resource_values import MAX_TABLE, UnreadableTable
+from uploader.files.android.served_table import BuiltTable
 
 Kind = Literal["base", "standalone", "feature", "configuration"]
 
 MANIFEST = "AndroidManifest.xml"
 TABLE = "resources.arsc"
+BUILT_TABLE = "resources.pb"
 _MODULE_MANIFEST = re.compile(r"(\w{1,100})/manifest/AndroidManifest\.xml", re.ASCII)
 # Folders of assets for some devices, such as `assets/textures#tcf_astc` (bundletool,
 # TargetedDirectorySegment). Google Play may take the suffix off (SuffixStripper).
@@ -91,6 +94,14 @@ class Members:
         """Return whether an entry claims to be Android's binary XML."""
         return compiled_xml.is_binary(b"".join(self.archive.pieces(name, 8)))
 
+    def table(self, name: str) -> bytes:
+        """Return the resource table at a name. Raises UnreadableTable for one that is larger than
+        any.
+        """
+        if self.size(name) > MAX_TABLE:
+            raise UnreadableTable(f"is larger than {MAX_TABLE:,} bytes")
+        return self.archive.read(name, MAX_TABLE)
+
     def manifest(self) -> Element:
         """Return the manifest of an APK."""
         if BUNDLE_CONFIG in self or MANIFEST not in self:
@@ -133,6 +144,7 @@ class Bundle:
                 "is not an Android App Bundle.", "Name the bundle (.aab) that was built."
             )
         self.modules: dict[str, Module] = {}
+        self._tables: dict[str, BuiltTable | UnreadableTable] = {}
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
             if match:
@@ -157,6 +169,23 @@ class Bundle:
         except (NotCompiledXml, NotComparable) as error:
             raise MalformedFile(f"has a {name} that {error}.") from None
 
+    def table(self, module: str) -> BuiltTable | None:
+        """Return the resource table of a module, read once; None where it has none. Raises
+        UnreadableTable.
+        """
+        name = f"{module}/{BUILT_TABLE}"
+        if name not in self.members:
+            return None
+        if module not in self._tables:
+            try:
+                self._tables[module] = BuiltTable(self.members.table(name))
+            except UnreadableTable as error:
+                self._tables[module] = error
+        table = self._tables[module]
+        if isinstance(table, UnreadableTable):
+            raise table
+        return table
+
     def profiles(self, name: str) -> list[str]:
         """Return the entries of the bundle's metadata that may become this profile of an APK."""
         return [
@@ -169,7 +198,7 @@ def _places(path: str) -> Iterator[str]:
     two places for an asset whose folder is targeted (bundletool, ApkSerializerHelper).
     """
     folder, _, rest = path.partition("/")
-    if path == "resources.pb":
+    if path == BUILT_TABLE:
         yield TABLE
     elif folder in ("dex", "root") and rest:
         yield rest

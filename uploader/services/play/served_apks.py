@@ -238,6 +238,7 @@ def _merged(verdicts: Sequence[Verdict]) -> Verdict:
         left_out=sum(verdict.left_out for verdict in verdicts),
         # An APK that is whole has everything; only splits are for some devices each.
         not_given=min(verdict.not_given for verdict in verdicts),
+        values_not_given=min(verdict.values_not_given for verdict in verdicts),
         protection=tuple(dict.fromkeys(protection)),
         transparency=transparency,
     )

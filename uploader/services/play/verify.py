@@ -404,6 +404,7 @@ def _comparison(verdict: Verdict) -> Mapping[str, object]:
         "bundle": verdict.bundle,
         "apks": [_apk(apk) for apk in verdict.apks],
         "notGiven": verdict.not_given,
+        "valuesNotGiven": verdict.values_not_given,
         "protection": list(verdict.protection),
         "codeTransparency": transparency
         and {
