@@ -51,6 +51,7 @@ from uploader.services.base import Call, Endpoint, Upload
 from uploader.services.play import client, track_merge, tracks
 from uploader.services.play.edit_lifecycle import recalled
 from uploader.services.play.gate import Gate, judge, measure
+from uploader.services.play.model import Release
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.rollout import recalled_look, step_since
@@ -328,7 +329,7 @@ def edit_records(data: bytes) -> None:
     job = ReleaseJob("com.example.app", tracks=("internal",))
     look = recalled_look(data.decode("utf-8", "replace"))
     if look is not None:
-        assert not step_since(look, ({"versionCodes": ["1"], "status": "draft"},))
+        assert not step_since(look, (Release.of(["1"], "draft"),))
     found = recalled(job, RecordingContext({job.memory: data.decode("utf-8", "replace")}))
     if found is not None:
         assert isinstance(found.id, str)

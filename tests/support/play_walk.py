@@ -21,6 +21,7 @@ from tests.support.play_driver import Engine, Killed, release_job
 from tests.support.play_faults import FIRST, NOT_PERMITTED, SECOND, Fault, FaultyPlay
 from tests.support.turns import Choose, in_order
 from uploader.errors import Interrupted, TemporaryError, UploaderError
+from uploader.services.play.model import Release
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.tracks import in_words
 
@@ -288,7 +289,7 @@ class Walk:
                 if commit.before.tracks.get(track) != live:
                     assert f"Track {track}\n" in told or f" track {track}: " in told
                     for one in live:
-                        codes, words = "+".join(one["versionCodes"]), in_words(one)
+                        codes, words = "+".join(one["versionCodes"]), in_words(Release(one))
                         assert re.search(
                             rf"\b{re.escape(codes)}(\)?[:,] | \(){re.escape(words)}", told
                         )

@@ -30,6 +30,7 @@ from tests.support.release_plans import (
     golden,
     plan_of,
 )
+from uploader.services.play.model import Release
 from uploader.services.play.plan import (
     MAX_PLAN,
     Changes,
@@ -271,10 +272,10 @@ EVERYTHING = Changes(
     tracks=tuple(
         TrackChange(
             f"closed {number}",
-            tuple(release(code, name="n" * 5000) for code in range(9)),
+            tuple(Release(release(code, name="n" * 5000)) for code in range(9)),
             tuple(
-                release(
-                    code, releaseNotes=[{"language": f"l{n}", "text": "ä" * 500} for n in range(20)]
+                Release.of([str(code)], "completed").with_notes(
+                    (f"l{n}", "ä" * 500) for n in range(20)
                 )
                 for code in range(9)
             ),
@@ -282,7 +283,7 @@ EVERYTHING = Changes(
         for number in range(300)
     ),
     texts=tuple(TextChange(f"l{number}", "title", "old", "ä" * 4000) for number in range(300)),
-    others=(OtherTrack("production", (release(1),), frozenset({"1"})),),
+    others=(OtherTrack("production", (Release(release(1)),), frozenset({"1"})),),
     images=tuple(
         ImageChange(f"l{n}", "icon", tuple(f"{m}.png" for m in range(300))) for n in range(300)
     ),

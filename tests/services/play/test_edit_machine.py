@@ -18,6 +18,7 @@ from uploader.services.play.edit_lifecycle import (
     Stage,
     recalled,
 )
+from uploader.services.play.model import Release
 
 FIRST = (EditState(), EditState(False, Stage.CHANGED))
 
@@ -51,13 +52,13 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
         Edit(context, PACKAGE, "7"),
         state,
         {"artifact:2": "digest"},
-        {"internal": (release(1),)},
+        {"internal": (Release(release(1)),)},
     )
     edit.wrote, edit.wish, edit.by_hand, edit.promoted = (
-        {"internal": (release(2),)},
+        {"internal": (Release(release(2)),)},
         "digest",
         True,
-        release(2),
+        Release(release(2)),
     )
     edit.remember()
     found = recalled(job, context)
@@ -68,7 +69,7 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
         edit.wrote,
         "digest",
         True,
-        release(2),
+        Release(release(2)),
     )
 
 

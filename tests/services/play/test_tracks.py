@@ -17,13 +17,19 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.files.android.listing import StoreFiles
-from uploader.services.play import client, track_merge, tracks
+from uploader.services.play import client, track_merge
+from uploader.services.play.model import Release, Releases
 from uploader.services.play.release_job import ReleaseOptions
 
 ROLLOUT = release(5, status="inProgress", userFraction=0.2)
 STAGED = release(6, status="inProgress", userFraction=0.1)
 DRAFT = release(6, status="draft")
 HALTED = release(5, status="halted", userFraction=0.2)
+
+
+def values(*releases: dict[str, Any]) -> Releases:
+    """Releases as the program has them."""
+    return tuple(map(Release, releases))
 
 
 @pytest.mark.parametrize(
@@ -59,20 +65,22 @@ def test_a_release_displaces_its_own_kind_and_what_it_covers(
     live: list[dict[str, Any]], new: dict[str, Any], after: list[dict[str, Any]]
 ) -> None:
     """One completed, one staged, one draft: everything else on the track stays as it is."""
-    assert list(track_merge.merged("production", live, new, replace_rollout=False)) == after
+    merged = track_merge.merged("production", values(*live), Release(new), replace_rollout=False)
+    assert merged == values(*after)
 
 
 @pytest.mark.parametrize("new", [release(6), STAGED, release(6, status="halted", userFraction=0.1)])
 def test_a_rollout_is_displaced_only_when_told_so(new: dict[str, Any]) -> None:
     """The refusal names the track, both releases, and the input that allows it."""
-    live = [release(4), ROLLOUT]
+    live = values(release(4), ROLLOUT)
     with pytest.raises(
         ServiceError, match="The release 5 is in progress on track production; 6 would end"
     ) as caught:
-        track_merge.merged("production", live, new, replace_rollout=False)
+        track_merge.merged("production", live, Release(new), replace_rollout=False)
     assert caught.value.exit_code == 4
     assert "replace-rollout: true" in caught.value.hint
-    assert ROLLOUT not in track_merge.merged("production", live, new, replace_rollout=True)
+    merged = track_merge.merged("production", live, Release(new), replace_rollout=True)
+    assert Release(ROLLOUT) not in merged
 
 
 @pytest.mark.parametrize(
@@ -87,7 +95,7 @@ def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> 
     """A name that was not given, numbers instead of texts, a default: the track holds the release
     all the same.
     """
-    assert track_merge.settled([reported], [{**release(6), "inAppUpdatePriority": 0}])
+    assert track_merge.settled(values(reported), values({**release(6), "inAppUpdatePriority": 0}))
 
 
 @pytest.mark.parametrize(
@@ -97,8 +105,8 @@ def test_what_play_adds_by_itself_is_no_difference(reported: dict[str, Any]) -> 
 def test_what_was_asked_and_is_not_there_is_a_difference(reported: dict[str, Any]) -> None:
     """Other versions, another status, missing notes."""
     wanted = track_merge.new(ReleaseOptions(notes=(("en-US", "New."),)), ("6",))
-    assert not track_merge.settled([reported], [wanted])
-    assert not track_merge.settled([wanted, release(4)], [wanted])
+    assert not track_merge.settled(values(reported), [wanted])
+    assert not track_merge.settled([wanted, Release(release(4))], [wanted])
 
 
 # --- in the flow ----------------------------------------------------------------------------------
@@ -847,4 +855,4 @@ def test_an_odd_release_is_an_error_of_the_protocol(release: object) -> None:
 def test_numbers_and_nulls_are_taken_as_they_come() -> None:
     """A version code may come as a number, and a field that is null is one that is absent."""
     odd = {"versionCodes": [7, "8"], "userFraction": None, "name": None, "status": "completed"}
-    assert tracks.codes(client.releases({"releases": [odd]})[0]) == ("7", "8")
+    assert client.releases({"releases": [odd]})[0].version_codes == ("7", "8")

@@ -6,7 +6,6 @@ The discovery document androidpublisher.v3 is the reference for every path and p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,21 +19,19 @@ from uploader.services.base import Call, Context, Endpoint, Json, Search, Upload
 from uploader.services.catalogue import expand
 from uploader.services.media_types import choose
 from uploader.services.play.known_errors import conflict
+from uploader.services.play.model import Release, Releases, Track
 
 ROOT = "https://androidpublisher.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 # it knows apps by numbers of its own and has no address by package name
 CONSOLE = "https://play.google.com/console/"
 
-Release: TypeAlias = Mapping[str, Any]
-Releases: TypeAlias = tuple[Release, ...]
 Entries: TypeAlias = list[Mapping[str, Any]]
 SupplementaryKind: TypeAlias = Literal["mapping", "symbols", "main", "patch"]
 
 _find = cache(catalogue.find)
 _EDITS = "/androidpublisher/v3/applications/{packageName}/edits"
 _NAMED = ("language",)  # what the response about a listing always has
-_VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 # upload method, its parameter, and the value
 _SUPPLEMENTARY: Mapping[SupplementaryKind, tuple[str, str, str]] = {
     "mapping": ("deobfuscationfiles", "deobfuscationFileType", "proguard"),
@@ -135,14 +132,19 @@ class Edit:
         promised = ("defaultLanguage", "contactEmail", "contactWebsite", "contactPhone")
         return self._call("GET", "/details", "the details of the app", promised=promised)
 
+    def tracks(self) -> tuple[Track, ...]:
+        """Return all tracks with their releases."""
+        entries = self.listed("tracks")
+        return tuple(Track(str(entry.get("track", "")), releases(entry)) for entry in entries)
+
     def track(self, name: str) -> Releases:
         """Return the releases of one track."""
         path, what = _path("tracks", name), f"track {name}"
         return releases(self._call("GET", path, what, promised=("track",)))
 
-    def update_track(self, name: str, new: Sequence[Json]) -> None:
+    def update_track(self, name: str, new: Releases) -> None:
         """Replace the track's releases as a whole."""
-        body = {"track": name, "releases": list(new)}
+        body = {"track": name, "releases": [release.to_json() for release in new]}
         what = f"the update of track {name}"
         self._change("PUT", _path("tracks", name), what, body, promised=("track",))
 
@@ -299,23 +301,5 @@ def entries(response: object, name: str) -> Entries:
 
 
 def releases(response: object) -> Releases:
-    """The releases in a response about a track. Raises ProtocolError when it is no such response.
-
-    What is decided by (version codes, fraction, status, name) is checked here, once: it comes from
-    outside.
-    """
-    found = tuple(entries(response, "releases"))
-    for release in found:
-        version_codes, fraction = release.get("versionCodes") or [], release.get("userFraction")
-        words = (release.get("status"), release.get("name"))
-        if not (
-            isinstance(version_codes, list)
-            and all(
-                isinstance(code, str | int) and _VERSION_CODE.fullmatch(str(code))
-                for code in version_codes
-            )
-            and (fraction is None or (isinstance(fraction, int | float) and 0 <= fraction <= 1))
-            and all(word is None or isinstance(word, str) for word in words)
-        ):
-            raise ProtocolError("Google Play returned a release in an undocumented format.")
-    return found
+    """Return the releases in a response about a track. Raises ProtocolError for any other."""
+    return tuple(Release.from_json(entry) for entry in entries(response, "releases"))

@@ -65,7 +65,7 @@ from uploader.errors import (
 )
 from uploader.services.base import Backoff, Context
 from uploader.services.play import client
-from uploader.services.play.client import Edit, Release, Releases, releases
+from uploader.services.play.client import Edit, releases
 from uploader.services.play.known_errors import (
     EDIT_GONE,
     OTHER,
@@ -75,6 +75,7 @@ from uploader.services.play.known_errors import (
     find,
     needs_new_build,
 )
+from uploader.services.play.model import Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
 
@@ -270,7 +271,7 @@ class ReleaseEdit:
     wrote: dict[str, Releases] = field(default_factory=dict)
     wish: str = ""
     by_hand: bool | None = None
-    promoted: Release = field(default_factory=dict)
+    promoted: Release | None = None
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
     replaces: str = ""
@@ -403,7 +404,11 @@ class ReleaseEdit:
         """
         if self.state.own and not self.replaces:
             state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
-            tracks = {"before": self.before, "wrote": self.wrote, "wish": self.wish}
+            tracks = {
+                "before": _tracks_as_json(self.before),
+                "wrote": _tracks_as_json(self.wrote),
+                "wish": self.wish,
+            }
             record = {
                 "edit": self.id,
                 **state,
@@ -412,11 +417,13 @@ class ReleaseEdit:
                 "by_hand": self.by_hand,
             }
             if self.begun:
-                record["begun"] = {"wish": self.job.wish, "releases": self.begun}
+                begun = {track: release.to_json() for track, release in self.begun.items()}
+                record["begun"] = {"wish": self.job.wish, "releases": begun}
             if self.surely_committed:
                 record["surely committed"] = True
             if self.promoted:
-                record["promotion"] = {"wish": self.job.promotion, "release": self.promoted}
+                promoted = self.promoted.to_json()
+                record["promotion"] = {"wish": self.job.promotion, "release": promoted}
             self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
@@ -458,11 +465,11 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
         return None
 
 
-def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release:
+def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
     """The release that the promotion was begun with, if it is the same promotion; else none."""
     begun = record.get("promotion", {})
     found = [begun["release"]] if begun.get("wish") == job.promotion else []
-    return next(iter(releases({"releases": found})), {})
+    return next(iter(releases({"releases": found})), None)
 
 
 def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
@@ -498,6 +505,13 @@ def perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | 
         if packages
         else ""
     )
+
+
+def _tracks_as_json(tracks: Mapping[str, Releases]) -> dict[str, list[dict[str, Any]]]:
+    record = {}
+    for track, on_track in tracks.items():
+        record[track] = [release.to_json() for release in on_track]
+    return record
 
 
 def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
@@ -570,7 +584,7 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
         context.publish({"edit-id": ""})
     if not was_sent:  # nothing of it can have come to users
-        kept.promoted = {}
+        kept.promoted = None
     return inserted(job, context, kept if serves else None)
 
 
@@ -631,10 +645,8 @@ def _tell_promotion(edit: ReleaseEdit) -> None:
     run.
     """
     if edit.promoted:
-        source, version_codes = (
-            edit.job.promote_from,
-            "+".join(map(str, edit.promoted.get("versionCodes") or ())),
-        )
+        source = edit.job.promote_from
+        version_codes = "+".join(edit.promoted.version_codes)
         edit.context.info(
             f"The promotion from {source} was begun with {version_codes} and stays so, whatever is "
             f"on {source} by now."

@@ -49,10 +49,11 @@ from uploader.services.base import (
     Section,
     Upload,
 )
-from uploader.services.play import client, tracks
-from uploader.services.play.client import Edit, Release, Releases, entries
+from uploader.services.play import client, model
+from uploader.services.play.client import Edit, entries
 from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
 from uploader.services.play.known_errors import explained
+from uploader.services.play.model import Release, Releases
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
 
@@ -528,10 +529,10 @@ class Pull:
             on_track.append(self._releases(edit))
 
         context.together([read_listing, read_track])
-        newest: Release = max(on_track[0], key=tracks.highest, default={})
-        for language, text in tracks.notes_of(newest) if tracks.highest(newest) >= 0 else ():
+        newest = model.newest(on_track[0]) if on_track[0] else Release()
+        for language, text in newest.notes if newest.highest_version_code >= 0 else ():
             if _is_language(language, context):
-                path = f"{self.notes}/{language}/changelogs/{tracks.highest(newest)}.txt"
+                path = f"{self.notes}/{language}/changelogs/{newest.highest_version_code}.txt"
                 self._add_text(language, "whats-new-directory", path, text)
 
     def _releases(self, edit: Edit) -> Releases:

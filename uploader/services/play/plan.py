@@ -15,18 +15,14 @@ from typing import Any, Final, Literal
 
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Section
-from uploader.services.play.client import Release, Releases
+from uploader.services.play.model import Release, Releases, all_version_codes, find_same_versions
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
 from uploader.services.play.tracks import (
-    codes,
-    countries,
     describe,
     in_words,
     named,
-    notes_of,
-    priority,
 )
 from uploader.text import first_line, plural
 
@@ -113,7 +109,7 @@ class OtherTrack:
 
     def is_new(self, release: Release) -> bool:
         """Whether a release is known to have a version that is not live."""
-        return self.live is not None and not set(codes(release)) <= self.live
+        return self.live is not None and not set(release.version_codes) <= self.live
 
     @property
     def sign(self) -> str:
@@ -204,8 +200,10 @@ class Changes:
         """The version codes that the run is about: those of the files, else those of the releases
         on its tracks.
         """
-        on_tracks = dict.fromkeys(code for change in self.tracks for code in codes(change.release))
-        return self.job.codes or tuple(on_tracks)
+        if self.job.codes:
+            return self.job.codes
+        on_tracks = all_version_codes(change.release for change in self.tracks)
+        return tuple(dict.fromkeys(on_tracks))
 
     @property
     def nothing(self) -> bool:
@@ -268,29 +266,30 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
     """
     left = list(track.before)
     for release in track.after:
-        before = next((one for one in left if set(codes(one)) == set(codes(release))), None)
-        fields = tuple(_fields(before or {}, release))
+        before = find_same_versions(left, release)
+        fields = tuple(_fields(before or Release(), release))
         if before is None:
-            name = job.version_name if set(job.codes) & set(codes(release)) else ""
+            name = job.version_name if set(job.codes) & set(release.version_codes) else ""
             yield ReleaseChange("+", None, release, fields, name)
             continue
         left.remove(before)
-        same = not fields and all(
-            before.get(field) == release.get(field) for field in ("status", "userFraction")
+        same_reach = (before.status, before.user_fraction) == (
+            release.status,
+            release.user_fraction,
         )
-        yield ReleaseChange("=" if same else "~", before, release, fields)
+        yield ReleaseChange("=" if same_reach and not fields else "~", before, release, fields)
     yield from (ReleaseChange("-", release, release) for release in left)
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:
-    name = str(before.get("name") or "")
-    notes, new_notes = dict(notes_of(before)), dict(notes_of(after))
+    name = before.name
+    notes, new_notes = dict(before.notes), dict(after.notes)
     pairs = (
         # Google Play names a release by itself, so that one is asked for without a name means no
         # change.
-        TextChange("", "name", name, str(after.get("name") or name)),
-        TextChange("", "priority", str(priority(before) or ""), str(priority(after) or "")),
-        TextChange("", "countries", ", ".join(countries(before)), ", ".join(countries(after))),
+        TextChange("", "name", name, after.name or name),
+        TextChange("", "priority", str(before.priority or ""), str(after.priority or "")),
+        TextChange("", "countries", ", ".join(before.countries), ", ".join(after.countries)),
         *(
             TextChange(one, "notes", notes.get(one, ""), new_notes.get(one, ""))
             for one in {**new_notes, **notes}
@@ -525,14 +524,14 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
 
 
 def _release_as_json(release: Release) -> dict[str, Any]:
-    notes = [{"language": language, **(_text(note) or {})} for language, note in notes_of(release)]
+    notes = [{"language": language, **(_text(note) or {})} for language, note in release.notes]
     return {
-        "version_codes": codes(release),
-        "status": str(release.get("status") or ""),
-        "user_fraction": release.get("userFraction"),
-        "name": str(release.get("name") or ""),
-        "priority": priority(release),
-        "countries": countries(release),
+        "version_codes": release.version_codes,
+        "status": release.status,
+        "user_fraction": release.user_fraction,
+        "name": release.name,
+        "priority": release.priority,
+        "countries": release.countries,
         "notes": notes,
     }
 

@@ -28,12 +28,12 @@ from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play import client, plan, reach, review, testers, universal_apk, verify
 from uploader.services.play.edit_lifecycle import perhaps_committed
+from uploader.services.play.model import STAGED, Notes, Release
 from uploader.services.play.publish import IN_THE_LIBRARY
 from uploader.services.play.release import flow, flow_of_several
-from uploader.services.play.release_job import Notes, ReleaseJob, ReleaseOptions, version_code
+from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, version_code
 from uploader.services.play.several_apps import ABOUT_ONE, check_several
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
-from uploader.services.play.track_merge import STAGED
 from uploader.services.play.tracks import in_words, is_standard, named
 from uploader.text import format_size, plural
 
@@ -610,9 +610,8 @@ def _steps_of_artifact(artifact: Artifact) -> Iterator[str]:
 
 
 def _step_on_track(job: ReleaseJob, track: str) -> str:
-    made = in_words(
-        {"status": job.options.new_status or "completed", "userFraction": job.options.fraction}
-    )
+    status = job.options.new_status or "completed"
+    made = in_words(Release.of((), status, job.options.fraction))
     codes = list(dict.fromkeys((*job.codes, *job.retained)))
     if not (codes or job.promote_from):
         return (
@@ -620,6 +619,6 @@ def _step_on_track(job: ReleaseJob, track: str) -> str:
             f"{track}{f' ({made})' if job.options.new_status else ''}"
         )
     promoted = f"promote {'+'.join(job.promoted) or 'the release'} of {job.promote_from}"
-    new = named({"versionCodes": codes}, job.version_name)
+    new = named(Release.of(codes), job.version_name)
     last = " with the versions of the last release" if job.retain_last else ""
     return f"{promoted if job.promote_from else f'release {new}'}{last} to track {track} ({made})"

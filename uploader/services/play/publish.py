@@ -17,8 +17,9 @@ from uploader.services.play import (
     track_merge,
     tracks,
 )
-from uploader.services.play.client import CONSOLE, Release
+from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, Stage
+from uploader.services.play.model import Release
 from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.stage import other_tracks
@@ -154,7 +155,7 @@ def _subject(changes: Changes) -> str:
 def _release(changes: Changes) -> str:
     """Return the release that the run is about: `1.4.2 (42)`; empty where there is none."""
     codes = changes.version_codes
-    return tracks.named({"versionCodes": [*codes]}, _name(changes)) if codes else ""
+    return tracks.named(Release.of(codes), _name(changes)) if codes else ""
 
 
 def committed(edit: ReleaseEdit) -> str:
@@ -217,7 +218,7 @@ def _name(changes: Changes) -> str:
     """The name of the release that the run is about; empty where its tracks have several
     releases.
     """
-    names = dict.fromkeys(str(change.release.get("name") or "") for change in changes.tracks)
+    names = dict.fromkeys(change.release.name for change in changes.tracks)
     return changes.job.version_name or ("".join(names) if len(names) == 1 else "")
 
 
@@ -270,7 +271,7 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
         return f"{_with_places(what, written)} is {left}."
     if not updates:
         return f"{_without_tracks(edit)} of {what} is committed."
-    if len({tracks.codes(update.release) for update in written}) > 1:
+    if len({update.release.version_codes for update in written}) > 1:
         fates = [_fate_on_track(edit.job, update) for update in written]
         return f"{edit.job.package}: {'; '.join(fates)}."
     return f"{what} {_fates(edit.job, written)}."
@@ -307,7 +308,7 @@ def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:
 def _fate(job: ReleaseJob, release: Release) -> str:
     """What became of a release, up to the name of its track."""
     status, new, share = (
-        str(release.get("status")),
+        release.status,
         job.codes or job.retained,
         tracks.share(release),
     )
@@ -339,7 +340,7 @@ def _what_would_be(changes: Changes) -> str:
     }
     fates = []
     for update in changes.tracks:
-        verb = verbs.get(str(update.release.get("status")), "would be released on {track}")
+        verb = verbs.get(update.release.status, "would be released on {track}")
         share = tracks.share(update.release)
         fates.append(verb.format(share=share, track=update.track))
     return f"{release} {' and '.join(fates)}"
@@ -357,7 +358,7 @@ def _outcome(
     links = (("Store page", STORE + job.package),) if public else ()
     sections = (plan.section(title, changes, review),)
     heading = Heading(capitalised(fate.removeprefix(f"{job.package} ").rstrip(".")))
-    if changes.tracks and all(one.release.get("status") == "halted" for one in changes.tracks):
+    if changes.tracks and all(one.release.status == "halted" for one in changes.tracks):
         heading = replace(heading, mark="halted")
     remarks = _remarks(job, changes.tracks)
     return Outcome(f"{fate}{remarks}", links, sections, remarks=remarks, heading=heading)

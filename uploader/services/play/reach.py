@@ -15,10 +15,10 @@ from uploader.errors import Problems, ReleaseRefused
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
-from uploader.services.play.client import Releases
+from uploader.services.play.model import Release, Releases
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange, last_completed
-from uploader.services.play.tracks import QA, STANDARD, codes, highest, meant
+from uploader.services.play.tracks import QA, STANDARD, meant
 
 # A form factor has tracks of its own: their prefix, the feature by which a manifest asks for such
 # devices, and their name (developers.google.com/android-publisher/tracks#ff-track-name).
@@ -97,13 +97,14 @@ def check_upgrade(change: TrackChange) -> None:
     What is on the track already was accepted by Google Play before. Of a release of several APKs
     some users may have a lower version than others, and would be offered the new one.
     """
-    ours, before = set(codes(change.release)), [set(codes(release)) for release in change.before]
+    ours = set(change.release.version_codes)
+    before = [set(release.version_codes) for release in change.before]
     complete = [
-        code for one in change.before if one.get("status") == "completed" for code in codes(one)
+        code for one in change.before if one.status == "completed" for code in one.version_codes
     ]
     if not complete or not ours or ours in before or not ours.isdisjoint(complete):
         return
-    if change.release.get("status") != "draft" and highest(change.release) < min(
+    if change.release.status != "draft" and change.release.highest_version_code < min(
         map(int, complete)
     ):
         raise ReleaseRefused(
@@ -122,11 +123,11 @@ def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> It
     """
     held = {**live, **{change.track: change.after for change in changes}}
     for change in changes:
-        ours, rank = highest(change.release), _openness(change.track)
-        if change.release.get("status") in ("draft", "halted") or ours < 0:
+        ours, rank = change.release.highest_version_code, _openness(change.track)
+        if change.release.status in ("draft", "halted") or ours < 0:
             continue
         for track, releases in held.items():
-            theirs = highest({"versionCodes": list(last_completed(releases))})
+            theirs = Release.of(last_completed(releases)).highest_version_code
             if not _same_form(track, change.track) or _openness(track) >= rank or theirs < ours:
                 continue
             if theirs > ours:

@@ -15,6 +15,7 @@ from typing import Any
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
+from uploader.services.play.model import Release
 from uploader.services.play.tracks import STANDARD, describe, form_factor, meant
 
 SHARE = 0.1  # of users who have the release in progress
@@ -65,18 +66,20 @@ def _releases(
     before = _versions_before(inputs, versions, retained)
     if before[0] < 1:
         return None
-    done = {"versionCodes": list(map(str, before)), "status": "completed"}
+    completed = Release.of(map(str, before), "completed")
+    done = completed.to_json()
     on_tracks: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
-    words = f"{describe(done)} on {', '.join(STANDARD)}"
+    words = f"{describe(completed)} on {', '.join(STANDARD)}"
     if not _needs_rollout(inputs, versions, retained):
         return on_tracks, words
     share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
     codes = inputs.promote_version_codes or (str(before[-1] + 1),)
-    rollout = {"versionCodes": list(codes), "status": "inProgress", "userFraction": share}
+    staged = Release.of(codes, "inProgress", share)
+    rollout = staged.to_json()
     tracks = _tracks_with_rollout(inputs)
     on_tracks |= {track: [rollout, done] for track in tracks}
     if tracks:
-        words += f"; {describe(rollout)} on {', '.join(tracks)}"
+        words += f"; {describe(staged)} on {', '.join(tracks)}"
     return on_tracks, words
 
 

@@ -25,13 +25,13 @@ from uploader.services.play.edit_lifecycle import (
     opened,
 )
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
+from uploader.services.play.model import SERVED, Release
 from uploader.services.play.plan import Changes
 from uploader.services.play.publish import publish
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.review import awaited, listed
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
-from uploader.services.play.track_merge import SERVED
 from uploader.services.play.universal_apk import fetched
 from uploader.services.play.verify import verified
 
@@ -102,7 +102,7 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     who = "by another job or an earlier run"
     headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:
-        release = tracks.named({"versionCodes": [*versions]}, job.version_name)
+        release = tracks.named(Release.of(versions), job.version_name)
         headline += f", with {release} on {', '.join(job.tracks)}"
     return Outcome(f"{headline}.")
 

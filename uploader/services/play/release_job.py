@@ -8,17 +8,17 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.inputs.specs import ImagesPrune
 from uploader.services.play.client import SupplementaryKind
+from uploader.services.play.model import Notes
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
 from uploader.services.play.verify import VerifyGoal
 
-Notes: TypeAlias = tuple[tuple[str, str], ...]
 WHAT: Mapping[str, str] = {
     "mapping": "mapping",
     "symbols": "native symbols",

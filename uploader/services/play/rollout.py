@@ -34,7 +34,7 @@ from uploader.inputs.records import RolloutInputs
 from uploader.services import batch
 from uploader.services.base import Context, Heading, Outcome, Prepared
 from uploader.services.play import client, gate, review, status, track_merge, tracks
-from uploader.services.play.client import CONSOLE, Release, Releases
+from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     Event,
@@ -44,6 +44,7 @@ from uploader.services.play.edit_lifecycle import (
     perhaps_committed,
 )
 from uploader.services.play.known_errors import explained
+from uploader.services.play.model import Release, Releases
 from uploader.services.play.plan import Changes, lines, plan_output, section
 from uploader.services.play.publish import committed, told_review
 from uploader.services.play.release import in_an_edit
@@ -138,9 +139,9 @@ def recalled_halt(text: str) -> str:
 def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | None:
     """The release that the edit before this one was to halt, if it is halted."""
     before, wrote = edit.before.get(track, ()), edit.wrote.get(track, ())
-    for halted in (one for one in wrote if one.get("status") == "halted" and one not in before):
+    for halted in (one for one in wrote if one.status == "halted" and one not in before):
         for one in releases:
-            if one.get("status") == "halted" and tracks.codes(one) == tracks.codes(halted):
+            if one.status == "halted" and one.version_codes == halted.version_codes:
                 return one
     return None
 
@@ -149,10 +150,10 @@ def step_since(first: FirstLook, releases: Releases) -> Release | None:
     """The release of the first look, if it has reached more users since."""
     for one in releases:
         wider = (
-            one.get("status") == "inProgress"
-            and one.get("userFraction", 0) > first[1] + track_merge.SAME_SHARE
+            one.status == "inProgress"
+            and (one.user_fraction or 0) > first[1] + track_merge.SAME_SHARE
         )
-        if tracks.codes(one) == first[0] and (wider or one.get("status") == "completed"):
+        if one.version_codes == first[0] and (wider or one.status == "completed"):
             return one
     return None
 
@@ -230,14 +231,14 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
 
 def in_progress(releases: Iterable[Release]) -> Release | None:
     """The release that is being rolled out."""
-    return next((one for one in releases if one.get("status") == "inProgress"), None)
+    return next((one for one in releases if one.status == "inProgress"), None)
 
 
 def require_one(track: str, releases: Releases) -> None:
     """Raises ReleaseRefused where several are being rolled out: nobody has said which one is
     meant.
     """
-    rollouts = [_version(one) for one in releases if one.get("status") == "inProgress"]
+    rollouts = [_version(one) for one in releases if one.status == "inProgress"]
     if len(rollouts) > 1:
         raise ReleaseRefused(
             f"{len(rollouts)} releases are in progress on track {track}: {', '.join(rollouts)}.",
@@ -257,15 +258,15 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
     release = in_progress(live)
     if release is None:
         latest = max(
-            (tracks.highest(one) for one in live if one.get("status") == "completed"), default=-1
+            (one.highest_version_code for one in live if one.status == "completed"), default=-1
         )
         for one in live:  # one that is halted, unless everybody has got a later one since
-            if one.get("status") == "halted" and tracks.highest(one) > latest:
+            if one.status == "halted" and one.highest_version_code > latest:
                 return Decision("halted", _version(one), trouble="halted")
         return Decision("nothing", "nothing is in progress")
-    name, share, why = _version(release), release.get("userFraction"), judgement.why
+    name, share, why = _version(release), release.user_fraction, judgement.why
     if judgement.ruling == "halt" and job.gate.halts:
-        halted = {**release, "status": "halted"}
+        halted = release.with_status("halted")
         return Decision("halted", why, halted, trouble="halted", brief=judgement.brief)
     if state == review.REJECTED:
         why = f"the review rejected {name}"
@@ -285,17 +286,22 @@ def decide(  # noqa: PLR0911 - one for each situation, in their order
         return Decision(
             "stepped",
             f"{name} goes to {following * 100:g} %",
-            {**release, "userFraction": following},
+            release.with_user_fraction(following),
         )
-    if release.get("countryTargeting"):
+    if release.targets_countries:
         what = (
             "is limited to some countries, and completing it would release it in all of them: that "
             "is left to you"
         )
         brief = "it is limited to some countries"
         return Decision("held", f"{name} {what}: {CONSOLE}", brief=brief)
-    rest = {key: value for key, value in release.items() if key != "userFraction"}
-    return Decision("completed", f"{name} goes to all users", {**rest, "status": "completed"})
+    done = release.without_user_fraction().with_status("completed")
+    return Decision("completed", f"{name} goes to all users", done)
+
+
+def _share_of_all(release: Release) -> float:
+    """Return the share of users who get a release: all where it names none."""
+    return 1.0 if release.user_fraction is None else release.user_fraction
 
 
 def _version(release: Release) -> str:
@@ -422,7 +428,7 @@ class Rollout:
         if step is None or decision.kind == "halted":  # a halt is never put off
             return decision
         if earlier.ours:
-            kind: Kind = "completed" if step.get("status") == "completed" else "stepped"
+            kind: Kind = "completed" if step.status == "completed" else "stepped"
             why = f"the step that was under way is live: {tracks.in_words(step)}"
             return Decision(kind, why, made=step)
         who = "another run, or someone in the Play Console, changed it"
@@ -440,19 +446,16 @@ class Rollout:
         sent = self._sent or next(iter(edit.wrote.get(self._track, ())), None)
         if sent is None:
             return False
-        same_share = (
-            abs(made.get("userFraction", 1.0) - sent.get("userFraction", 1.0))
-            < track_merge.SAME_SHARE
-        )
-        return made.get("status") == sent.get("status") and same_share
+        same_share = abs(_share_of_all(made) - _share_of_all(sent)) < track_merge.SAME_SHARE
+        return made.status == sent.status and same_share
 
     def _look(self, live: Releases) -> tuple[str, gate.Judgement]:
         """How far the review of the rollout is, and the gate's judgement."""
         release, limits = in_progress(live), self._rollout.gate
         if release is None:
             return "", gate.Judgement("pass")
-        codes = tracks.codes(release)
-        self._first = codes, release.get("userFraction", 0.0)
+        codes = release.version_codes
+        self._first = codes, release.user_fraction or 0.0
         outside = self._ahead or self._look_outside()
         self._ahead = None
         if isinstance(outside, UploaderError):
@@ -465,8 +468,8 @@ class Rollout:
             state = review.state_of(outside.reviews, codes)
         # The gate compares what is new in the release with what everybody has. A version that it
         # retains is measured among all of them.
-        completed = [one for one in live if one.get("status") == "completed"]
-        everybody = {code for one in completed for code in tracks.codes(one)}
+        completed = [one for one in live if one.status == "completed"]
+        everybody = {code for one in completed for code in one.version_codes}
         staged = set(codes) - everybody or set(codes)
         now = self._context.now()
         judgement = gate.judge(limits, now, outside.measured, staged, everybody - staged)
@@ -526,8 +529,8 @@ class Rollout:
         (change,) = changes.tracks
         live = change.before if self._job.dry_run else change.after
         rollout = decision.made or in_progress(change.before)
-        codes = tracks.codes(rollout) if rollout else ()
-        ours = [one for one in live if codes and tracks.codes(one) == codes]
+        codes = rollout.version_codes if rollout else ()
+        ours = [one for one in live if codes and one.version_codes == codes]
         states = tuple((one, state if one in ours else "") for one in live)
         outputs = {**status.outputs({self._track: states}), "decision": decision.kind}
         for release in ours[:1]:

@@ -22,11 +22,12 @@ from uploader.inputs.records import StatusInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared, Section
 from uploader.services.play import client, review, tracks, universal_apk
-from uploader.services.play.client import Edit, Release, Releases
+from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
+from uploader.services.play.model import Release, Releases
 from uploader.services.play.several_apps import App, SeveralApps, check_several
-from uploader.services.play.tracks import STANDARD, countries
+from uploader.services.play.tracks import STANDARD
 
 _EDIT = (
     "in an edit of its own, which closes any other edit that this account has open for the app; "
@@ -139,7 +140,8 @@ def flow(job: StatusJob, context: Context) -> Outcome:
                     hint="Name the track of the release with `tracks`.",
                     code="no-release-on-track",
                 )
-            codes = tracks.codes(_newest(next(iter(found.values())))[0])
+            newest, _ = _newest(next(iter(found.values())))
+            codes = newest.version_codes
             outcome = universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
         if job.goal is None or outcome.trouble:
             return outcome
@@ -206,7 +208,7 @@ def _newest_first(reviewed: Mapping[str, Reviewed]) -> dict[str, Reviewed]:
 
     def highest(track: str) -> int:
         release, _ = _newest(reviewed[track])
-        return tracks.highest(release)
+        return release.highest_version_code
 
     return {track: reviewed[track] for track in sorted(reviewed, key=highest, reverse=True)}
 
@@ -260,17 +262,25 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
 
 
 def _read(edit: Edit) -> _EditContent:
-    listed, bundles, apks = edit.context.together(
-        [
-            partial(edit.listed, "tracks"),
-            partial(edit.listed, "bundles"),
-            partial(edit.listed, "apks"),
-        ]
-    )
-    on_tracks = {str(entry.get("track", "")): client.releases(entry) for entry in listed}
+    on_tracks: dict[str, Releases] = {}
+    bundles: list[Mapping[str, Any]] = []
+    apks: list[Mapping[str, Any]] = []
+
+    def read_tracks() -> None:
+        for track in edit.tracks():
+            on_tracks[track.name] = track.releases
+
+    def read_bundles() -> None:
+        bundles.extend(edit.listed("bundles"))
+
+    def read_apks() -> None:
+        apks.extend(edit.listed("apks"))
+
+    edit.context.together([read_tracks, read_bundles, read_apks])
     highest = 0
     for releases in on_tracks.values():
-        highest = max([highest, *map(tracks.highest, releases)])
+        for release in releases:
+            highest = max(highest, release.highest_version_code)
     for artifact in (*bundles, *apks):
         code = artifact.get("versionCode")
         if isinstance(code, int):
@@ -282,21 +292,21 @@ def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) 
     """What an edit says of the track (`live`), with the states from the list; and what only the
     list has.
     """
-    known = {code for release in live for code in tracks.codes(release)}
+    known = {code for release in live for code in release.version_codes}
     # A draft without artifacts has no version codes by which it could be found again; an edit lists
     # it as well.
     others = [one for one in listed if not known & set(one.codes) and (one.codes or not in_edit)]
-    states = (review.state_of_release(listed, tracks.codes(one)) for one in live)
-    drafts = ("DRAFT" if one.get("status") == "draft" else "" for one in live)
+    states = (review.state_of_release(listed, one.version_codes) for one in live)
+    drafts = ("DRAFT" if one.status == "draft" else "" for one in live)
     releases = [
         (one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)
     ]
-    releases += [({"name": one.name, "versionCodes": list(one.codes)}, one.state) for one in others]
+    releases += [(Release.of(one.codes).with_name(one.name), one.state) for one in others]
     return tuple(releases)
 
 
 def _newest(reviewed: Reviewed) -> tuple[Release, str]:
-    return max(reviewed, key=lambda each: tracks.highest(each[0]))
+    return max(reviewed, key=lambda each: each[0].highest_version_code)
 
 
 def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
@@ -309,7 +319,7 @@ def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
     }
     releases = tuple(each for reviewed in found.values() for each in reviewed)
     codes = sorted(
-        {code for release, _ in releases for code in tracks.codes(release)}, key=int, reverse=True
+        {code for release, _ in releases for code in release.version_codes}, key=int, reverse=True
     )
     values = {"status": json.dumps(status, ensure_ascii=False), "version-codes": ",".join(codes)}
     if releases:
@@ -319,14 +329,10 @@ def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
 
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
-    known = {
-        key: release[key]
-        for key in ("name", "status", "userFraction", "inAppUpdatePriority")
-        if key in release
-    }
-    more = {"countries": list(countries(release)), "lifecycle": state}
+    known = release.part(("name", "status", "userFraction", "inAppUpdatePriority"))
+    more = {"countries": list(release.countries), "lifecycle": state}
     return {
-        "versionCodes": list(tracks.codes(release)),
+        "versionCodes": list(release.version_codes),
         **known,
         **{key: one for key, one in more.items() if one},
     }
@@ -337,15 +343,15 @@ def _row(track: str, release: Release, state: str) -> tuple[str, ...]:
         track,
         tracks.named(release),
         _in_words(release),
-        ", ".join(countries(release)),
+        ", ".join(release.countries),
         _review(release, state),
     )
 
 
 def _review(release: Release, state: str) -> str:
     """How far the review is; a draft has none."""
-    return "" if release.get("status") == "draft" else review.words(state)
+    return "" if release.status == "draft" else review.words(state)
 
 
 def _in_words(release: Release) -> str:
-    return tracks.in_words(release) if release.get("status") else ""
+    return tracks.in_words(release) if release.status else ""

@@ -15,35 +15,24 @@ stays as it is. Only a run that has neither changes what is there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from uploader.errors import ReleaseRefused
-from uploader.files.android.notes import is_language_name, normalised
-from uploader.services.play.client import Release, Releases
+from uploader.files.android.notes import is_language_name
+from uploader.services.play import model
 from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
+from uploader.services.play.model import SERVED, STAGED, Notes, Release, Releases, Status
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.review import live_versions
 from uploader.services.play.tracks import (
-    REST_OF_WORLD,
-    codes,
-    countries,
     current_releases,
     describe,
     describe_all,
-    highest,
     in_words,
     named,
-    notes_of,
     share,
 )
 
-PROMOTED = ("name", "releaseNotes", "inAppUpdatePriority")
-"""What a promotion takes besides the version codes."""
-KEPT = (*PROMOTED, "countryTargeting")
-"""What a release that is on a track already keeps, unless something else is given."""
-STAGED = frozenset({"inProgress", "halted"})
-SERVED = frozenset({"inProgress", "completed"})
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
 """The statuses of a release that its users do not get, in words."""
 SAME_SHARE = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
@@ -67,10 +56,10 @@ class TrackChange:
     track: str
     before: Releases
     after: Releases
-    release: Release = field(default_factory=dict)
+    release: Release = Release()
     now: Releases = ()
     source: str = ""
-    source_release: Release = field(default_factory=dict)
+    source_release: Release | None = None
     gone_on: bool = False
     moved_on: bool = True
     left_out: tuple[str, ...] = ()
@@ -88,16 +77,16 @@ class TrackChange:
         """Each version kept from the users until now that this release gives them: `42 was halted
         on beta`.
         """
-        if self.gone_on or self.release.get("status") not in SERVED:
+        if self.gone_on or self.release.status not in SERVED:
             return ()
         places = [(self.track, other) for other in self.replaced or self.before]
         if self.source_release:
             places.append((self.source, self.source_release))
         sentences = []
         for track, other in places:
-            kept_back = KEPT_BACK.get(str(other.get("status")))
-            if kept_back and _covers(self.release, other):
-                sentences.append(f"{'+'.join(codes(other))} was {kept_back} on {track}")
+            kept_back = KEPT_BACK.get(other.status)
+            if kept_back and self.release.covers(other):
+                sentences.append(f"{'+'.join(other.version_codes)} was {kept_back} on {track}")
         return tuple(sentences)
 
     @property
@@ -119,22 +108,33 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange
     for track in edit.job.tracks:
         update = plan_update(edit, track)
         if update.gone_on:
-            tell = (
-                edit.context.warning
-                if update.release.get("status") == "halted"
-                else edit.context.info
-            )
-            tell(f"{remark(edit.job, update)}.")
+            _tell_gone_on(edit, update)
         else:
             _check(edit, update)
             for oddity in _oddities(edit, update):
                 edit.context.warning(f"Track {track}: {oddity}")
         updates.append(update)
-    there = {
-        code for found in edit.seen.values() for release in found for code in codes(release)
-    }.union(edit.job.codes)
+    if updates:
+        _check_retained_exist(edit, known)
+    return tuple(updates)
+
+
+def _tell_gone_on(edit: ReleaseEdit, update: TrackChange) -> None:
+    """Say that a release has gone on since, as a warning where it is halted."""
+    sentence = f"{remark(edit.job, update)}."
+    if update.release.status == "halted":
+        edit.context.warning(sentence)
+    else:
+        edit.context.info(sentence)
+
+
+def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
+    """Refuse to retain versions that neither a track nor the app's bundles and APKs have."""
+    there = set(edit.job.codes)
+    for releases in edit.seen.values():
+        there.update(model.all_version_codes(releases))
     unknown = [code for code in edit.job.retained if code not in there and int(code) not in known]
-    if updates and unknown:
+    if unknown:
         raise ReleaseRefused(
             f"`version-codes-to-retain`: Google Play has no version {', '.join(unknown)} of this "
             "app.",
@@ -142,7 +142,6 @@ def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange
             hint="Correct the version codes, or leave them out.",
             code="retained-version-unknown",
         )
-    return tuple(updates)
 
 
 def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
@@ -151,37 +150,39 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     What counts is what the track held before the edit was touched: an earlier run may have left its
     own release there.
     """
-    found = current_releases(edit, track)
-    before = edit.base(track, found)
+    job = edit.job
+    now = current_releases(edit, track)
+    before = edit.base(track, now)
     source = _promoted(edit)
+    version_codes = source.version_codes if source else ()
     release = _with_kept_notes(_wanted(edit, track, before, source), before)
-    there = _already_there(edit, track, before, release, edit.job.codes or codes(source))
+    there = _already_there(edit, track, before, release, job.codes or version_codes)
     if there is not None:
-        gone_on, left_out = not settled((there,), (release,)), tuple(_differences(there, release))
         return TrackChange(
             track,
             before,
             before,
             there,
-            found,
-            gone_on=gone_on,
+            now,
+            gone_on=not settled((there,), (release,)),
             moved_on=_has_moved(there, release),
-            left_out=left_out,
+            left_out=tuple(_differences(there, release)),
         )
-    _check_kept_back(edit.job, edit.job.promote_from, source)
-    _check_users(edit.job, track, before, release)
+    if source:
+        _check_kept_back(job, job.promote_from, source)
+    _check_users(job, track, before, release)
     _check_retained(edit)
     after = merged(track, before, release, replace_rollout=_may_replace(edit, track, before))
     by_code: tuple[str, ...] = ()
-    if edit.job.promoted:
-        by_code = no_longer_on(current_releases(edit, edit.job.promote_from), codes(source))
+    if job.promoted:
+        by_code = no_longer_on(current_releases(edit, job.promote_from), version_codes)
     return TrackChange(
         track,
         before,
         after,
         release,
-        found,
-        edit.job.promote_from,
+        now,
+        job.promote_from,
         source,
         created=edit.is_new(track),
         by_code=by_code,
@@ -192,7 +193,7 @@ def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
     """Return whether the job may end the rollouts on the track: those that were there when it
     began, not one that somebody has begun meanwhile.
     """
-    rollouts = {code for one in before if one.get("status") == "inProgress" for code in codes(one)}
+    rollouts = set(model.all_version_codes(model.having_status(before, "inProgress")))
     begun = edit.rollouts.setdefault(track, frozenset(rollouts))
     return edit.job.replace_rollout and rollouts <= begun
 
@@ -207,17 +208,21 @@ def _already_there(
     it is halted: a halt is not taken back there either.
     """
     there = further(ours, before, asked) if ours else None
-    if there is None or edit.state.own or there.get("status") == "halted":
+    if there is None or edit.state.own or there.status == "halted":
         return there
     published = live_versions(edit.context, edit.job.package, track)
-    return there if published is not None and published.issuperset(codes(there)) else None
+    if published is not None and published.issuperset(there.version_codes):
+        return there
+    return None
 
 
 def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
     """Makes the track hold the release. What it holds already is not written again."""
     update = plan_update(edit, track)
     if put(edit, update):
-        release = {"name": edit.job.version_name, **update.release}
+        release = update.release
+        if not release.name:
+            release = release.with_name(edit.job.version_name)
         edit.context.info(f"Track {track} in edit {edit.id}: {describe(release)}.")
     return update
 
@@ -227,7 +232,8 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
 
     The `note` is remembered with the change before it is made.
     """
-    track, after = update.track, update.after
+    track = update.track
+    after = update.after
     writes = not update.settled or edit.wrote_otherwise(track, after)
     if writes:
         edit.writing(track, update.before, after)
@@ -239,55 +245,70 @@ def put(edit: ReleaseEdit, update: TrackChange, note: str = "") -> bool:
     return writes
 
 
-def _promoted(edit: ReleaseEdit) -> Release:
-    """The release of another track that the job promotes; empty where it promotes none.
+def _promoted(edit: ReleaseEdit) -> Release | None:
+    """The release of another track that the job promotes; None where it promotes none.
 
     A promotion stays with the release that it was begun with, which may have been halted since.
     """
-    job, begun = edit.job, edit.promoted
+    job = edit.job
     if not job.promote_from:
-        return {}
+        return None
     offered = current_releases(edit, job.promote_from)
-    if begun:
-        now = next((one for one in offered if _covers(one, begun)), begun)
-        return {**begun, "status": now.get("status")}
+    if edit.promoted:
+        return edit.promoted.with_status(_status_by_now(offered, edit.promoted))
     if job.promoted:
-        artifacts = listed_artifacts(edit) if no_longer_on(offered, job.promoted) else {}
+        artifacts: Collection[int] = ()
+        if no_longer_on(offered, job.promoted):
+            artifacts = listed_artifacts(edit)
         edit.promoted = chosen(job.promote_from, offered, job.promoted, artifacts)
     else:
         edit.promoted = to_promote(job.promote_from, offered)
     return edit.promoted
 
 
-def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release) -> Release:
+def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
+    """The status that the release which a promotion was begun with has on its track now."""
+    for release in offered:
+        if release.covers(begun):
+            return release.status
+    return begun.status
+
+
+def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release | None) -> Release:
     """The release of another track, one made of version codes, or the one that is there, with what
     the job asks for.
 
     `source` is the release that a promotion takes.
     """
-    job, notes = edit.job, list[tuple[str, str]]()
-    if job.copy_notes:
-        notes += notes_of(newest(live)) if live else ()
-    else:
-        for language, text in job.notes_of(track):
-            notes.append((language or default_language(edit), text))
+    job = edit.job
+    notes = _notes_to_give(edit, track, live)
     name = job.options.name or job.names.get(track, job.names.get(None, ""))
-    options = replace(job.options, name=name, notes=tuple(notes))
-    retained = (*job.retained, *(last_completed(live) if job.retain_last else ()))
-    if job.promote_from:
-        version_codes = (*codes(source), *retained)
-        promoted = {field: source[field] for field in PROMOTED if field in source}
-        base: Release = {**_kept_fields(live, version_codes), **promoted}
-    elif job.codes or job.retained:
-        version_codes = (*job.codes, *retained)
-        base = _kept_fields(live, version_codes)
-    else:
+    options = replace(job.options, name=name, notes=notes)
+    if not (source or job.codes or job.retained):
         release = to_change(track, live)
         wanted = changed(options, release)
         _check_begun(edit, track, release, wanted)
         return wanted
-    options = replace(options, name=name or ("" if base.get("name") else job.default_name))
+    version_codes = [*(source.version_codes if source else job.codes), *job.retained]
+    if job.retain_last:
+        version_codes += last_completed(live)
+    base = _kept_fields(live, version_codes)
+    if source:
+        base = base.with_fields_of(source.promoted_fields())
+    if not name and not base.name:
+        options = replace(options, name=job.default_name)
     return new(options, dict.fromkeys(version_codes), base)
+
+
+def _notes_to_give(edit: ReleaseEdit, track: str, live: Releases) -> Notes:
+    """The release notes that the job has for a track: its own, or those of the release there."""
+    job = edit.job
+    if job.copy_notes:
+        return model.newest(live).notes if live else ()
+    notes = []
+    for language, text in job.notes_of(track):
+        notes.append((language or default_language(edit), text))
+    return tuple(notes)
 
 
 def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
@@ -295,9 +316,9 @@ def _kept_fields(live: Releases, version_codes: Collection[str]) -> Release:
     job gives it: people may have changed it in the Play Console.
     """
     for release in live:
-        if set(codes(release)) == set(version_codes):
-            return {field: release[field] for field in KEPT if field in release}
-    return {}
+        if set(release.version_codes) == set(version_codes):
+            return release.kept_fields()
+    return Release()
 
 
 def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Release) -> None:
@@ -309,8 +330,7 @@ def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Releas
     if not edit.state.own:
         return  # other jobs work in a shared edit
     begun = edit.begun.setdefault(track, release)
-    same_versions = set(codes(begun)) == set(codes(release))
-    if same_versions and settled((release,), (wanted,)):
+    if begun.has_same_versions(release) and settled((release,), (wanted,)):
         return
     if not (edit.surely_committed or _has_moved(release, begun)):
         return
@@ -335,27 +355,20 @@ def new(
     """A release made from its version codes and the options; what these leave open is that of the
     base.
     """
-    base = base or {}
-    status, fraction = options.new_status or base.get("status", "completed"), options.fraction
-    release = {**base, "versionCodes": list(version_codes), "status": status}
-    release.pop("userFraction", None)
-    fraction = base.get("userFraction") if fraction is None else fraction
+    base = base or Release()
+    status = options.new_status or base.status or "completed"
+    fraction = base.user_fraction if options.fraction is None else options.fraction
+    release = base.with_version_codes(version_codes).with_status(status).without_user_fraction()
     if status in STAGED and fraction is not None:
-        release["userFraction"] = fraction
+        release = release.with_user_fraction(fraction)
     if options.name:
-        release["name"] = options.name
+        release = release.with_name(options.name)
     if options.notes:
-        release["releaseNotes"] = [
-            {"language": language, "text": text} for language, text in options.notes
-        ]
+        release = release.with_notes(options.notes)
     if options.priority is not None:
-        release["inAppUpdatePriority"] = options.priority
+        release = release.with_priority(options.priority)
     if options.countries:
-        targeted = [country for country in options.countries if country != REST_OF_WORLD]
-        release["countryTargeting"] = {
-            "countries": targeted,
-            "includeRestOfWorld": REST_OF_WORLD in options.countries,
-        }
+        release = release.with_countries(options.countries)
     return release
 
 
@@ -364,13 +377,14 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
 
     Raises ReleaseRefused when it would be in progress without a fraction.
     """
-    result = new(options, codes(release), release)
-    if result["status"] == "inProgress" and "userFraction" not in result:
+    result = new(options, release.version_codes, release)
+    if result.status == "inProgress" and result.user_fraction is None:
+        cause = "It was completed before, so it has no fraction of its own."
+        if release.status == "draft":
+            cause = "It is a draft, which has no share of users yet."
         raise ReleaseRefused(
             f"The release {named(release)} can't be put in progress: no user fraction is known.",
-            cause="It is a draft, which has no share of users yet."
-            if release.get("status") == "draft"
-            else "It was completed before, so it has no fraction of its own.",
+            cause=cause,
             hint="Give `user-fraction`, or set `status: completed` for all users.",
             code="user-fraction-missing",
         )
@@ -383,16 +397,16 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
 
     A halted one was stopped for a reason, and the draft beside it may be older.
     """
-    served = [release for release in live if release.get("status") in ("completed", "inProgress")]
-    drafts = [release for release in live if release.get("status") == "draft"]
-    return _newest_of(
-        track, served or (drafts if len(drafts) == len(live) else []), live, "promote"
-    )
+    candidates = model.having_status(live, *SERVED)
+    if not candidates:
+        drafts = model.having_status(live, "draft")
+        candidates = drafts if len(drafts) == len(live) else []
+    return _newest_of(track, candidates, live, "promote")
 
 
 def no_longer_on(live: Iterable[Release], version_codes: Iterable[str]) -> tuple[str, ...]:
     """Those of the version codes that no release of a track has."""
-    held = {code for release in live for code in codes(release)}
+    held = set(model.all_version_codes(live))
     return tuple(code for code in version_codes if code not in held)
 
 
@@ -408,47 +422,45 @@ def chosen(
     A version that another one has displaced is promoted by its code alone if it is one of the
     `artifacts` that Google Play has.
     """
-    found = [release for release in live if set(codes(release)) & set(version_codes)]
     gone = no_longer_on(live, version_codes)
-    if missing := [code for code in gone if int(code) not in artifacts]:
+    missing = [code for code in gone if int(code) not in artifacts]
+    if missing:
         raise ReleaseRefused(
             f"Track {track} has no version {', '.join(missing)} to promote.",
             cause=f"It holds {describe_all(live)}, and the app has no such bundle or APK.",
             hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
             code="version-not-on-track",
         )
-    return {**(newest(found) if found else {}), "versionCodes": list(version_codes)}
+    having_any = [one for one in live if not set(one.version_codes).isdisjoint(version_codes)]
+    release = model.newest(having_any) if having_any else Release()
+    return release.with_version_codes(version_codes)
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
     """The release that a change without new files means: the one in progress, else the newest on
     the track.
     """
-    rollouts = [release for release in live if release.get("status") == "inProgress"]
+    rollouts = model.having_status(live, "inProgress")
     return _newest_of(track, rollouts or live, live, "change")
 
 
 def _newest_of(
-    track: str, found: Sequence[Release], live: Sequence[Release], purpose: str
+    track: str, candidates: Sequence[Release], live: Sequence[Release], purpose: str
 ) -> Release:
-    if not found:
-        halted = f"It holds {describe_all(live)}, and a halted release was stopped for a reason."
-        raise ReleaseRefused(
-            f"Track {track} has no release to {purpose}.",
-            cause=halted
-            if live
-            else "Nothing has been released on it, or the app has no such track.",
-            hint="Promote another release."
-            if live
-            else "Check the name of the track in the Play Console.",
-            code="no-release-on-track",
-        )
-    return newest(found)
-
-
-def newest(found: Sequence[Release]) -> Release:
-    """The release with the highest version code, of at least one."""
-    return max(found, key=highest)
+    """Return the newest of the candidates. Raises ReleaseRefused where there is none."""
+    if candidates:
+        return model.newest(candidates)
+    cause = "Nothing has been released on it, or the app has no such track."
+    hint = "Check the name of the track in the Play Console."
+    if live:
+        cause = f"It holds {describe_all(live)}, and a halted release was stopped for a reason."
+        hint = "Promote another release."
+    raise ReleaseRefused(
+        f"Track {track} has no release to {purpose}.",
+        cause=cause,
+        hint=hint,
+        code="no-release-on-track",
+    )
 
 
 def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
@@ -457,8 +469,8 @@ def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
 
     Those of a staged one are not: to retain them would hand them to everybody.
     """
-    completed = [release for release in live if release.get("status") == "completed"]
-    return codes(newest(completed)) if completed else ()
+    completed = model.having_status(live, "completed")
+    return model.newest(completed).version_codes if completed else ()
 
 
 def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
@@ -467,53 +479,49 @@ def further(ours: Collection[str], live: Releases, asked: Release) -> Release | 
 
     One with exactly the version codes that were asked for goes before one that has more.
     """
-    having_ours = [release for release in live if set(codes(release)).issuperset(ours)]
-    exact_first = sorted(having_ours, key=lambda release: set(codes(release)) != set(codes(asked)))
-    return next((release for release in exact_first if _is_further(release, asked)), None)
+    exact = [release for release in live if release.has_same_versions(asked)]
+    for release in (*exact, *live):
+        has_ours = set(release.version_codes).issuperset(ours)
+        if has_ours and _is_further(release, asked):
+            return release
+    return None
 
 
 def _is_further(release: Release, asked: Release) -> bool:
     """Whether a release is what was asked for, reaches more users, is halted, or keeps it beside a
     newer version.
     """
-    if release.get("status") == "halted":
+    if release.status == "halted":
         return True
-    if asked.get("status") == "halted":
+    if asked.status == "halted":
         return False  # a halt is never put off
-    reached, wanted = _reach(release), _reach(asked)
-    if reached == wanted:
-        return highest(release) > highest(asked) or settled((release,), (asked,))
-    return reached > wanted
+    reached = _reach(release)
+    wanted = _reach(asked)
+    if reached != wanted:
+        return reached > wanted
+    if release.highest_version_code > asked.highest_version_code:
+        return True
+    return settled((release,), (asked,))
 
 
 def _reach(release: Release) -> float:
     """The share of users who are offered a release; a draft is below one in progress whose share is
     not known.
     """
-    if release.get("status") == "completed":
+    if release.status == "completed":
         return 1.0
-    return (
-        float(release.get("userFraction") or 0.0) if release.get("status") == "inProgress" else -1.0
-    )
+    if release.status == "inProgress":
+        return float(release.user_fraction or 0.0)
+    return -1.0
 
 
 def remark(job: ReleaseJob, update: TrackChange) -> str:
     """What a release that has gone on is now, and what resumes a halted one; empty for any
     other.
     """
-    release, track = update.release, update.track
     if not update.gone_on:
         return ""
-    if not update.moved_on:
-        gone_on = f"{named(release)} is on {track}: {in_words(release)}"
-    elif release.get("status") != "halted":
-        gone_on = f"{named(release)} on {track} has gone on since: {in_words(release)}"
-    else:
-        where = f"at {share(release)} on {track}" if share(release) else f"on {track}"
-        gone_on = (
-            f"{named(release)} is halted {where}, and stays so: to go on with it, "
-            f"{_resuming(job, release)}"
-        )
+    gone_on = _how_gone_on(job, update)
     if update.left_out:
         gone_on += (
             ". What it has there stays as well, other than this run asks for: "
@@ -522,17 +530,32 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     return gone_on
 
 
+def _how_gone_on(job: ReleaseJob, update: TrackChange) -> str:
+    release = update.release
+    track = update.track
+    if not update.moved_on:
+        return f"{named(release)} is on {track}: {in_words(release)}"
+    if release.status != "halted":
+        return f"{named(release)} on {track} has gone on since: {in_words(release)}"
+    where = f"on {track}"
+    if share(release):
+        where = f"at {share(release)} on {track}"
+    resuming = _resuming(job, release)
+    return f"{named(release)} is halted {where}, and stays so: to go on with it, {resuming}"
+
+
 def _differences(there: Release, asked: Release) -> Iterator[str]:
     """What a release on the track has otherwise than it was asked for, beside its status and its
     share, in words.
     """
-    was, wanted = {"inAppUpdatePriority": 0, **_plain(there)}, _plain(asked)
+    has = {"inAppUpdatePriority": 0, **there.comparable()}
+    wanted = asked.comparable()
     for name, words in (
         ("releaseNotes", "release notes"),
         ("inAppUpdatePriority", "in-app update priority"),
         ("countryTargeting", "countries"),
     ):
-        if name in wanted and was.get(name) != wanted[name]:
+        if name in wanted and has.get(name) != wanted[name]:
             yield words
 
 
@@ -542,7 +565,9 @@ def _resuming(job: ReleaseJob, release: Release) -> str:
     how = f"set `status: inProgress`{fraction} or `status: completed`"
     if job.codes:
         return f"leave `files` out (`files: none`) and {how}"
-    return f"leave `promote-from` out and {how}" if job.promote_from else how
+    if job.promote_from:
+        return f"leave `promote-from` out and {how}"
+    return how
 
 
 def merged(
@@ -552,11 +577,9 @@ def merged(
     displace a rollout.
     """
     kept = [other for other in live if not _displaces(release, other)]
-    rollouts = [
-        other for other in live if other.get("status") == "inProgress" and other not in kept
-    ]
-    for rollout in rollouts:
-        if not (replace_rollout or _covers(release, rollout)):
+    for rollout in model.having_status(live, "inProgress"):
+        goes_on = rollout in kept or release.covers(rollout)
+        if not (replace_rollout or goes_on):
             raise ReleaseRefused(
                 f"The release {named(rollout)} is in progress on track {track}; {named(release)} "
                 "would end it.",
@@ -576,46 +599,28 @@ def _displaces(release: Release, other: Release) -> bool:
     the completed one "to all users, unless they are eligible to APKs of a more recent release"
     (edits.tracks, Status). Only the completed release itself can become a staged one.
     """
-    status, place = release.get("status"), other.get("status")
-    if status == "draft":
-        return place == "draft"
-    if status in STAGED and place == "completed":
-        return _same_versions(release, other)
-    return (
-        _covers(release, other)
-        or place == status
-        or (place in STAGED and status in {*STAGED, "completed"})
-    )
-
-
-def _same_versions(release: Release, other: Release) -> bool:
-    """Whether both have the same version codes, and so are the same release."""
-    return set(codes(release)) == set(codes(other))
-
-
-def _covers(release: Release, other: Release) -> bool:
-    """Whether every version of `other` goes on in the release."""
-    return bool(codes(other)) and set(codes(other)) <= set(codes(release))
+    if release.status == "draft":
+        return other.status == "draft"
+    if release.status in STAGED and other.status == "completed":
+        return release.has_same_versions(other)
+    if release.covers(other) or other.status == release.status:
+        return True
+    # a halted release gives way to one in progress, and both to one that everybody gets
+    return other.status in STAGED and release.status in (*STAGED, "completed")
 
 
 def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
     """Whether the track holds these releases already, apart from fields that Play adds by
     itself.
     """
-    rest = [{"inAppUpdatePriority": 0, **_plain(release)} for release in live]
-    for wanted in map(_plain, after):
-        found = next((one for one in rest if wanted.items() <= one.items()), None)
-        if found is None:
+    rest = [{"inAppUpdatePriority": 0, **release.comparable()} for release in live]
+    for release in after:
+        wanted = release.comparable()
+        fitting = [fields for fields in rest if wanted.items() <= fields.items()]
+        if not fitting:
             return False
-        rest.remove(found)
+        rest.remove(fitting[0])
     return not rest
-
-
-def _plain(release: Release) -> dict[str, Any]:
-    """A release so that two spellings of the same thing are equal."""
-    notes = {(language, normalised(text)) for language, text in notes_of(release)}
-    same = {"versionCodes": set(codes(release)), "releaseNotes": notes}
-    return {field: same.get(field, value) for field, value in release.items() if value is not None}
 
 
 def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
@@ -625,32 +630,39 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     None otherwise, and none where that edit wrote for another wish: then it is planned what becomes
     of the tracks.
     """
+    if edit.wish != edit.job.wish:
+        return ()
     changes = []
-    for track in edit.job.tracks if edit.wish == edit.job.wish else ():
-        if track not in edit.wrote:  # it held everything already
-            change = plan_update(edit, track)
-            if not change.settled:
-                return ()
-        else:
-            found = current_releases(edit, track)
-            before = edit.before.get(track, ())
-            release = whats_become(before, edit.wrote[track], found)
-            if release is None:
-                return ()
-            wrote = edit.wrote[track]
-            change = TrackChange(
-                track,
-                found,
-                found,
-                release,
-                found,
-                gone_on=not settled(found, wrote),
-                moved_on=_has_moved(release, wrote[0]),
-                left_out=tuple(_differences(release, wrote[0])),
-                replaced=before,
-            )
+    for track in edit.job.tracks:
+        change = _find_as_written(edit, track)
+        if change is None:
+            return ()
         changes.append(change)
     return tuple(changes)
+
+
+def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
+    """One track, as `found_as_written` returns it; None where it does not hold what was written."""
+    if track not in edit.wrote:  # it held everything already
+        change = plan_update(edit, track)
+        return change if change.settled else None
+    now = current_releases(edit, track)
+    before = edit.before.get(track, ())
+    wrote = edit.wrote[track]
+    release = whats_become(before, wrote, now)
+    if release is None:
+        return None
+    return TrackChange(
+        track,
+        now,
+        now,
+        release,
+        now,
+        gone_on=not settled(now, wrote),
+        moved_on=_has_moved(release, wrote[0]),
+        left_out=tuple(_differences(release, wrote[0])),
+        replaced=before,
+    )
 
 
 def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release | None:
@@ -660,72 +672,71 @@ def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release 
     None where it is not there like that: `wrote` has the release first and behind it what it left
     on the track.
     """
-    release = wrote[0] if wrote else {}
-    now = next((one for one in found if _covers(one, release) and _covers(release, one)), None)
+    if not wrote or not wrote[0].version_codes:
+        return None
+    written = wrote[0]
+    now = model.find_same_versions(found, written)
     if now is None or settled(found, wrote):
         return now
-    was = next((one for one in before if _covers(one, release) and _covers(release, one)), None)
+    was = model.find_same_versions(before, written)
     if was is not None:
         # It was there before, so what was to change at it besides has to have changed.
         moved = _status_and_share(now) != _status_and_share(was)
-        if not (moved and settled((now,), ({**release, **_status_and_share(now)},))):
+        expected = written.with_status_and_fraction_of(now)
+        if not (moved and settled((now,), (expected,))):
             return None
-    return now if _goes_as_far(now, release) else None
+    return now if _goes_as_far(now, written) else None
 
 
 def _has_moved(there: Release, asked: Release) -> bool:
     """Return whether a release has other versions, another status or another share than asked."""
-    same_codes = set(codes(there)) == set(codes(asked))
-    return not same_codes or _status_and_share(there) != _status_and_share(asked)
+    if not there.has_same_versions(asked):
+        return True
+    return _status_and_share(there) != _status_and_share(asked)
 
 
-def _status_and_share(release: Release) -> dict[str, Any]:
-    return {"status": release.get("status"), "userFraction": release.get("userFraction")}
+def _status_and_share(release: Release) -> tuple[Status, float | None]:
+    return release.status, release.user_fraction
 
 
 def _goes_as_far(now: Release, release: Release) -> bool:
     """Whether a release has reached as many users as it was to, or was halted after that, or is no
     draft any more.
     """
-    status, wanted = now.get("status"), release.get("status")
-    everybody = status == "completed" or (status == "halted" and now.get("userFraction") is None)
-    if wanted == "draft":
-        return status != "draft"
-    if wanted == "halted" or status == "draft":
+    if release.status == "draft":
+        return now.status != "draft"
+    if release.status == "halted" or now.status == "draft":
         return False
-    if wanted == "completed":
-        return everybody
-    return (
-        everybody or now.get("userFraction", 0.0) >= release.get("userFraction", 0.0) - SAME_SHARE
-    )
+    if now.status == "completed":
+        return True
+    if now.status == "halted" and now.user_fraction is None:
+        return True  # everybody had it
+    if release.status == "completed":
+        return False
+    return (now.user_fraction or 0.0) >= (release.user_fraction or 0.0) - SAME_SHARE
 
 
 def _with_kept_notes(release: Release, live: Releases) -> Release:
     """A release that is on the track already keeps its notes in the languages that were not
     given.
     """
-    there = next((one for one in live if set(codes(one)) == set(codes(release))), None)
-    if there is None or "releaseNotes" not in release:
+    there = model.find_same_versions(live, release)
+    if there is None or not release.states_notes:
         return release
-    given = dict(notes_of(release))
-    notes = {
-        **given,
-        **{language: text for language, text in notes_of(there) if language not in given},
-    }
-    return {
-        **release,
-        "releaseNotes": [{"language": language, "text": text} for language, text in notes.items()],
-    }
+    notes = dict(release.notes)
+    for language, text in there.notes:
+        notes.setdefault(language, text)
+    return release.with_notes(notes.items())
 
 
 def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
     """Refuses to serve what another track keeps from its users, unless the input `status` says what
     becomes of it.
     """
-    status = str(release.get("status"))
-    if status in KEPT_BACK and not job.options.status:
+    kept_back = KEPT_BACK.get(release.status)
+    if kept_back and not job.options.status:
         raise ReleaseRefused(
-            f"The release {named(release)} on track {track} is {KEPT_BACK[status]}, and is not "
+            f"The release {named(release)} on track {track} is {kept_back}, and is not "
             "released to users here.",
             cause="It is kept from the users there, and nothing in this step says that they get it "
             "here.",
@@ -740,16 +751,20 @@ def _check_retained(edit: ReleaseEdit) -> None:
     its users.
     """
     job = edit.job
-    by_code = () if job.codes or job.promote_from else job.retained
+    by_code: tuple[str, ...] = ()
     if job.promoted:
         by_code = no_longer_on(current_releases(edit, job.promote_from), job.promoted)
-    places = [(track, release) for track, releases in edit.seen.items() for release in releases]
+    elif not (job.codes or job.promote_from):
+        by_code = job.retained
     for code in by_code:
-        having = [(track, release) for track, release in places if code in codes(release)]
-        served = any(release.get("status") in SERVED for _, release in having)
-        for track, release in having:
+        places = []
+        for track, releases in edit.seen.items():
+            places += [(track, release) for release in releases if code in release.version_codes]
+        if model.having_status([release for _, release in places], *SERVED):
+            continue
+        for track, release in places:
             # what is on the track itself is looked at with its users
-            if not served and track not in job.tracks:
+            if track not in job.tracks:
                 _check_kept_back(job, track, release)
 
 
@@ -757,12 +772,12 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
     """A draft that waits on the track is published by files, by a promotion, or by a written status
     alone.
     """
-    if job.codes or job.promote_from or job.options.status or release.get("status") not in SERVED:
+    if job.codes or job.promote_from or job.options.status or release.status not in SERVED:
         return
-    for other in live:
-        if other.get("status") == "draft" and _covers(release, other):
+    for draft in model.having_status(live, "draft"):
+        if release.covers(draft):
             raise ReleaseRefused(
-                f"The release {named(other)} on track {track} is a draft, and stays so.",
+                f"The release {named(draft)} on track {track} is a draft, and stays so.",
                 cause="It waits to be published, and nothing in this step says that it is to be.",
                 hint="To publish it, set `status: inProgress` (with `user-fraction`) or "
                 "`completed`.",
@@ -778,12 +793,14 @@ def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) 
     halt.
     """
     _check_draft(job, track, live, release)
+    if release.status == "draft":
+        return
     for other in live:
-        if "draft" in (other.get("status"), release.get("status")):
+        if other.status == "draft":
             continue
         # What stays beside the release keeps its users.
-        continues = _covers(release, other) and _displaces(release, other)
-        everybody_has_it = other.get("status") == "completed" and _covers(other, release)
+        continues = release.covers(other) and _displaces(release, other)
+        everybody_has_it = other.status == "completed" and other.covers(release)
         if continues or everybody_has_it:
             _check_halted(job, track, release, other)
             _check_reach(track, release, other)
@@ -794,8 +811,8 @@ def _check_halted(job: ReleaseJob, track: str, release: Release, other: Release)
     has asked for that.
     """
     comes = bool(job.codes or job.promote_from)
-    resumed = comes and release.get("status") in SERVED
-    if other.get("status") == "halted" and (resumed or not job.options.status):
+    resumed = comes and release.status in SERVED
+    if other.status == "halted" and (resumed or not job.options.status):
         raise ReleaseRefused(
             f"The release {named(other)} on track {track} is halted, and stays so.",
             cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
@@ -809,12 +826,12 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
     """Raise ReleaseRefused where `release` would be for fewer users than `other`, which it takes
     the place of, has reached.
     """
-    if release.get("status") != "inProgress":
+    if release.status != "inProgress":
         return
-    reached = other.get("userFraction")
-    if other.get("status") == "completed":
+    reached = other.user_fraction
+    if other.status == "completed":
         reached = 1.0
-    fraction = release.get("userFraction")
+    fraction = release.user_fraction
     if reached is None or fraction is None or fraction >= reached:
         return
     hints = {
@@ -826,7 +843,7 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
         f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) has "
         f"reached more users than {share(release)}.",
         cause="Only a halt takes a release from users.",
-        hint=hints.get(str(other.get("status")), ""),
+        hint=hints.get(other.status, ""),
         code="user-fraction-lower",
     )
 
@@ -836,8 +853,8 @@ def default_language(edit: ReleaseEdit) -> str:
     where it has none.
     """
     if not edit.language:
-        found = edit.api.details().get("defaultLanguage")
-        if not (isinstance(found, str) and is_language_name(found)):
+        language = edit.api.details().get("defaultLanguage")
+        if not (isinstance(language, str) and is_language_name(language)):
             raise ReleaseRefused(
                 "`whats-new`: Google Play gives no default language for the app.",
                 cause="Its store listing is not set up yet.",
@@ -845,15 +862,15 @@ def default_language(edit: ReleaseEdit) -> str:
                 "it.",
                 code="no-default-language",
             )
-        edit.language = found
+        edit.language = language
     return edit.language
 
 
 def _check(edit: ReleaseEdit, update: TrackChange) -> None:
     """Raises for countries that Google Play would not accept."""
-    release, ours = update.release, codes(update.release)
+    release = update.release
     # Which release a change is about, only the track tells; that it is production was seen offline.
-    if edit.job.options.countries and release.get("status") != "inProgress":
+    if edit.job.options.countries and release.status != "inProgress":
         raise ReleaseRefused(
             f"`countries`: the release {named(release)} on track {update.track} is not a staged "
             "rollout.",
@@ -863,26 +880,30 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
         )
     # A rollout that is limited to countries can't be completed as it is, nor is it widened to all
     # unasked.
-    rollouts = [one for one in update.before if one.get("status") in STAGED and countries(one)]
-    if release.get("status") == "completed" and ours in map(codes, rollouts):
-        raise ReleaseRefused(
-            f"The rollout of {'+'.join(ours)} on track {update.track} is limited to countries: "
-            f"{', '.join(countries(release))}.",
-            cause="Google Play accepts countries only while a rollout is in progress.",
-            hint="Complete this rollout in the Play Console.",
-            code="countries-not-allowed",
-        )
+    if release.status != "completed":
+        return
+    for rollout in model.having_status(update.before, *STAGED):
+        if rollout.countries and rollout.version_codes == release.version_codes:
+            raise ReleaseRefused(
+                f"The rollout of {'+'.join(release.version_codes)} on track {update.track} is "
+                f"limited to countries: {', '.join(release.countries)}.",
+                cause="Google Play accepts countries only while a rollout is in progress.",
+                hint="Complete this rollout in the Play Console.",
+                code="countries-not-allowed",
+            )
 
 
 def _oddities(edit: ReleaseEdit, update: TrackChange) -> Iterator[str]:
+    """What is odd about a release, though it is possible, in sentences."""
     if edit.job.retain_last and not last_completed(update.before):
         yield "there is no completed release whose versions could be retained."
-    if edit.job.copy_notes and not update.release.get("releaseNotes"):
+    if edit.job.copy_notes and not update.release.has_notes:
         yield "there are no release notes to copy from the last release."
-    released = max(
-        (highest(other) for other in update.before if other.get("status") != "draft"), default=-1
-    )
-    ours = highest(update.release)
+    released = -1
+    for other in update.before:
+        if other.status != "draft":
+            released = max(released, other.highest_version_code)
+    ours = update.release.highest_version_code
     if ours < released:
         yield (
             f"version {released} has been released on it, and {ours} is lower: users who have it "

@@ -5,24 +5,17 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
-from uploader.services.play.client import (
-    Edit,
-    Release,
-    Releases,
-    is_there_already,
-    releases,
-)
+from uploader.services.play.client import Edit, is_there_already
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
-from uploader.services.play.release_job import Notes
+from uploader.services.play.model import Release, Releases, TrackName
 from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
-REST_OF_WORLD = "rest-of-world"
 QA = "qa"  # the internal track of a form factor
 _CREATABLE = {"": "DEFAULT", "wear": "WEAR", "automotive": "AUTOMOTIVE"}
 """The form factors whose closed tracks can be created, by the prefix of their names: the values of
@@ -51,90 +44,56 @@ _MIN_CUT = 3  # characters of a standard track's name that tell which one is mea
 
 def is_standard(track: str) -> bool:
     """Whether every app has the track, or every app for its form factor."""
-    return track.rpartition(":")[2] in STANDARD
-
-
-def codes(release: Release) -> tuple[str, ...]:
-    """The version codes of a release, as Play writes them."""
-    return tuple(map(str, release.get("versionCodes") or ()))
-
-
-def highest(release: Release) -> int:
-    """The highest version code of a release, -1 when it has none."""
-    return max(map(int, codes(release)), default=-1)
-
-
-def notes_of(release: Release) -> Notes:
-    """The release notes of a release, as far as they are in the documented form."""
-    found = release.get("releaseNotes")
-    notes = (note for note in found if isinstance(note, Mapping)) if isinstance(found, list) else ()
-    return tuple((str(note.get("language", "")), str(note.get("text", ""))) for note in notes)
-
-
-def countries(release: Release) -> tuple[str, ...]:
-    """The countries that a release is for, as the input `countries` has them; none where it is not
-    limited.
-    """
-    targeting = release.get("countryTargeting")
-    if not isinstance(targeting, Mapping):
-        return ()
-    named = targeting.get("countries")
-    rest = [REST_OF_WORLD] if targeting.get("includeRestOfWorld") else []
-    return (*map(str, named if isinstance(named, list) else ()), *rest)
-
-
-def priority(release: Release) -> int:
-    """The in-app update priority; zero is what an absent one means."""
-    found = release.get("inAppUpdatePriority")
-    return found if isinstance(found, int) else 0
+    return TrackName(track).base in STANDARD
 
 
 def user_fraction(release: Release) -> str:
     """The share of users of a staged release, as the input `user-fraction` takes it; empty where it
     has none.
     """
-    fraction = release.get("userFraction")
+    fraction = release.user_fraction
     return "" if fraction is None else f"{fraction:.15g}"
 
 
 def share(release: Release) -> str:
     """How many users a staged release is for: `10 %`; empty where it says nothing."""
-    fraction = release.get("userFraction")
+    fraction = release.user_fraction
     return "" if fraction is None else f"{fraction * 100:g} %"
 
 
 def in_words(release: Release) -> str:
     """Whom a release reaches, and its status: `10 % of users, in progress`."""
-    status = str(release.get("status", "of unknown status"))
-    reach = (
-        f"{share(release)} of users"
-        if share(release)
-        else "all users"
-        if status == "completed"
-        else ""
-    )
-    return ", ".join(filter(None, (reach, "in progress" if status == "inProgress" else status)))
+    status: str = release.status or "of unknown status"
+    if release.status == "inProgress":
+        status = "in progress"
+    if share(release):
+        return f"{share(release)} of users, {status}"
+    if release.status == "completed":
+        return f"all users, {status}"
+    return status
 
 
 def named(release: Release, name: str = "") -> str:
     """A release by its name, or else `name`, and its version codes: `1.4.2 (42)`; `42` where it has
     no name.
     """
-    versions, given = "+".join(codes(release)) or "no version", str(release.get("name") or name)
-    name = (
-        given.removeprefix(f"{versions} (").removesuffix(")")
-        if given.startswith(f"{versions} (")
-        else given
-    )
-    return f"{first_line(name)} ({versions})" if name and name != versions else versions
+    versions = "+".join(release.version_codes) or "no version"
+    name = release.name or name
+    if name.startswith(f"{versions} ("):
+        name = name.removeprefix(f"{versions} (").removesuffix(")")
+    if not name or name == versions:
+        return versions
+    return f"{first_line(name)} ({versions})"
 
 
 def describe(release: Release) -> str:
     """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of
     users, …)`.
     """
-    what, reach = named(release), in_words(release)
-    return f"{what}, {reach}" if what.endswith(")") else f"{what} ({reach})"
+    what = named(release)
+    if what.endswith(")"):
+        return f"{what}, {in_words(release)}"
+    return f"{what} ({in_words(release)})"
 
 
 def describe_all(live: Iterable[Release]) -> str:
@@ -151,15 +110,17 @@ def current_releases(edit: ReleaseEdit, track: str) -> Releases:
     if track in edit.seen:
         return edit.seen[track]
     try:
-        found, missing = edit.api.track(track), False
+        releases = edit.api.track(track)
+        missing = False
     except ApiError as refused:
         if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
             raise
-        found, missing = (), refused.reason != "trackEmpty"
-    if not found:
+        releases = ()
+        missing = refused.reason != "trackEmpty"
+    if not releases:
         _check_name(edit, track, missing=missing)
-    edit.seen[track] = found
-    return found
+    edit.seen[track] = releases
+    return releases
 
 
 def all_tracks(edit: Edit) -> dict[str, Releases]:
@@ -167,7 +128,7 @@ def all_tracks(edit: Edit) -> dict[str, Releases]:
     be asked alone.
     """
     try:
-        return {str(entry.get("track", "")): releases(entry) for entry in edit.listed("tracks")}
+        return {track.name: track.releases for track in edit.tracks()}
     except ApiError as refused:
         if find(refused) is EDIT_GONE:
             raise

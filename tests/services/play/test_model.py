@@ -1,0 +1,212 @@
+"""The values of Google Play's tracks: what is read of their JSON, and what goes back as it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from uploader.errors import ProtocolError
+from uploader.services.play.model import (
+    REST_OF_WORLD,
+    Release,
+    TrackName,
+    all_version_codes,
+    find_same_versions,
+    having_status,
+    newest,
+)
+
+FULL: dict[str, Any] = {
+    "name": "Spring",
+    "versionCodes": ["41", "42"],
+    "status": "inProgress",
+    "userFraction": 0.1,
+    "releaseNotes": [{"language": "en-US", "text": "New."}],
+    "inAppUpdatePriority": 2,
+    "countryTargeting": {"countries": ["DE", "FR"], "includeRestOfWorld": True},
+}
+
+
+def test_every_field_that_decisions_depend_on_is_read() -> None:
+    release = Release.from_json(FULL)
+    assert release.name == "Spring"
+    assert release.version_codes == ("41", "42")
+    assert release.highest_version_code == 42
+    assert release.status == "inProgress"
+    assert release.user_fraction == 0.1
+    assert release.notes == (("en-US", "New."),)
+    assert release.priority == 2
+    assert release.countries == ("DE", "FR", REST_OF_WORLD)
+
+
+def test_what_is_absent_has_a_value_that_says_so() -> None:
+    release = Release.from_json({})
+    assert release.name == ""
+    assert release.version_codes == ()
+    assert release.highest_version_code == -1
+    assert release.status == ""
+    assert release.user_fraction is None
+    assert release.notes == ()
+    assert release.priority == 0
+    assert release.countries == ()
+    assert not release.targets_countries
+    assert not release.states_notes
+
+
+def test_null_is_absent() -> None:
+    release = Release.from_json(dict.fromkeys(FULL))
+    assert release.name == ""
+    assert release.version_codes == ()
+    assert release.status == ""
+    assert release.user_fraction is None
+    assert release.comparable() == {}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({**FULL, "a new field": [{"deep": None}]}, id="unknown field"),
+        pytest.param({**FULL, "versionCodes": [41, "42"]}, id="version code as a number"),
+        pytest.param({**FULL, "userFraction": None}, id="null"),
+        pytest.param({**FULL, "releaseNotes": [{"language": "de", "sound": 1}, 7]}, id="odd notes"),
+        pytest.param({**FULL, "countryTargeting": {"planets": ["Mars"]}}, id="odd targeting"),
+        pytest.param({**FULL, "status": "aStatusOfTomorrow"}, id="unknown status"),
+        pytest.param({}, id="nothing"),
+    ],
+)
+def test_what_was_read_goes_back_as_it_came(entry: dict[str, Any]) -> None:
+    assert Release.from_json(entry).to_json() == entry
+
+
+@pytest.mark.parametrize(
+    ("changed", "fields"),
+    [
+        pytest.param(
+            lambda release: release.with_status("halted"), {"status": "halted"}, id="status"
+        ),
+        pytest.param(
+            lambda release: release.with_user_fraction(0.5), {"userFraction": 0.5}, id="fraction"
+        ),
+        pytest.param(
+            lambda release: release.with_version_codes(("7",)), {"versionCodes": ["7"]}, id="codes"
+        ),
+        pytest.param(lambda release: release.with_name("Fall"), {"name": "Fall"}, id="name"),
+        pytest.param(
+            lambda release: release.with_notes([("de", "Neu.")]),
+            {"releaseNotes": [{"language": "de", "text": "Neu."}]},
+            id="notes",
+        ),
+        pytest.param(
+            lambda release: release.with_priority(0), {"inAppUpdatePriority": 0}, id="priority"
+        ),
+        pytest.param(
+            lambda release: release.with_countries(("DE", REST_OF_WORLD)),
+            {"countryTargeting": {"countries": ["DE"], "includeRestOfWorld": True}},
+            id="countries",
+        ),
+    ],
+)
+def test_a_change_leaves_all_other_fields_as_they_came(changed: Any, fields: Any) -> None:
+    entry = {**FULL, "a new field": 1}
+    release = Release.from_json(entry)
+    assert changed(release).to_json() == {**entry, **fields}
+    assert release.to_json() == entry
+
+
+def test_a_release_without_a_fraction_has_no_such_field() -> None:
+    assert "userFraction" not in Release.from_json(FULL).without_user_fraction().to_json()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("versionCodes", "42"),
+        ("versionCodes", {"42": 1}),
+        ("versionCodes", ["-1"]),
+        ("versionCodes", ["4.2"]),
+        ("versionCodes", [True]),
+        ("versionCodes", [None]),
+        ("versionCodes", [["42"]]),
+        ("versionCodes", ["9" * 20]),
+        ("userFraction", "0.1"),
+        ("userFraction", -0.1),
+        ("userFraction", 1.1),
+        ("userFraction", float("nan")),
+        ("status", ["completed"]),
+        ("status", 1),
+        ("name", {}),
+    ],
+)
+def test_a_field_in_an_undocumented_form_is_an_error_of_the_protocol(
+    field: str, value: object
+) -> None:
+    with pytest.raises(ProtocolError, match="a release in an undocumented format"):
+        Release.from_json({**FULL, field: value})
+
+
+@pytest.mark.parametrize("notes", ["New.", {"en-US": "New."}, 7, [7, None, ["en-US", "New."]]])
+def test_notes_in_an_undocumented_form_are_not_read(notes: object) -> None:
+    assert Release.from_json({"releaseNotes": notes}).notes == ()
+
+
+def test_a_note_with_odd_values_is_read_as_text() -> None:
+    notes = [{"language": {}, "text": [1]}, {"text": "New."}]
+    assert Release.from_json({"releaseNotes": notes}).notes == (("{}", "[1]"), ("", "New."))
+
+
+@pytest.mark.parametrize("targeting", ["DE", ["DE"], 7, {"countries": "DE"}])
+def test_countries_in_an_undocumented_form_are_said_but_not_read(targeting: object) -> None:
+    release = Release.from_json({"countryTargeting": targeting})
+    assert release.targets_countries
+    assert release.countries == ()
+
+
+def test_a_priority_in_an_undocumented_form_is_zero() -> None:
+    assert Release.from_json({"inAppUpdatePriority": "5"}).priority == 0
+
+
+def test_two_spellings_of_the_same_release_compare_equal() -> None:
+    reported = {**FULL, "versionCodes": [42, "41"], "track": None}
+    assert Release(reported).comparable() == Release(FULL).comparable()
+
+
+def test_status_and_fraction_are_taken_from_another_release_as_far_as_it_has_them() -> None:
+    halted = Release.of(["7"], "halted")
+    taken = Release.from_json(FULL).with_status_and_fraction_of(halted)
+    assert taken.status == "halted"
+    assert taken.user_fraction is None
+    assert taken.version_codes == ("41", "42")
+
+
+def test_a_release_covers_another_whose_versions_it_has_all() -> None:
+    both = Release.of(["41", "42"])
+    assert both.covers(Release.of(["41"]))
+    assert not Release.of(["41"]).covers(both)
+    assert not both.covers(Release())
+
+
+def test_releases_are_found_by_status_versions_and_age() -> None:
+    completed = Release.of(["41"], "completed")
+    staged = Release.of(["43", "42"], "inProgress", 0.1)
+    releases = (completed, staged)
+    assert having_status(releases, "inProgress", "halted") == [staged]
+    assert find_same_versions(releases, Release.of(["42", "43"])) == staged
+    assert find_same_versions(releases, Release.of(["42"])) is None
+    assert all_version_codes(releases) == ["41", "43", "42"]
+    assert newest(releases) == staged
+
+
+@pytest.mark.parametrize(
+    ("text", "form_factor", "base"),
+    [
+        ("production", "", "production"),
+        ("wear:production", "wear", "production"),
+        ("wear:", "wear", ""),
+        (":beta", "", "beta"),
+        ("a:b:c", "a:b", "c"),
+    ],
+)
+def test_a_track_of_a_form_factor_has_its_prefix(text: str, form_factor: str, base: str) -> None:
+    name = TrackName(text)
+    assert (name.form_factor, name.base) == (form_factor, base)

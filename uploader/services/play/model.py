@@ -1,0 +1,303 @@
+"""The values of Google Play's tracks: the name of a track, and the releases on it.
+
+A release keeps the JSON that Google Play answered: an update replaces all releases of a track, so
+what this program does not know, and what has an unusual form, has to go back just as it came. The
+JSON is read here, and nowhere else (the resource `edits.tracks` of androidpublisher.v3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from uploader.errors import ProtocolError
+from uploader.files.android.notes import normalised
+
+Notes: TypeAlias = tuple[tuple[str, str], ...]
+"""Release notes: a language and a text each."""
+Status = Literal["", "draft", "inProgress", "halted", "completed"]
+"""The status of a release, empty where Google Play gives none. A status that Google may add later
+comes as it is, and is none of these."""
+STAGED: Final[frozenset[Status]] = frozenset({"inProgress", "halted"})
+SERVED: Final[frozenset[Status]] = frozenset({"inProgress", "completed"})
+REST_OF_WORLD = "rest-of-world"
+_PROMOTED = ("name", "releaseNotes", "inAppUpdatePriority")
+_KEPT = (*_PROMOTED, "countryTargeting")
+_STATUS_AND_FRACTION = ("status", "userFraction")
+_VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
+
+
+@dataclass(frozen=True)
+class TrackName:
+    """The name of a track as Google Play writes it: `production`, `wear:production`."""
+
+    text: str
+
+    @property
+    def form_factor(self) -> str:
+        """The prefix of the tracks of watches, TVs or cars; empty for the tracks of phones."""
+        return self.text.rpartition(":")[0]
+
+    @property
+    def base(self) -> str:
+        """The name without the prefix of a form factor."""
+        return self.text.rpartition(":")[2]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release of a track. `json` is what Google Play has of it, or is to have.
+
+    Two releases are equal if their JSON is. The methods `with_…` return another release, in which
+    every other field is as it was.
+    """
+
+    json: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Release:
+        """Read a release of an answer. Raises ProtocolError where a field that decisions depend on
+        (version codes, user fraction, status, name) is not in the documented form.
+        """
+        documented = (
+            _are_version_codes(entry.get("versionCodes") or [])
+            and _is_fraction(entry.get("userFraction"))
+            and _is_text(entry.get("status"))
+            and _is_text(entry.get("name"))
+        )
+        if not documented:
+            raise ProtocolError("Google Play returned a release in an undocumented format.")
+        return cls(entry)
+
+    @classmethod
+    def of(
+        cls, version_codes: Iterable[str], status: str = "", user_fraction: float | None = None
+    ) -> Release:
+        """Make a release of its version codes; without a status it has none."""
+        release = cls().with_version_codes(version_codes)
+        if status:
+            release = release.with_status(status)
+        if user_fraction is not None:
+            release = release.with_user_fraction(user_fraction)
+        return release
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the release as Google Play takes it."""
+        return dict(self.json)
+
+    @cached_property
+    def version_codes(self) -> tuple[str, ...]:
+        """The version codes, as Google Play writes them."""
+        return tuple(map(str, self.json.get("versionCodes") or ()))
+
+    @property
+    def highest_version_code(self) -> int:
+        """The highest version code, -1 where there is none."""
+        return max(map(int, self.version_codes), default=-1)
+
+    @property
+    def status(self) -> Status:
+        """The status; empty where Google Play gives none."""
+        return cast(Status, self.json.get("status") or "")
+
+    @property
+    def user_fraction(self) -> float | None:
+        """The share of users, from 0 to 1, who get a staged release; None where it says nothing."""
+        return cast("float | None", self.json.get("userFraction"))
+
+    @property
+    def name(self) -> str:
+        """The name; empty where it has none."""
+        return str(self.json.get("name") or "")
+
+    @property
+    def notes(self) -> Notes:
+        """The release notes, as far as they are in the documented form."""
+        entries = self.json.get("releaseNotes")
+        if not isinstance(entries, list):
+            return ()
+        return tuple(_note(entry) for entry in entries if isinstance(entry, Mapping))
+
+    @property
+    def states_notes(self) -> bool:
+        """Whether the release says something about its notes, be it that there are none."""
+        return "releaseNotes" in self.json
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether there are release notes, in whatever form."""
+        return bool(self.json.get("releaseNotes"))
+
+    @property
+    def priority(self) -> int:
+        """The in-app update priority; zero is what an absent one means."""
+        priority = self.json.get("inAppUpdatePriority")
+        return priority if isinstance(priority, int) else 0
+
+    @property
+    def countries(self) -> tuple[str, ...]:
+        """The countries that the release is for, as the input `countries` has them; none where it
+        is not limited, or says so in another form than the documented one.
+        """
+        targeting = self.json.get("countryTargeting")
+        if not isinstance(targeting, Mapping):
+            return ()
+        named = targeting.get("countries")
+        countries = [str(country) for country in named] if isinstance(named, list) else []
+        if targeting.get("includeRestOfWorld"):
+            countries.append(REST_OF_WORLD)
+        return tuple(countries)
+
+    @property
+    def targets_countries(self) -> bool:
+        """Whether the release says something about countries, in whatever form."""
+        return bool(self.json.get("countryTargeting"))
+
+    def has_same_versions(self, other: Release) -> bool:
+        """Return whether both have the same version codes, and so are the same release."""
+        return set(self.version_codes) == set(other.version_codes)
+
+    def covers(self, other: Release) -> bool:
+        """Return whether every version of `other`, which has one at least, goes on in this one."""
+        return bool(other.version_codes) and set(other.version_codes) <= set(self.version_codes)
+
+    def with_version_codes(self, version_codes: Iterable[str]) -> Release:
+        """Return the release with these version codes instead."""
+        return self._with("versionCodes", list(version_codes))
+
+    def with_status(self, status: str) -> Release:
+        """Return the release with another status."""
+        return self._with("status", status)
+
+    def with_user_fraction(self, fraction: float) -> Release:
+        """Return the release for another share of the users."""
+        return self._with("userFraction", fraction)
+
+    def without_user_fraction(self) -> Release:
+        """Return the release without a share of the users."""
+        fields = dict(self.json)
+        fields.pop("userFraction", None)
+        return Release(fields)
+
+    def with_name(self, name: str) -> Release:
+        """Return the release with another name."""
+        return self._with("name", name)
+
+    def with_notes(self, notes: Iterable[tuple[str, str]]) -> Release:
+        """Return the release with these release notes alone."""
+        entries = [{"language": language, "text": text} for language, text in notes]
+        return self._with("releaseNotes", entries)
+
+    def with_priority(self, priority: int) -> Release:
+        """Return the release with another in-app update priority."""
+        return self._with("inAppUpdatePriority", priority)
+
+    def with_countries(self, countries: Collection[str]) -> Release:
+        """Return the release for these countries, as the input `countries` has them."""
+        named = [country for country in countries if country != REST_OF_WORLD]
+        rest = REST_OF_WORLD in countries
+        return self._with("countryTargeting", {"countries": named, "includeRestOfWorld": rest})
+
+    def with_status_and_fraction_of(self, other: Release) -> Release:
+        """Return the release with the status and the user fraction of another one, as far as that
+        has them.
+        """
+        fields = dict(self.json)
+        for name in _STATUS_AND_FRACTION:
+            fields.pop(name, None)
+        return Release({**fields, **other.part(_STATUS_AND_FRACTION)})
+
+    def with_fields_of(self, other: Release) -> Release:
+        """Return the release with every field that `other` has."""
+        return Release({**self.json, **other.json})
+
+    def kept_fields(self) -> Release:
+        """Return what a release that is on a track already keeps, unless something else is given
+        for it: name, notes, priority and countries.
+        """
+        return self._part(_KEPT)
+
+    def promoted_fields(self) -> Release:
+        """Return what a promotion takes beside the version codes: name, notes and priority."""
+        return self._part(_PROMOTED)
+
+    def comparable(self) -> dict[str, Any]:
+        """Return the fields that are not null, in a form in which two spellings of the same value
+        are equal.
+        """
+        fields = {name: value for name, value in self.json.items() if value is not None}
+        if "versionCodes" in fields:
+            fields["versionCodes"] = set(self.version_codes)
+        if "releaseNotes" in fields:
+            fields["releaseNotes"] = {(language, normalised(text)) for language, text in self.notes}
+        return fields
+
+    def part(self, fields: Iterable[str]) -> dict[str, Any]:
+        """Return the JSON of these fields, without those that the release does not have."""
+        return {name: self.json[name] for name in fields if name in self.json}
+
+    def _part(self, fields: Iterable[str]) -> Release:
+        return Release(self.part(fields))
+
+    def _with(self, name: str, value: object) -> Release:
+        return Release({**self.json, name: value})
+
+
+Releases: TypeAlias = tuple[Release, ...]
+
+
+@dataclass(frozen=True)
+class Track:
+    """A track of an app, with the releases on it."""
+
+    name: str
+    releases: Releases
+
+
+def having_status(releases: Iterable[Release], *statuses: Status) -> list[Release]:
+    """Return the releases that have one of these statuses."""
+    return [release for release in releases if release.status in statuses]
+
+
+def find_same_versions(releases: Iterable[Release], wanted: Release) -> Release | None:
+    """Return the first release with just the version codes of another one; None where none has."""
+    for release in releases:
+        if release.has_same_versions(wanted):
+            return release
+    return None
+
+
+def all_version_codes(releases: Iterable[Release]) -> list[str]:
+    """Return the version codes of all releases, one release after the other."""
+    version_codes: list[str] = []
+    for release in releases:
+        version_codes += release.version_codes
+    return version_codes
+
+
+def newest(releases: Iterable[Release]) -> Release:
+    """Return the release with the highest version code, of at least one."""
+    return max(releases, key=lambda release: release.highest_version_code)
+
+
+def _note(entry: Mapping[str, Any]) -> tuple[str, str]:
+    return str(entry.get("language", "")), str(entry.get("text", ""))
+
+
+def _are_version_codes(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_version_code, value))
+
+
+def _is_version_code(value: object) -> bool:
+    return isinstance(value, str | int) and bool(_VERSION_CODE.fullmatch(str(value)))
+
+
+def _is_fraction(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
+
+
+def _is_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
