@@ -44,7 +44,7 @@ from uploader.services.play.edit_lifecycle import (
     perhaps_committed,
 )
 from uploader.services.play.known_errors import explained
-from uploader.services.play.model import Release, Releases
+from uploader.services.play.model import Release, Releases, all_version_codes, having_status
 from uploader.services.play.plan import Changes, lines, plan_output, section
 from uploader.services.play.publish import committed, told_review
 from uploader.services.play.release import in_an_edit
@@ -138,29 +138,65 @@ def recalled_halt(text: str) -> str:
 
 def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | None:
     """The release that the edit before this one was to halt, if it is halted."""
-    before, wrote = edit.before.get(track, ()), edit.wrote.get(track, ())
-    for halted in (one for one in wrote if one.status == "halted" and one not in before):
-        for one in releases:
-            if one.status == "halted" and one.version_codes == halted.version_codes:
-                return one
+    before = edit.before.get(track, ())
+    wrote = edit.wrote.get(track, ())
+    for halted in having_status(wrote, "halted"):
+        if halted in before:
+            continue
+        for release in having_status(releases, "halted"):
+            if release.version_codes == halted.version_codes:
+                return release
     return None
 
 
 def step_since(first: FirstLook, releases: Releases) -> Release | None:
     """The release of the first look, if it has reached more users since."""
-    for one in releases:
-        wider = (
-            one.status == "inProgress"
-            and (one.user_fraction or 0) > first[1] + track_merge.SAME_SHARE
-        )
-        if one.version_codes == first[0] and (wider or one.status == "completed"):
-            return one
+    version_codes, share = first
+    for release in releases:
+        if release.version_codes != version_codes:
+            continue
+        if release.status == "completed":
+            return release
+        reached = release.user_fraction or 0
+        if release.status == "inProgress" and reached > share + track_merge.SAME_SHARE:
+            return release
     return None
 
 
 def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
     """Checks the inputs. Raises InputError with every problem."""
     problems = Problems()
+    package = _check(inputs, files, problems)
+    problems.raise_if_any()
+    release = ReleaseJob(
+        package=package,
+        tracks=inputs.tracks,
+        dry_run=inputs.common.dry_run,
+        rehearsal=inputs.common.rehearsal,
+        rollout=True,
+        not_sent_for_review=inputs.changes_not_sent_for_review,
+        cancel_review=inputs.changes_in_review == "cancel",
+        lasting_state=inputs.lasting_state,
+    )
+    held_to = gate.Gate(
+        inputs.halt_above,
+        inputs.gate == "halt",
+        inputs.gate_min_users,
+        inputs.gate_period,
+        inputs.gate_max_age,
+    )
+    job = RolloutJob(release, inputs.rollout_steps, held_to)
+    scopes = [client.SCOPE]
+    if held_to.limits:
+        scopes.append(gate.SCOPE)
+    unsettled = partial(perhaps_committed, (release,))
+    return Prepared(
+        _steps(job), tuple(scopes), partial(flow, job), apps={package: ()}, unsettled=unsettled
+    )
+
+
+def _check(inputs: RolloutInputs, files: Artifacts, problems: Problems) -> str:
+    """Add what is wrong about the inputs to the problems, and return the package name."""
     if files:
         problems.add("files", "a rollout sends no files.", "no files")
     package = batch.one_app(inputs.package_name, problems)
@@ -196,52 +232,43 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
             f"exactly one is needed for this target, {given} given.",
             "one, such as `production`",
         )
-    problems.raise_if_any()
-    release = ReleaseJob(
-        package=package,
-        tracks=inputs.tracks,
-        dry_run=inputs.common.dry_run,
-        rehearsal=inputs.common.rehearsal,
-        rollout=True,
-        not_sent_for_review=inputs.changes_not_sent_for_review,
-        cancel_review=inputs.changes_in_review == "cancel",
-        lasting_state=inputs.lasting_state,
-    )
-    limits, halts = inputs.halt_above, inputs.gate == "halt"
-    held_to = gate.Gate(
-        limits, halts, inputs.gate_min_users, inputs.gate_period, inputs.gate_max_age
-    )
-    job = RolloutJob(release, inputs.rollout_steps, held_to)
-    scopes = (client.SCOPE, *((gate.SCOPE,) if limits else ()))
-    shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
+    return package
+
+
+def _steps(job: RolloutJob) -> tuple[str, ...]:
+    """Return what a run does, a step a line."""
+    release = job.release
     steps = [
         f"open an edit for {release.package}",
         f"look at the release in progress on track {release.tracks[0]}",
     ]
-    if limits:
-        above, end = " or ".join(map(str, limits)), "and halt it" if halts else "but go on"
+    if job.gate.limits:
+        above = " or ".join(map(str, job.gate.limits))
+        end = "and halt it" if job.gate.halts else "but go on"
         steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
-    dry_run = f"decide the next of {shares}, and change nothing"
-    steps.append(dry_run if inputs.common.dry_run else f"take it to the next of {shares}")
-    unsettled = partial(perhaps_committed, (release,))
-    return Prepared(
-        tuple(steps), scopes, partial(flow, job), apps={package: ()}, unsettled=unsettled
-    )
+    shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
+    if release.dry_run:
+        steps.append(f"decide the next of {shares}, and change nothing")
+    else:
+        steps.append(f"take it to the next of {shares}")
+    return tuple(steps)
 
 
 def in_progress(releases: Iterable[Release]) -> Release | None:
     """The release that is being rolled out."""
-    return next((one for one in releases if one.status == "inProgress"), None)
+    rollouts = having_status(releases, "inProgress")
+    return rollouts[0] if rollouts else None
 
 
 def require_one(track: str, releases: Releases) -> None:
     """Raises ReleaseRefused where several are being rolled out: nobody has said which one is
     meant.
     """
-    rollouts = [_version(one) for one in releases if one.status == "inProgress"]
+    rollouts = having_status(releases, "inProgress")
     if len(rollouts) > 1:
+        versions = ", ".join(map(_version, rollouts))
         raise ReleaseRefused(
-            f"{len(rollouts)} releases are in progress on track {track}: {', '.join(rollouts)}.",
+            f"{len(rollouts)} releases are in progress on track {track}: {versions}.",
             cause="`play-rollout` takes one release further, and can't tell which of them is "
             "meant.",
             hint=f"Halt or complete the others in the Play Console, then run again: {CONSOLE}",
@@ -249,45 +276,63 @@ def require_one(track: str, releases: Releases) -> None:
         )
 
 
-def decide(  # noqa: PLR0911 - one for each situation, in their order
-    job: RolloutJob, live: Releases, state: str, judgement: gate.Judgement
-) -> Decision:
+def decide(job: RolloutJob, live: Releases, state: str, judgement: gate.Judgement) -> Decision:
     """What is to be done about what is live, by the state of the review: a step, nothing, to hold
     still, or to halt.
     """
     release = in_progress(live)
     if release is None:
-        latest = max(
-            (one.highest_version_code for one in live if one.status == "completed"), default=-1
-        )
-        for one in live:  # one that is halted, unless everybody has got a later one since
-            if one.status == "halted" and one.highest_version_code > latest:
-                return Decision("halted", _version(one), trouble="halted")
-        return Decision("nothing", "nothing is in progress")
-    name, share, why = _version(release), release.user_fraction, judgement.why
+        return _decide_without_rollout(live)
     if judgement.ruling == "halt" and job.gate.halts:
         halted = release.with_status("halted")
-        return Decision("halted", why, halted, trouble="halted", brief=judgement.brief)
+        return Decision("halted", judgement.why, halted, trouble="halted", brief=judgement.brief)
+    unreviewed = _decide_by_review(release, state)
+    if unreviewed:
+        return unreviewed
+    name = _version(release)
+    if judgement.ruling != "pass" and job.gate.halts:
+        return Decision("held", f"{name} stays: {judgement.why}", brief=judgement.brief)
+    if release.user_fraction is None:
+        why = f"Google Play does not say how many users {name} is for"
+        return Decision("held", why, brief="Google Play does not say how many users it is for")
+    return _decide_next_step(job, release, release.user_fraction)
+
+
+def _decide_without_rollout(live: Releases) -> Decision:
+    """Return what is to be said of a track without a release in progress: trouble for one that is
+    halted, unless everybody has got a later one since.
+    """
+    latest = -1
+    for release in having_status(live, "completed"):
+        latest = max(latest, release.highest_version_code)
+    for release in having_status(live, "halted"):
+        if release.highest_version_code > latest:
+            return Decision("halted", _version(release), trouble="halted")
+    return Decision("nothing", "nothing is in progress")
+
+
+def _decide_by_review(release: Release, state: str) -> Decision | None:
+    """Return why a release is held that the review has not let through; None where it has."""
+    name = _version(release)
     if state == review.REJECTED:
         why = f"the review rejected {name}"
         return Decision("held", why, trouble="rejected", brief="the review rejected it")
     if state != review.PUBLISHED:
         words = review.words(state)
         return Decision("held", f"{name} is {words}", brief=f"it is {words}")
-    if judgement.ruling != "pass" and job.gate.halts:
-        return Decision("held", f"{name} stays: {why}", brief=judgement.brief)
-    if share is None:
-        why = f"Google Play does not say how many users {name} is for"
-        return Decision("held", why, brief="Google Play does not say how many users it is for")
-    following = next((one for one in job.shares if one > share + track_merge.SAME_SHARE), None)
-    if following is None:
+    return None
+
+
+def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decision:
+    """Return the step to the smallest share that is larger than the one that the release has."""
+    name = _version(release)
+    larger = [step for step in job.shares if step > share + track_merge.SAME_SHARE]
+    if not larger:
         return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
+    following = larger[0]
     if following < 1:
-        return Decision(
-            "stepped",
-            f"{name} goes to {following * 100:g} %",
-            release.with_user_fraction(following),
-        )
+        step = release.with_user_fraction(following)
+        return Decision("stepped", f"{name} goes to {following * 100:g} %", step)
     if release.targets_countries:
         what = (
             "is limited to some countries, and completing it would release it in all of them: that "
@@ -306,7 +351,10 @@ def _share_of_all(release: Release) -> float:
 
 def _version(release: Release) -> str:
     """A release by its name, its version codes and its share: `1.4.2 (42) at 5 %`."""
-    return " at ".join(filter(None, (tracks.named(release), tracks.share(release))))
+    share = tracks.share(release)
+    if share:
+        return f"{tracks.named(release)} at {share}"
+    return tracks.named(release)
 
 
 def flow(job: RolloutJob, context: Context) -> Outcome:
@@ -324,16 +372,20 @@ def flow(job: RolloutJob, context: Context) -> Outcome:
     try:
         context.together([open_edit, rollout.look_ahead])
         return in_an_edit(edits[0], rollout.work)
+    except ApiError as refused:
+        raise rollout.failed(explained(refused)) from None
     except UploaderError as error:
-        raise rollout.failed(explained(error) if isinstance(error, ApiError) else error) from None
+        raise rollout.failed(error) from None
 
 
 class Rollout:
     """The work of one run, in as many edits as it takes."""
 
     def __init__(self, job: RolloutJob, context: Context) -> None:
-        self._rollout, self._context = job, context
-        self._job, self._track = job.release, job.release.tracks[0]
+        self._rollout = job
+        self._context = context
+        self._job = job.release
+        self._track = job.release.tracks[0]
         self._first: FirstLook | None = None
         self._edit: ReleaseEdit | None = None  # in which it is decided
         # the release as this run wrote it last; None in a run after a kill
@@ -360,26 +412,29 @@ class Rollout:
         is no failure after which it does no harm to run again.
         """
         in_doubt = self._edit is not None and self._edit.state.in_doubt
-        forgotten = in_doubt and not self._job.lasting_state
-        look = (
-            "Look in the Play Console before you run again: a run that does not find the state of "
-            f"this one would take one more step. {CONSOLE}"
-        )
-        if forgotten and not self._halting and isinstance(error, TemporaryError):
-            return OutcomeUnknown(error.what, cause=error.cause, hint=look)
-        if forgotten and not self._halting and isinstance(error, Interrupted):
-            return error.with_advice(hint=look)
         if self._halting:
-            how = "may not be" if self._edit and self._edit.state.in_doubt else "is NOT"
+            how = "may not be" if in_doubt else "is NOT"
             where = f"The rollout of {self._job.package} on {self._track}"
             what = f"{where} {how} halted, though it must be: {self._halting}. {error.what}"
             advice = f"Until a run succeeds, halt it in the Play Console: {CONSOLE}"
             return error.with_what(what).with_advice(also=advice)
+        if not in_doubt or self._job.lasting_state:
+            return error
+        look = (
+            "Look in the Play Console before you run again: a run that does not find the state of "
+            f"this one would take one more step. {CONSOLE}"
+        )
+        if isinstance(error, TemporaryError):
+            return OutcomeUnknown(error.what, cause=error.cause, hint=look)
+        if isinstance(error, Interrupted):
+            return error.with_advice(hint=look)
         return error
 
     def work(self, edit: ReleaseEdit) -> Outcome:
         """Look, decide, and make the decision true."""
-        self._edit, job, track = edit, self._job, self._track
+        self._edit = edit
+        job = self._job
+        track = self._track
         now = current_releases(edit, track)
         live = edit.base(track, now)
         require_one(track, live)
@@ -396,7 +451,8 @@ class Rollout:
             self._tell(edit, decision, changes)
             discard(edit)
         else:
-            self._halting = decision.why if decision.kind == "halted" else ""
+            if decision.kind == "halted":
+                self._halting = decision.why
             left = self._put(edit, changes)
             if left:
                 decision = replace(decision, why=f"{decision.why}; {left}")
@@ -443,15 +499,18 @@ class Rollout:
         """
         if edit.overtaken:
             return False
-        sent = self._sent or next(iter(edit.wrote.get(self._track, ())), None)
+        sent = self._sent
         if sent is None:
-            return False
+            wrote = edit.wrote.get(self._track)
+            if not wrote:
+                return False
+            sent = wrote[0]
         same_share = abs(_share_of_all(made) - _share_of_all(sent)) < track_merge.SAME_SHARE
         return made.status == sent.status and same_share
 
     def _look(self, live: Releases) -> tuple[str, gate.Judgement]:
         """How far the review of the rollout is, and the gate's judgement."""
-        release, limits = in_progress(live), self._rollout.gate
+        release = in_progress(live)
         if release is None:
             return "", gate.Judgement("pass")
         codes = release.version_codes
@@ -466,10 +525,14 @@ class Rollout:
             state = "of unknown state"
         else:
             state = review.state_of(outside.reviews, codes)
+        return state, self._judge(outside, codes, live)
+
+    def _judge(self, outside: LookAhead, codes: tuple[str, ...], live: Releases) -> gate.Judgement:
+        """Return the gate's judgement over the release of these version codes, and tell of it."""
+        limits = self._rollout.gate
         # The gate compares what is new in the release with what everybody has. A version that it
         # retains is measured among all of them.
-        completed = [one for one in live if one.status == "completed"]
-        everybody = {code for one in completed for code in one.version_codes}
+        everybody = set(all_version_codes(having_status(live, "completed")))
         staged = set(codes) - everybody or set(codes)
         now = self._context.now()
         judgement = gate.judge(limits, now, outside.measured, staged, everybody - staged)
@@ -477,7 +540,7 @@ class Rollout:
             self._context.info(line)
         if judgement.ruling != "pass" and not limits.halts:
             self._context.warning(f"The gate only reports: {judgement.why}.")
-        return state, judgement
+        return judgement
 
     def _look_outside(self) -> LookAhead:
         """Find out what does not need an edit: how far the reviews are, and what was measured."""
@@ -498,16 +561,21 @@ class Rollout:
     def _put(self, edit: ReleaseEdit, changes: Changes) -> str:
         """Writes the release to the track and commits; says what is left to be done by hand."""
         self._context.show(f"Changes: {self._job.package}", lines(changes))
-        first = (
-            json.dumps([*self._first, *([self._halting] if self._halting else [])])
-            if self._first
-            else ""
-        )
-        self._sent = changes.tracks[0].after[0]
-        track_merge.put(edit, changes.tracks[0], first)
+        (change,) = changes.tracks
+        self._sent = change.after[0]
+        track_merge.put(edit, change, self._note())
         left = committed(edit)
         self._halting = ""
         return left
+
+    def _note(self) -> str:
+        """Return the first look, and why the release has to be halted, for the run after a kill."""
+        if self._first is None:
+            return ""
+        note: list[object] = [*self._first]
+        if self._halting:
+            note.append(self._halting)
+        return json.dumps(note)
 
     def _tell(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> None:
         """What a run says that changes nothing."""
@@ -518,9 +586,13 @@ class Rollout:
             self._context.publish({"committed": _committed_without_step(decision)})
             if decision.made:
                 told_review(edit, edit.by_hand)
-        if not decision.trouble:  # which the error tells
-            tell = self._context.warning if decision.kind == "held" else self._context.info
-            tell(f"{capitalised(decision.why)}.")
+        if decision.trouble:  # the error tells it
+            return
+        sentence = f"{capitalised(decision.why)}."
+        if decision.kind == "held":
+            self._context.warning(sentence)
+        else:
+            self._context.info(sentence)
 
     def _outcome(
         self, state: str, judgement: gate.Judgement, decision: Decision, changes: Changes
@@ -530,25 +602,35 @@ class Rollout:
         live = change.before if self._job.dry_run else change.after
         rollout = decision.made or in_progress(change.before)
         codes = rollout.version_codes if rollout else ()
-        ours = [one for one in live if codes and one.version_codes == codes]
-        states = tuple((one, state if one in ours else "") for one in live)
-        outputs = {**status.outputs({self._track: states}), "decision": decision.kind}
-        for release in ours[:1]:
-            outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
-            outputs |= {"user-fraction": tracks.user_fraction(release), "lifecycle": state}
-        self._context.publish(outputs)
-        measured = gate.section(judgement.judged)
+        self._publish(live, codes, state, decision)
         kind = "" if decision.kind == "nothing" else f", {decision.kind}"
         headline = f"{self._job.package} on {self._track}{kind}: {decision.why}."
-        diff = (
-            section("Planned changes", changes)
-            if self._job.dry_run
-            else section("Changes", changes, ())
-        )
-        tables = (diff, *([measured] if measured.rows else []))
+        if self._job.dry_run:
+            tables = [section("Planned changes", changes)]
+        else:
+            tables = [section("Changes", changes, ())]
+        measured = gate.section(judgement.judged)
+        if measured.rows:
+            tables.append(measured)
         heading = _heading(self._job, decision, rollout)
         trouble = _trouble(self._job, decision)
-        return Outcome(headline, sections=tables, trouble=trouble, heading=heading)
+        return Outcome(headline, sections=tuple(tables), trouble=trouble, heading=heading)
+
+    def _publish(
+        self, live: Releases, codes: tuple[str, ...], state: str, decision: Decision
+    ) -> None:
+        """Publish the outputs about what is live, and about the release of these version codes."""
+        states = []
+        ours = []
+        for release in live:
+            if codes and release.version_codes == codes:
+                ours.append(release)
+            states.append((release, state if release in ours else ""))
+        outputs = {**status.outputs({self._track: tuple(states)}), "decision": decision.kind}
+        if ours:
+            outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
+            outputs |= {"user-fraction": tracks.user_fraction(ours[0]), "lifecycle": state}
+        self._context.publish(outputs)
 
 
 def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> Heading:
@@ -559,22 +641,28 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
             return Heading(f"{decision.why} is halted on {track}", "halted")
         return Heading(f"{capitalised(decision.why)} on {track}")
     name = tracks.named(release)
-    after = decision.release or decision.made or release
-    share = tracks.share(after)
+    share = tracks.share(decision.release or decision.made or release)
+    place = f"at {share}" if share else f"on {track}"
+    reason = decision.brief or decision.why
+    verb = _verb(decision.kind, dry_run=job.dry_run)
     if decision.kind == "stepped":
-        verb = "would go to" if job.dry_run else "is at"
         return Heading(f"{name} {verb} {share} of {track}")
     if decision.kind == "completed":
-        verb = "would go to" if job.dry_run else "is released to"
         return Heading(f"{name} {verb} all users of {track}")
-    place = f"at {share}" if share else f"on {track}"
     if decision.kind == "halted":
-        verb = "would be halted" if job.dry_run else "halted"
-        return Heading(f"{name} {verb} {place}: {decision.brief or decision.why}", "halted")
+        return Heading(f"{name} {verb} {place}: {reason}", "halted")
     if decision.kind == "held":
-        verb = "would stay" if job.dry_run else "stays"
-        return Heading(f"{name} {verb} {place}: {decision.brief or decision.why}", "held")
+        return Heading(f"{name} {verb} {place}: {reason}", "held")
     return Heading(f"{decision.why} on {track}")
+
+
+def _verb(kind: Kind, *, dry_run: bool) -> str:
+    """Return what a run does with the release, or would do."""
+    if dry_run:
+        would = {"halted": "would be halted", "held": "would stay"}
+        return would.get(kind, "would go to")
+    does = {"stepped": "is at", "completed": "is released to", "held": "stays"}
+    return does.get(kind, "halted")
 
 
 def _committed_without_step(decision: Decision) -> str:
@@ -592,12 +680,13 @@ def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
         what = f"The rollout of {where}: {decision.why}."
         return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
     ours = bool(decision.release or decision.made)
+    verb = "would be" if ours and job.dry_run else "is"
+    cause = "An earlier run halted it, or someone did."
+    if ours:
+        cause = "Its rates are above what `halt-above` allows."
     return ReleaseTrouble(
-        f"The rollout of {where} {'would be' if ours and job.dry_run else 'is'} halted: "
-        f"{decision.why}.",
-        cause="Its rates are above what `halt-above` allows."
-        if ours
-        else "An earlier run halted it, or someone did.",
+        f"The rollout of {where} {verb} halted: {decision.why}.",
+        cause=cause,
         hint="Release a corrected version with a higher version code. To go on with this one, "
         "resume it in the Play Console, or with `target: play` and `status: inProgress`, without "
         "`files`: `play-rollout` never does.",
