@@ -15,28 +15,32 @@ from typing import Any, Final, Literal
 
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Section
-from uploader.services.play.model import Release, Releases, all_version_codes, find_same_versions
+from uploader.services.play.model import (
+    Release,
+    Releases,
+    TrackName,
+    all_version_codes,
+    find_same_versions,
+)
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
 from uploader.services.play.tracks import (
+    QA,
     describe,
     in_words,
     named,
 )
 from uploader.text import first_line, plural
 
-# tracks without a review; of a form factor it is called `qa`
-_INTERNAL: Final = (":internal", ":qa")
 OTHERS: Final = "Also in the edit, not from this run"
 # characters of the output, all of them ASCII; GitHub takes 1 MiB for all outputs together
 MAX_PLAN: Final = 128 * 1024
-# of each list in it: the first with which the whole stays below that
-_MAX_ENTRIES: Final = (200, 50, 10, 2, 0)
+# of each list in it: the first with which the whole stays below that, else none
+_MAX_ENTRIES: Final = (200, 50, 10, 2)
 _MAX_WIDTH: Final = 400  # characters of a line in the log
 _MAX_LINES: Final = 1000
 _NEW_TRACK: Final = ", a closed track that is created"
-_INSIDE: Final = ", in the bundle itself"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,9 @@ class TextChange:
 
     def __str__(self) -> str:
         before, after = self.shown
-        return f"{before} -> {after or 'none'}" if before else after
+        if not before:
+            return after
+        return f"{before} -> {after or 'none'}"
 
     @property
     def name(self) -> str:
@@ -66,11 +72,14 @@ class TextChange:
         return self._shown(self.before), self._shown(self.after)
 
     def _shown(self, text: str) -> str:
-        quoted = (
-            f'"{first_line(text)}"' if self.language or self.field == "name" else first_line(text)
-        )
-        length = f" ({plural(len(text), 'character')})" if self.language else ""
-        return f"{quoted}{length}" if text else ""
+        if not text:
+            return ""
+        line = first_line(text)
+        if self.language:
+            return f'"{line}" ({plural(len(text), "character")})'
+        if self.field == "name":
+            return f'"{line}"'
+        return line
 
 
 @dataclass(frozen=True)
@@ -90,9 +99,11 @@ class ReleaseChange:
 
     def __str__(self) -> str:
         """`1.4.2 (42): all users, completed`, and where that changes what it was."""
-        before, after = in_words(self.before or self.release), in_words(self.release)
-        was = f"{before} -> " if before != after else ""
-        return f"{named(self.release, self.name)}: {was}{after}"
+        before = in_words(self.before or self.release)
+        after = in_words(self.release)
+        if before != after:
+            after = f"{before} -> {after}"
+        return f"{named(self.release, self.name)}: {after}"
 
 
 @dataclass(frozen=True)
@@ -113,13 +124,22 @@ class OtherTrack:
 
     @property
     def sign(self) -> str:
-        """What may be another job's work is told from what was live before, where that is known."""
-        return "?" if self.live is None else "+" if any(map(self.is_new, self.held)) else "="
+        """Return `+` for a track with versions that are not live, `=` for one without any, and `?`
+        where that is not known.
+        """
+        if self.live is None:
+            return "?"
+        if any(map(self.is_new, self.held)):
+            return "+"
+        return "="
 
     def __str__(self) -> str:
-        return "; ".join(
-            f"{describe(release)}{', new' * self.is_new(release)}" for release in self.held
-        )
+        return "; ".join(map(self._describe, self.held))
+
+    def _describe(self, release: Release) -> str:
+        if self.is_new(release):
+            return f"{describe(release)}, new"
+        return describe(release)
 
 
 @dataclass(frozen=True)
@@ -136,15 +156,20 @@ class ImageChange:
     kept: int = 0
 
     def __str__(self) -> str:
+        parts = []
         # language and type say which folder
         names = ", ".join(path.rpartition("/")[2] for path in self.added)
-        added = f"{len(self.added)} added ({names})" if names else ""
-        again = f"{len(self.sent_again)} sent again for the order" if self.sent_again else ""
-        removed = "removed" if names or again or self.kept else "removed, none is left"
-        counts = ((self.removed, removed), (self.kept, "kept"))
-        return ", ".join(
-            filter(None, (added, again, *(f"{count} {what}" for count, what in counts if count)))
-        )
+        if names:
+            parts.append(f"{len(self.added)} added ({names})")
+        if self.sent_again:
+            parts.append(f"{len(self.sent_again)} sent again for the order")
+        if self.removed:
+            none_left = not (parts or self.kept)
+            removed = "removed, none is left" if none_left else "removed"
+            parts.append(f"{self.removed} {removed}")
+        if self.kept:
+            parts.append(f"{self.kept} kept")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -166,10 +191,20 @@ class FileChange:
     edit: str = ""
 
     def __str__(self) -> str:
-        place = f"in edit {self.edit}" if self.edit else "on Google Play"
-        where = f", {place} already" if self.there else _INSIDE * self.inside
-        what = f"{WHAT[self.kind]} for " if self.kind in WHAT else ""
-        return f"{self.name}: {what}version code {self.version_code}{where}"
+        version = f"version code {self.version_code}"
+        if self.kind in WHAT:
+            version = f"{WHAT[self.kind]} for {version}"
+        return f"{self.name}: {version}{self._where}"
+
+    @property
+    def _where(self) -> str:
+        if self.there and self.edit:
+            return f", in edit {self.edit} already"
+        if self.there:
+            return ", on Google Play already"
+        if self.inside:
+            return ", in the bundle itself"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -210,27 +245,34 @@ class Changes:
         """Whether all of it is there already, and the edit holds nothing else."""
         if self.in_edit:
             return False
-        releases = (change.sign for track in self.tracks for change in _releases(track, self.job))
-        rest = (self.texts, self.images, *map(str, self.testers), self.others, self.not_shown)
-        return (
-            all(sign == "=" for sign in releases)
-            and all(file.there for file in self.files)
-            and not any(rest)
-        )
+        for track in self.tracks:
+            for change in _releases(track, self.job):
+                if change.sign != "=":
+                    return False
+        if not all(file.there for file in self.files):
+            return False
+        groups = [str(change) for change in self.testers]
+        rest = (self.texts, self.images, *groups, self.others, self.not_shown)
+        return not any(rest)
 
     @property
     def reviewed(self) -> bool:
         """Whether Google reviews any of it: what comes to internal tracks alone goes to their
         testers at once.
         """
-        internal = [
-            f":{track.track}".endswith(_INTERNAL) and track.track != "qa" for track in self.tracks
-        ]
-        return (
-            not internal
-            or not all(internal)
-            or any((self.texts, self.images, self.others, self.not_shown))
-        )
+        if not self.tracks:
+            return True
+        if not all(_is_internal(track.track) for track in self.tracks):
+            return True
+        return any((self.texts, self.images, self.others, self.not_shown))
+
+
+def _is_internal(track: str) -> bool:
+    """Return whether a track is for internal tests, which no review precedes; that of a form factor
+    is called `qa`.
+    """
+    name = TrackName(track)
+    return name.base == "internal" or (name.base == QA and track != QA)
 
 
 def files_of(
@@ -245,19 +287,32 @@ def files_of(
     `published` are the files that were committed with them. Where the artifacts are only known to
     be in a shared edit, `edit` names it.
     """
-    for artifact, version in zip(job.artifacts, map(int, job.codes), strict=True):
-        found = version in there
-        signer = artifact.certificate_sha256
+    for artifact, code in zip(job.artifacts, job.codes, strict=True):
+        version = int(code)
+        is_there = version in there
         yield FileChange(
-            "artifact", artifact.name, version, found, signer, edit=edit if found else ""
+            "artifact",
+            artifact.name,
+            version,
+            is_there,
+            artifact.certificate_sha256,
+            edit=edit if is_there else "",
         )
-        for one in job.supplementary:
-            if one.version_code == version:
-                own = artifact if one.file == "bundle" else one.file
-                name = own.name if isinstance(own, Artifact) else f"version {own}"
-                yield FileChange(
-                    one.kind, name, version, one in published, inside=one.file == "bundle"
-                )
+        for companion in job.supplementary:
+            if companion.version_code == version:
+                yield _companion(companion, artifact, companion in published)
+
+
+def _companion(companion: SupplementaryFile, artifact: Artifact, is_published: bool) -> FileChange:
+    """Return the change for a file that goes with an artifact."""
+    inside = companion.file == "bundle"
+    if inside:
+        name = artifact.name
+    elif isinstance(companion.file, Artifact):
+        name = companion.file.name
+    else:
+        name = f"version {companion.file}"
+    return FileChange(companion.kind, name, companion.version_code, is_published, inside=inside)
 
 
 def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
@@ -269,33 +324,37 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
         before = find_same_versions(left, release)
         fields = tuple(_fields(before or Release(), release))
         if before is None:
-            name = job.version_name if set(job.codes) & set(release.version_codes) else ""
+            has_artifact = not set(job.codes).isdisjoint(release.version_codes)
+            name = job.version_name if has_artifact else ""
             yield ReleaseChange("+", None, release, fields, name)
             continue
         left.remove(before)
-        same_reach = (before.status, before.user_fraction) == (
-            release.status,
-            release.user_fraction,
-        )
-        yield ReleaseChange("=" if same_reach and not fields else "~", before, release, fields)
-    yield from (ReleaseChange("-", release, release) for release in left)
+        same_status = before.status == release.status
+        same_fraction = before.user_fraction == release.user_fraction
+        stays = same_status and same_fraction and not fields
+        yield ReleaseChange("=" if stays else "~", before, release, fields)
+    for release in left:
+        yield ReleaseChange("-", release, release)
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:
-    name = before.name
-    notes, new_notes = dict(before.notes), dict(after.notes)
-    pairs = (
-        # Google Play names a release by itself, so that one is asked for without a name means no
-        # change.
-        TextChange("", "name", name, after.name or name),
+    """Yield the fields in which two releases differ, apart from versions, status and fraction."""
+    # Google Play names a release by itself, so that one is asked for without a name means no
+    # change.
+    name = after.name or before.name
+    changes = [
+        TextChange("", "name", before.name, name),
         TextChange("", "priority", str(before.priority or ""), str(after.priority or "")),
         TextChange("", "countries", ", ".join(before.countries), ", ".join(after.countries)),
-        *(
-            TextChange(one, "notes", notes.get(one, ""), new_notes.get(one, ""))
-            for one in {**new_notes, **notes}
-        ),
-    )
-    yield from (pair for pair in pairs if pair.before != pair.after)
+    ]
+    notes = dict(before.notes)
+    new_notes = dict(after.notes)
+    for language in {**new_notes, **notes}:
+        text = notes.get(language, "")
+        changes.append(TextChange(language, "notes", text, new_notes.get(language, "")))
+    for change in changes:
+        if change.before != change.after:
+            yield change
 
 
 def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
@@ -314,12 +373,15 @@ def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    return line if len(line) <= _MAX_WIDTH else f"{line[: _MAX_WIDTH - 1]}…"
+    if len(line) <= _MAX_WIDTH:
+        return line
+    return f"{line[: _MAX_WIDTH - 1]}…"
 
 
 def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     for track in changes.tracks:
-        yield f"Track {track.track}{_NEW_TRACK if track.created else ''}"
+        created = _NEW_TRACK if track.created else ""
+        yield f"Track {track.track}{created}"
         yield from _lines_of_track(track, changes.job)
     for title, entries in _blocks(changes, review):
         if entries:
@@ -344,34 +406,51 @@ def _lines_of_track(track: TrackChange, job: ReleaseJob) -> Iterator[str]:
 
 def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Return what changes beside the tracks: a title, and a line for each entry."""
-    files = []
-    for file in changes.files:
-        sign = "=" if file.there or file.inside else "+"
-        files.append(f"{sign} {file}")
-    yield "Files", files
-    left_out = []
-    for tracks, text in _notes_left_out(changes.job):
-        where = "" if tracks == changes.job.tracks else f"{', '.join(tracks)} "
-        left_out.append(f"- {where}{text.language}: {text}")
-    yield "Left out of the release notes", left_out
-    texts = []
-    for text in changes.texts:
-        sign = "~" if text.before else "+"
-        texts.append(f"{sign} {text.language} {text.field}: {text}")
-    yield "Store listing", texts
+    yield "Files", _lines_of_files(changes)
+    yield "Left out of the release notes", _lines_of_notes_left_out(changes.job)
+    yield "Store listing", _lines_of_texts(changes)
     images = [f"~ {image.language} {image.type}: {image}" for image in changes.images]
     yield "Images", [*_removals(changes), *images]
-    testers = []
-    released = [track.track for track in changes.tracks]
-    for groups in changes.testers:
-        new = _NEW_TRACK if groups.created and groups.track not in released else ""
-        if str(groups):
-            testers.append(f"~ {groups.track}{new}: {groups}")
-    yield "Testers", testers
+    yield "Testers", _lines_of_testers(changes)
     yield "Who gets something else", changes.reach
     yield OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]
     yield "Review", review
     yield "Not shown", [changes.not_shown] if changes.not_shown else []
+
+
+def _lines_of_files(changes: Changes) -> list[str]:
+    lines = []
+    for file in changes.files:
+        sign = "=" if file.there or file.inside else "+"
+        lines.append(f"{sign} {file}")
+    return lines
+
+
+def _lines_of_notes_left_out(job: ReleaseJob) -> list[str]:
+    lines = []
+    for tracks, text in _notes_left_out(job):
+        where = "" if tracks == job.tracks else f"{', '.join(tracks)} "
+        lines.append(f"- {where}{text.language}: {text}")
+    return lines
+
+
+def _lines_of_texts(changes: Changes) -> list[str]:
+    lines = []
+    for text in changes.texts:
+        sign = "~" if text.before else "+"
+        lines.append(f"{sign} {text.language} {text.field}: {text}")
+    return lines
+
+
+def _lines_of_testers(changes: Changes) -> list[str]:
+    lines = []
+    released = [track.track for track in changes.tracks]
+    for groups in changes.testers:
+        is_new = groups.created and groups.track not in released
+        created = _NEW_TRACK if is_new else ""
+        if str(groups):
+            lines.append(f"~ {groups.track}{created}: {groups}")
+    return lines
 
 
 def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChange]]:
@@ -386,12 +465,18 @@ def _notes_left_out(job: ReleaseJob) -> Iterator[tuple[tuple[str, ...], TextChan
 
 def _removals(changes: Changes) -> Iterator[str]:
     """How many images a run that prunes removes, in one line; nothing where it removes none."""
-    removals = [image for image in changes.images if image.removed]
-    if removals and changes.job.prune_images != "false":
-        total = sum(image.removed for image in removals)
-        languages = plural(len({image.language for image in removals}), "language")
+    if changes.job.prune_images == "false":
+        return
+    total = 0
+    languages = set()
+    for image in changes.images:
+        if image.removed:
+            total += image.removed
+            languages.add(image.language)
+    if languages:
         verb = "is" if total == 1 else "are"
-        yield f"- {plural(total, 'image')} of {languages} {verb} removed in all"
+        of_languages = plural(len(languages), "language")
+        yield f"- {plural(total, 'image')} of {of_languages} {verb} removed in all"
 
 
 def on_review(changes: Changes) -> list[str]:
@@ -400,12 +485,10 @@ def on_review(changes: Changes) -> list[str]:
         return []
     if not changes.job.commit:
         return ["nothing is committed: the edit stays open"]
+    if changes.nothing and changes.happened:
+        return ["all of it is committed"]
     if changes.nothing:
-        return [
-            "all of it is committed"
-            if changes.happened
-            else "nothing changes, so nothing is committed"
-        ]
+        return ["nothing changes, so nothing is committed"]
     if changes.job.rehearsal:
         return ["the changes stay in the emulator, and nobody reviews them"]
     sent = {
@@ -414,22 +497,19 @@ def on_review(changes: Changes) -> list[str]:
         "auto": "the changes are sent for review, unless Google Play leaves that to the Play "
         "Console",
     }
-    withdrawn = "other changes that are in review are withdrawn and sent again with these"
-    in_review = (
-        withdrawn
-        if changes.job.cancel_review
-        else "if other changes are in review, the commit fails"
-    )
+    in_review = "if other changes are in review, the commit fails"
+    if changes.job.cancel_review:
+        in_review = "other changes that are in review are withdrawn and sent again with these"
     return [sent[changes.job.not_sent_for_review], in_review]
 
 
 def section(title: str, changes: Changes, review: Sequence[str] | None = None) -> Section:
     """The same lines for the summary, whose table of files has the artifacts."""
-    review = on_review(changes) if review is None else review
+    if review is None:
+        review = on_review(changes)
     files = tuple(file for file in changes.files if file.kind in WHAT)
-    return Section(
-        title, (), tuple((line,) for line in lines(replace(changes, files=files), review))
-    )
+    rows = [(line,) for line in lines(replace(changes, files=files), review)]
+    return Section(title, (), tuple(rows))
 
 
 def plan_output(changes: Changes) -> str:
@@ -439,9 +519,11 @@ def plan_output(changes: Changes) -> str:
     limit = MAX_PLAN
     if changes.job.one_of_several:
         limit = 4 * MAX_PLAN // changes.job.apps_in_run
-    return next(
-        text for most in _MAX_ENTRIES if len(text := _plan(changes, most)) <= limit or not most
-    )
+    for max_entries in _MAX_ENTRIES:
+        text = _plan(changes, max_entries)
+        if len(text) <= limit:
+            return text
+    return _plan(changes, 0)
 
 
 def _plan(changes: Changes, max_entries: int) -> str:
@@ -493,8 +575,8 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         files.append(entry)
     notes_left_out = []
     for names, text in _notes_left_out(job):
-        entry = {"tracks": names, "language": text.language, **(_text(text.after) or {})}
-        notes_left_out.append(entry)
+        entry = {"tracks": names, "language": text.language}
+        notes_left_out.append({**entry, **(_text(text.after) or {})})
     listing = []
     for text in changes.texts:
         before_and_after = {"before": _text(text.before), "after": _text(text.after)}
@@ -524,7 +606,9 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
 
 
 def _release_as_json(release: Release) -> dict[str, Any]:
-    notes = [{"language": language, **(_text(note) or {})} for language, note in release.notes]
+    notes = []
+    for language, note in release.notes:
+        notes.append({"language": language, **(_text(note) or {})})
     return {
         "version_codes": release.version_codes,
         "status": release.status,
