@@ -31,11 +31,12 @@ class TimelineEvent:
     monotonic clock.
 
     `bytes` is how many a request carried, where it carried any. An `answer` is the wait for the
-    response to a request that has left; a `wait` is one before another attempt.
+    response to a request that has left; a `wait` is one before another attempt. An upload that is
+    `interrupted` can be continued by a later run, one that has `failed` can't.
     """
 
     at: float
-    kind: Literal["sent", "answer", "wait", "resumed", "restarted", "done", "failed"]
+    kind: Literal["sent", "answer", "wait", "resumed", "restarted", "done", "interrupted", "failed"]
     text: str
     seconds: float = 0.0
     bytes: int = 0

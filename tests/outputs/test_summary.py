@@ -159,8 +159,8 @@ def test_timeline_keeps_what_went_otherwise() -> None:
 
 
 def test_timeline_shows_how_long_an_answer_took() -> None:
-    """The wait for the response to a request is a bar of its own; of requests in a row it is told
-    in words.
+    """The wait for the response to a request is a bar of its own; of many requests in a row it is
+    told in words.
     """
     request = TimelineEvent(0.0, "sent", "", 4.0, 12 * MIB)
     answer = TimelineEvent(4.0, "answer", "", 1.5)
@@ -170,14 +170,53 @@ def test_timeline_shows_how_long_an_answer_took() -> None:
         5:
     ] == [
         "12.0 MiB sent :active, 0, 4000",
-        "answered after 1.5 s, stored and checked :done, 4000, 5500",
+        "answer after 1.5 s, stored and checked :done, 4000, 5500",
     ]
-    again = (replace(request, at=5.5), replace(answer, at=9.5))
-    assert chart(page(files=(replace(BUNDLE, timeline=(resumed, request, answer, *again)),)))[
-        5:
-    ] == [
-        "24.0 MiB sent in 2 requests, 3.0 s of it waiting for answers :active, 0, 11000",
+    several = []
+    for number in range(4):
+        several += [replace(request, at=5.5 * number), replace(answer, at=5.5 * number + 4)]
+    few = chart(page(files=(replace(BUNDLE, timeline=(resumed, *several[:6])),)))
+    assert len(few[5:]) == 6
+    many = chart(page(files=(replace(BUNDLE, timeline=(resumed, *several)),)))
+    assert many[5:] == [
+        "48.0 MiB sent in 4 requests, 6.0 s of it waiting for answers :active, 0, 22000",
     ]
+
+
+def test_timeline_says_what_its_colours_mean_and_can_be_read_in_dark_mode() -> None:
+    """Words beside a bar have the colour of the page's theme, those in it are dark on a light bar;
+    what no bar has is not explained.
+    """
+    text = page()
+    settings = json.loads(text.split("%%{init: ")[1].partition("}%%")[0])
+    assert "fill: inherit" in settings["themeCSS"]
+    assert settings["themeVariables"]["taskTextDarkColor"] == "#1f2328"
+    assert "\n```\n\n🟦 sending · ⬜ waiting\n" in text
+
+
+def test_resumed_upload_shows_what_the_earlier_run_had_sent() -> None:
+    """As a bar below the timeline: one part for each of the two runs."""
+    resumed = replace(
+        BUNDLE,
+        resumed_from=12 * MIB,
+        bytes_uploaded=18 * MIB,
+        timeline=(TimelineEvent(0.0, "resumed", "at 12.0 MiB, sent by an earlier run"),),
+    )
+    text = page(files=(resumed,))
+    assert chart(text)[4:] == ["resumed at 12.0 MiB, sent by an earlier run :milestone, 0, 1"]
+    bar = "░░░░░░░░▓▓▓▓▓▓▓▓▓▓▓▓"
+    told = "░ 12.0 MiB sent by an earlier run · ▓ 18.0 MiB by this one"
+    assert f"`app-release.aab` `{bar}` {told}\n" in text
+
+
+def test_interrupted_upload_has_not_failed() -> None:
+    """Neither the table nor the timeline calls it so where a later run goes on with it."""
+    ended = TimelineEvent(4.0, "interrupted", "nothing lost, 8.0 of 30.0 MiB stored")
+    file = replace(BUNDLE, error="Stopped by SIGTERM.", timeline=(BUNDLE.timeline[0], ended))
+    text = page(files=(file,), outcome="failed", error=ApiError("Stopped by SIGTERM.", status=0))
+    told = "interrupted, nothing lost, 8.0 of 30.0 MiB stored"
+    assert tables(text)[0][1][-1] == f"⏸️ {told}"
+    assert chart(text)[-1] == f"{told} :done, milestone, 3500, 3501"
 
 
 @pytest.mark.parametrize("outcome", ["dry-run", "rehearsal"])

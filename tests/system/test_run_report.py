@@ -137,15 +137,15 @@ def test_the_speed_of_a_resumed_upload_counts_what_this_run_sent(job: Job) -> No
         first.log,
         re.MULTILINE,
     )
-    assert bars(first)[-1].startswith("failed. ")
-    assert tables(first.summary)[0][1][-1] == "❌ failed, see above"
+    assert bars(first)[-1] == "interrupted, 2.0 of 5.0 MiB stored"
+    assert tables(first.summary)[0][1][-1] == "⏸️ interrupted, 2.0 of 5.0 MiB stored"
     assert first.results[0]["error"]
     second = job.run(CHUNKS)
     assert "out/app.aab: The server holds 2.0 of 5.0 MiB; continuing from there." in said(second)
     assert re.search(
         r"^out/app\.aab: 5\.0 MiB stored in \d+\.\d s \(3\.0 MiB sent\), ", second.log, re.MULTILINE
     )
-    assert bars(second)[0] == "resumed at 2.0 MiB"
+    assert bars(second)[0] == "resumed at 2.0 MiB, sent by an earlier run"
     (speed,) = re.findall(r"3\.0 MiB sent\), ([\d.]+) MiB/s$", second.log, re.MULTILINE)
     assert float(speed) == pytest.approx(3.0 / second.results[0]["seconds"], rel=0.2)
     assert tables(second.summary)[0][1] == [

@@ -272,3 +272,45 @@ def test_what_a_single_request_has_added_is_kept() -> None:
     upload.sha256 = "ab"
     upload.finish()
     assert journal.finished == ["ab"]
+
+
+@pytest.mark.parametrize(
+    ("lasting", "words"),
+    [(True, "nothing lost, 40 of 100 B stored"), (False, "40 of 100 B stored")],
+    ids=["kept-state", "state-of-this-machine"],
+)
+def test_an_upload_that_can_be_continued_is_interrupted(lasting: bool, words: str) -> None:
+    """It has not failed. That nothing is lost is said where the next run surely finds the state."""
+    upload = upload_of("app.bin", 100)
+    timeline = Timeline(upload, lambda: 1.0, lasting=lasting)
+    upload.add_listener(timeline)
+    upload.confirm(40)
+    upload.interrupt()
+    upload.fail(TemporaryError("Gave up."))
+    assert [(event.kind, event.text) for event in timeline.events] == [("interrupted", words)]
+
+
+def test_an_upload_that_is_given_up_has_failed() -> None:
+    """Its session is gone, though it was to be continued before."""
+    upload = upload_of("app.bin", 100)
+    timeline = Timeline(upload, lambda: 1.0, lasting=True)
+    upload.add_listener(timeline)
+    upload.interrupt()
+    upload.abandon()
+    upload.fail(TemporaryError("Gave up."))
+    assert [(event.kind, event.text) for event in timeline.events] == [("failed", "Gave up.")]
+
+
+def test_what_an_earlier_run_sent_is_told_where_the_upload_goes_on() -> None:
+    """After a broken request of the same run it is not."""
+    upload = upload_of("app.bin", 100)
+    timeline = Timeline(upload, lambda: 1.0)
+    upload.add_listener(timeline)
+    upload.confirm(40)
+    upload.resume(of_earlier_run=True)
+    send_up_to(upload, 60)
+    upload.end_request()
+    upload.confirm(60)
+    upload.resume()
+    resumed = [event.text for event in timeline.events if event.kind == "resumed"]
+    assert resumed == ["at 40 B, sent by an earlier run", "at 60 B"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from uploader.outputs.markdown import short_names, text
+from uploader.outputs.markdown import code, short_names, text
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Chart
@@ -23,22 +23,52 @@ MAX_CHARTED = 12  # files in the timeline, and events of one file, its first and
 QUIET = 30.0  # seconds; a run in which nothing happened, and that was over sooner, has no timeline
 MAX_TICKS = 10  # on its axis
 MAX_PATH = 2000  # characters of a path from outside
+MAX_APART = 6  # requests and answers in a row that have a bar each
+MAX_LABEL = 100  # characters in or beside a bar
+BAR_CELLS = 20  # of a bar that is drawn with characters
 
 # The timeline: when which bytes travelled, and when a file had to wait
 # from so many seconds on, so many each
 _UNITS = ((300.0, 60.0, "min"), (2.0, 1.0, "s"), (0.0, 0.001, "ms"))
-# By kind: the tags of the bar, and how the words in or beside it begin. Mermaid draws an active
-# task in blue, one that is done in grey, and a critical one in red.
+# By kind: the tags of the bar, and how the words in or beside it begin. An active task is blue, one
+# that is done is grey, and a critical one is red: `_TIMELINE_COLOURS`.
 _EVENTS = {
     "sent": ("active, ", "{size} sent "),
-    "answer": ("done, ", "answered after {seconds:.1f} s "),
+    "answer": ("done, ", "answer after {seconds:.1f} s "),
     "wait": ("done, ", "waited {seconds:.1f} s, "),
     "resumed": ("milestone, ", "resumed "),
     "restarted": ("crit, milestone, ", "starting over, "),
     "done": ("done, milestone, ", ""),
+    "interrupted": ("done, milestone, ", "interrupted, "),
     "failed": ("crit, milestone, ", "failed. "),
 }
 _REQUEST = ("sent", "answer")  # a request, and the wait for its response
+# Bars that are light enough for dark words in light and in dark mode.
+_TIMELINE_COLOURS = {
+    "activeTaskBkgColor": "#54aeff",
+    "activeTaskBorderColor": "#0969da",
+    "doneTaskBkgColor": "#afb8c1",
+    "doneTaskBorderColor": "#818b98",
+    "critBkgColor": "#ff8182",
+    "critBorderColor": "#cf222e",
+    "taskBkgColor": "#afb8c1",
+    "taskBorderColor": "#818b98",
+    "taskTextDarkColor": "#1f2328",
+    "sectionBkgColor": "#818b98",
+    "altSectionBkgColor": "#818b98",
+    "sectionBkgColor2": "#818b98",
+}
+# Mermaid gives words beside a bar the colour of those inside. They are given that of the theme
+# instead, which can be read on the page in light and in dark mode.
+_TIMELINE_CSS = (
+    ".taskTextOutsideRight.taskTextOutsideRight, .taskTextOutsideLeft.taskTextOutsideLeft "
+    "{ fill: inherit !important; }"
+)
+_TIMELINE_LEGEND = (
+    ("🟦 sending", ("sent",)),
+    ("⬜ waiting", ("answer", "wait")),
+    ("🟥 failed, or starting over", ("failed", "restarted")),
+)
 # The bars that are within the limits and those that are over; then the lines, with the names of
 # their colours.
 _BAR_COLOURS = ("#8c959f", "#cf222e")
@@ -69,7 +99,38 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
         if len(told) > MAX_CHARTED
         else ""
     )
-    return f"### Timeline\n\n{_chart(shown, redactor)}{more}"
+    parts = [f"### Timeline\n\n{_chart(shown, redactor)}", _legend(shown)]
+    parts += [_of_two_runs(file, redactor) for file in shown]
+    return "\n\n".join(filter(None, parts)) + more
+
+
+def _legend(files: Sequence[FileResult]) -> str:
+    """What the colours of the timeline mean, as far as they are in it."""
+    kinds = {event.kind for file in files for event in file.timeline}
+    return " · ".join(words for words, meant in _TIMELINE_LEGEND if kinds.intersection(meant))
+
+
+def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
+    """What an earlier run had sent of a file, and what this one sent; empty where this one sent all
+    of it.
+    """
+    if not file.resumed_from or not file.bytes:
+        return ""
+    name = code(short_names([redactor.one_line(file.path, MAX_PATH)], MAX_NAME)[0])
+    earlier = format_size(file.resumed_from)
+    sent = format_size(file.bytes_uploaded)
+    drawn = share_bar(file.resumed_from / file.bytes, "░", "▓")
+    return f"{name} `{drawn}` ░ {earlier} sent by an earlier run · ▓ {sent} by this one"
+
+
+def share_bar(share: float, full: str = "▓", empty: str = "░") -> str:
+    """A share from 0 to 1 as a bar of characters; anything above 0 shows, and so does what is
+    missing.
+    """
+    cells = round(share * BAR_CELLS)
+    if 0 < share < 1:
+        cells = min(max(cells, 1), BAR_CELLS - 1)
+    return full * cells + empty * (BAR_CELLS - cells)
 
 
 def _eventful(events: Sequence[TimelineEvent]) -> bool:
@@ -89,7 +150,16 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
     seconds, name = next((seconds, name) for least, seconds, name in _UNITS if duration >= least)
     steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
     step = next(step for step in steps if duration / seconds <= MAX_TICKS * step)
-    settings = {"gantt": {"leftPadding": 32 + 7 * max(map(len, labels))}}
+    settings = {
+        "gantt": {
+            "leftPadding": 32 + 7 * max(map(len, labels)),
+            "barHeight": 24,
+            "fontSize": 12,
+            "sectionFontSize": 12,
+        },
+        "themeVariables": _TIMELINE_COLOURS,
+        "themeCSS": _TIMELINE_CSS,
+    }
     lines = ["```mermaid", f"%%{{init: {json.dumps(settings)}}}%%", "gantt", "    dateFormat x"]
     lines += [
         f"    axisFormat %s {name}",
@@ -103,7 +173,7 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
             end = begin + max(1, round(1000 * event.seconds / seconds))
             tags, words = _EVENTS[event.kind]
             words = words.format(size=format_size(event.bytes), seconds=event.seconds)
-            said = _words(words + redactor.one_line(event.text, 60)).replace(" ,", ",")
+            said = _words(words + redactor.one_line(event.text, MAX_LABEL)).replace(" ,", ",")
             lines.append(f"    {said} :{tags}{begin}, {end}")
     return "\n".join([*lines, "```"])
 
@@ -163,13 +233,19 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     few: list[TimelineEvent] = []
     for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
         neighbours = list(group)
-        few += _joined(neighbours) if is_request else neighbours
+        few += _joined(neighbours) if is_request and not _shows_waits(neighbours) else neighbours
     if len(few) > 1 and few[-1].kind == "done" and few[-2].kind in _REQUEST:
         few[-2:] = [replace(few[-2], text=f"{few[-2].text}, {few[-1].text}")]
     if len(few) > MAX_CHARTED:
         few = [event for event in few if event.kind not in _REQUEST]
     half = MAX_CHARTED // 2
     return few if len(few) <= MAX_CHARTED else [*few[:half], *few[-half:]]
+
+
+def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
+    """Whether requests in a row are few enough for a bar each, and some were waited for."""
+    waited_for = any(event.kind == "answer" for event in events)
+    return waited_for and len(events) <= MAX_APART
 
 
 def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:

@@ -116,6 +116,8 @@ class _Page:
         )
 
     def _result(self, file: FileResult) -> str:
+        if file.error and file.timeline and file.timeline[-1].kind == "interrupted":
+            return f"⏸️ interrupted, {self._escaper.text(file.timeline[-1].text)}"
         if file.error:
             what = self._report.error.what if self._report.error else ""
             before, told, _ = file.error.partition(what) if what else (file.error, "", "")

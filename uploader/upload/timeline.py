@@ -8,17 +8,24 @@ from typing import Literal
 from uploader.errors import UploaderError
 from uploader.reporting import UploadListener, UploadProgress
 from uploader.results import TimelineEvent
-from uploader.text import format_size
+from uploader.text import format_size, share
 
 _LONG_WAIT = 0.5  # seconds; a response that takes less is part of its request
 
 
 class Timeline(UploadListener):
-    """Writes down the requests and waits of one upload, and what changed its course."""
+    """Writes down the requests and waits of one upload, and what changed its course.
 
-    def __init__(self, upload: UploadProgress, monotonic: Callable[[], float]) -> None:
+    `lasting` says that the state of this run is kept for the next one on any machine.
+    """
+
+    def __init__(
+        self, upload: UploadProgress, monotonic: Callable[[], float], *, lasting: bool = False
+    ) -> None:
         self._upload = upload
         self._monotonic = monotonic
+        self._lasting = lasting
+        self._is_kept = False
         self.events: list[TimelineEvent] = []
 
     def request_ended(self, began: float, size: int, waited: float) -> None:
@@ -36,8 +43,11 @@ class Timeline(UploadListener):
             self.events.append(TimelineEvent(self._monotonic(), "wait", why, seconds))
 
     def session_resumed(self) -> None:
-        """Write down where the upload goes on."""
-        self._add("resumed", f"at {format_size(self._upload.stored)}")
+        """Write down where the upload goes on, and whether an earlier run has got it so far."""
+        place = f"at {format_size(self._upload.stored)}"
+        if self._upload.stored and not any(event.kind == "sent" for event in self.events):
+            place += ", sent by an earlier run"
+        self._add("resumed", place)
 
     def session_lost(self, why: str) -> None:
         """Write down why the upload starts over."""
@@ -47,9 +57,25 @@ class Timeline(UploadListener):
         """Write down that the upload ended well."""
         self._add("done", "stored and checked")
 
-    def failed(self, error: UploaderError) -> None:
-        """Write down what ended the upload."""
-        self._add("failed", error.what)
+    def interrupted(self) -> None:
+        """Take in that a later run can go on with the session."""
+        self._is_kept = True
 
-    def _add(self, kind: Literal["resumed", "restarted", "done", "failed"], text: str) -> None:
+    def abandoned(self) -> None:
+        """Take in that nobody will go on with the session."""
+        self._is_kept = False
+
+    def failed(self, error: UploaderError) -> None:
+        """Write down what ended the upload, and what a later run finds of it."""
+        if not self._is_kept:
+            self._add("failed", error.what)
+            return
+        stored = f"{share(self._upload.stored, self._upload.size)} stored"
+        if self._lasting:
+            stored = f"nothing lost, {stored}"
+        self._add("interrupted", stored)
+
+    def _add(
+        self, kind: Literal["resumed", "restarted", "done", "interrupted", "failed"], text: str
+    ) -> None:
         self.events.append(TimelineEvent(self._monotonic(), kind, text))

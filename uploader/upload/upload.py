@@ -97,7 +97,7 @@ class Uploader:
         except UploaderError as error:
             progress.failed(error)
             return FileResult(upload.name, upload.size or 0, error=str(error), failure=error)
-        timeline = Timeline(upload, self._monotonic)
+        timeline = Timeline(upload, self._monotonic, lasting=self._journal.lasting)
         upload.add_listener(timeline)
         upload.add_listener(progress)
 
