@@ -128,7 +128,7 @@ def test_the_commit_of_a_shared_edit_names_what_other_jobs_put_into_it(
     )
     edit = inputs["existing-edit-id"]
     ours = (
-        "wear:production 1048 (all users, completed), "
+        "wear:production 1.1048 (1048), all users, completed, "
         if "wear" in inputs.get("tracks", "")
         else ""
     )

@@ -23,6 +23,7 @@ from uploader.services.play.model import (
     find_same_versions,
 )
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
+from uploader.services.play.release_names import as_told
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
 from uploader.services.play.tracks import (
@@ -87,15 +88,13 @@ class ReleaseChange:
     """One release of a track, as it is to be or as it was where it goes away (`-`), and the fields
     of it that differ.
 
-    Version codes, status and fraction are none of the `fields`. `name` is for a release that is not
-    given one.
+    Version codes, status and fraction are none of the `fields`.
     """
 
     sign: Literal["+", "~", "-", "="]
     before: Release | None
     release: Release
     fields: tuple[TextChange, ...] = ()
-    name: str = ""
 
     def __str__(self) -> str:
         """`1.4.2 (42): all users, completed`, and where that changes what it was."""
@@ -103,7 +102,7 @@ class ReleaseChange:
         after = in_words(self.release)
         if before != after:
             after = f"{before} -> {after}"
-        return f"{named(self.release, self.name)}: {after}"
+        return f"{named(self.release)}: {after}"
 
 
 @dataclass(frozen=True)
@@ -316,25 +315,24 @@ def _companion(companion: SupplementaryFile, artifact: Artifact, is_published: b
 
 
 def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
-    """Each release of either side once: those that are to be first. One is known by its version
-    codes.
+    """Each release of either side once, with the name that people are told: those that are to be
+    first. One is known by its version codes.
     """
     left = list(track.before)
     for release in track.after:
         before = find_same_versions(left, release)
         fields = tuple(_fields(before or Release(), release))
+        told = as_told(job, release)
         if before is None:
-            has_artifact = not set(job.codes).isdisjoint(release.version_codes)
-            name = job.version_name if has_artifact else ""
-            yield ReleaseChange("+", None, release, fields, name)
+            yield ReleaseChange("+", None, told, fields)
             continue
         left.remove(before)
         same_status = before.status == release.status
         same_fraction = before.user_fraction == release.user_fraction
         stays = same_status and same_fraction and not fields
-        yield ReleaseChange("=" if stays else "~", before, release, fields)
+        yield ReleaseChange("=" if stays else "~", before, told, fields)
     for release in left:
-        yield ReleaseChange("-", release, release)
+        yield ReleaseChange("-", release, as_told(job, release))
 
 
 def _fields(before: Release, after: Release) -> Iterator[TextChange]:

@@ -32,6 +32,7 @@ from uploader.services.play.model import STAGED, Notes, Release
 from uploader.services.play.publish import IN_THE_LIBRARY
 from uploader.services.play.release import flow, flow_of_several
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, version_code
+from uploader.services.play.release_names import told_name
 from uploader.services.play.several_apps import ABOUT_ONE, check_several
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.tracks import in_words, is_standard, named
@@ -619,6 +620,6 @@ def _step_on_track(job: ReleaseJob, track: str) -> str:
             f"{track}{f' ({made})' if job.options.new_status else ''}"
         )
     promoted = f"promote {'+'.join(job.promoted) or 'the release'} of {job.promote_from}"
-    new = named(Release.of(codes), job.version_name)
+    new = named(Release.of(codes), told_name(job))
     last = " with the versions of the last release" if job.retain_last else ""
     return f"{promoted if job.promote_from else f'release {new}'}{last} to track {track} ({made})"

@@ -22,6 +22,7 @@ from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, 
 from uploader.services.play.model import Release
 from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
 from uploader.services.play.track_merge import TrackChange
 from uploader.text import capitalised
@@ -127,7 +128,10 @@ def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
     """Log what the commit of a shared edit publishes, with the work of other jobs."""
     edit.seen = tracks.all_tracks(edit.api) or edit.seen
     changes = replace(changes, others=other_tracks(edit))
-    published = [f"{change.track} {tracks.describe_all(change.after)}" for change in changes.tracks]
+    published = []
+    for change in changes.tracks:
+        after = [as_told(edit.job, release) for release in change.after]
+        published.append(f"{change.track} {tracks.describe_all(after)}")
     published += [f"{other.track} {other} (not from this run)" for other in changes.others]
     what = ", ".join(published) or "no release"
     edit.context.info(f"The commit of edit {edit.id} publishes: {what}.")
@@ -218,8 +222,10 @@ def _name(changes: Changes) -> str:
     """The name of the release that the run is about; empty where its tracks have several
     releases.
     """
-    names = dict.fromkeys(change.release.name for change in changes.tracks)
-    return changes.job.version_name or ("".join(names) if len(names) == 1 else "")
+    job = changes.job
+    names = {as_told(job, change.release).name for change in changes.tracks}
+    name = names.pop() if len(names) == 1 else ""
+    return name or told_name(job)
 
 
 def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
@@ -299,7 +305,7 @@ def _fates(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
 
 def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:
     """What became of the release of one track, where each track has another one."""
-    release = tracks.named(update.release)
+    release = tracks.named(as_told(job, update.release))
     if track_merge.settled(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
     return f"{release} {_fate(job, update.release)} {update.track}"
@@ -357,7 +363,10 @@ def _outcome(
     public = any(track.rpartition(":")[2] == "production" for track in job.tracks)
     links = (("Store page", STORE + job.package),) if public else ()
     sections = (plan.section(title, changes, review),)
-    heading = Heading(capitalised(fate.removeprefix(f"{job.package} ").rstrip(".")))
+    told = fate.removeprefix(f"{job.package} ").rstrip(".")
+    release = _release(changes)
+    # A name is told as it was given: `v1.4.2`.
+    heading = Heading(told if release and told.startswith(release) else capitalised(told))
     if changes.tracks and all(one.release.status == "halted" for one in changes.tracks):
         heading = replace(heading, mark="halted")
     remarks = _remarks(job, changes.tracks)

@@ -29,6 +29,7 @@ from uploader.services.play.model import SERVED, Release
 from uploader.services.play.plan import Changes
 from uploader.services.play.publish import publish
 from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.release_names import told_name
 from uploader.services.play.review import awaited, listed
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
@@ -102,7 +103,7 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     who = "by another job or an earlier run"
     headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:
-        release = tracks.named(Release.of(versions), job.version_name)
+        release = tracks.named(Release.of(versions), told_name(job))
         headline += f", with {release} on {', '.join(job.tracks)}"
     return Outcome(f"{headline}.")
 

@@ -23,6 +23,7 @@ from uploader.services.play import model
 from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
 from uploader.services.play.model import SERVED, STAGED, Notes, Release, Releases, Status
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
+from uploader.services.play.release_names import as_told
 from uploader.services.play.review import live_versions
 from uploader.services.play.tracks import (
     current_releases,
@@ -220,10 +221,8 @@ def update_track(edit: ReleaseEdit, track: str) -> TrackChange:
     """Makes the track hold the release. What it holds already is not written again."""
     update = plan_update(edit, track)
     if put(edit, update):
-        release = update.release
-        if not release.name:
-            release = release.with_name(edit.job.version_name)
-        edit.context.info(f"Track {track} in edit {edit.id}: {describe(release)}.")
+        release = describe(as_told(edit.job, update.release))
+        edit.context.info(f"Track {track} in edit {edit.id}: {release}.")
     return update
 
 

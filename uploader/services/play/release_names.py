@@ -1,0 +1,45 @@
+"""The name by which people are told of a release, the same in the plan, the log and the summary.
+
+A release that nobody has named gets the tag as its name, which is often the version with a `v`
+before it. People are told the version then: `1.4.2 (42)`. A name that was given is told as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from uploader.services.play.model import Release
+from uploader.services.play.release_job import ReleaseJob
+
+_TAG_OF_VERSION = re.compile(r"^v(?=\d)", re.ASCII)
+
+
+def given_name(job: ReleaseJob) -> str:
+    """Return the name that the job gives to its release; empty where it gives none, or another one
+    on each track.
+    """
+    if job.options.name:
+        return job.options.name
+    names = set(job.names.values())
+    return names.pop() if len(names) == 1 else ""
+
+
+def told_name(job: ReleaseJob) -> str:
+    """Return what a new release of the job is called before it is seen on a track."""
+    return given_name(job) or job.version_name
+
+
+def as_told(job: ReleaseJob, release: Release) -> Release:
+    """Return a release of a track with the name that people are told.
+
+    Where tags name the releases of this app, those that were there before lose the `v` as well.
+    """
+    name = release.name
+    if job.options.name or job.names or not job.version_name:
+        return release
+    is_of_the_job = not set(job.codes).isdisjoint(release.version_codes)
+    if is_of_the_job and name in ("", job.default_name):
+        return release.with_name(job.version_name)
+    if name and job.default_name == f"v{job.version_name}":
+        return release.with_name(_TAG_OF_VERSION.sub("", name, count=1))
+    return release
