@@ -1,12 +1,13 @@
-"""The store listing and the images directory in fastlane's layout: a push makes Play's listing
-equal to the directory, a pull (target `play-listing-pull`) the directory equal to the listing and
-the release notes that are live.
+"""Push and pull the store listing, as an images directory in fastlane's layout.
 
-A push sends only what differs, by digest and in order. Where an answer was lost, or does not show
-by a digest that it is Google Play's, it looks at the place once more: no screenshot may be doubled
-or left behind. A pull
-reads everything in an edit first, which is deleted before the first file is written; files that
-Google Play does not have are left as they are, and told.
+A push makes Google Play's listing equal to the directory. It sends only what differs, compared by
+digest and order. Where a response was lost, or has no digest that shows it to be Google Play's, the
+place is listed once more, so that no screenshot is doubled or left behind.
+
+A pull (target `play-listing-pull`) makes the directory equal to the listing and to the release
+notes that are live. It reads everything in an edit first, and deletes the edit before it writes
+the first file. Files that Google Play does not have are left as they are, and are named in a
+warning.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, BinaryIO, TypeAlias
 
 from uploader.errors import (
@@ -64,18 +64,20 @@ _EDIT = (
     "`existing-edit-id` reads in that edit"
 )
 
+_IMAGES_ACCEPTED = "a folder that has the images, or `images-prune: everywhere` to remove them"
+
 Name: TypeAlias = tuple[str, str]  # language, image type
 Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
 
 
 @dataclass(frozen=True)
 class Place:
-    """One image type in one language: what is to be sent, what is there already, and the ids of
-    what is to go.
+    """One image type in one language, and what has to be done about its images.
 
-    `images` are those of the directory, `expected` the digests of all that will be there, each as
-    often. `doubtful` says that Google Play seemed to have none there, in a language that has a
-    listing: an answer of a proxy's may look like that.
+    `images` are those of the directory. `missing` have to be uploaded, `reused` are on Google Play
+    already, and `unwanted` are the ids of those to delete. `expected` counts the digests that the
+    place will have in the end. `doubtful` means that Google Play listed no image there although the
+    language has a listing: a proxy's answer may look like that.
     """
 
     language: str
@@ -93,8 +95,8 @@ class Place:
 class ListingDifference:
     """What has to be done to make the store listing equal to the directory.
 
-    `texts` are the directory's, of each language in which one differs; `new_languages` have no
-    listing yet.
+    `texts` has the directory's texts of each language in which at least one differs;
+    `new_languages` have no listing yet.
     """
 
     texts: Mapping[str, Mapping[str, str]]
@@ -122,22 +124,37 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
     images = edit.context.together([partial(read, name) for name in names])
     live = dict(zip(names, images, strict=True))
     if prune == "true":
-        beyond = {
-            name: len(found) for name, found in live.items() if found and name not in listing.images
-        }
-        if beyond:
-            _keep_beyond(edit, listing, beyond)
-        names = [name for name in names if name not in beyond]
+        names = _without_places_beyond(edit, listing, live)
     places = []
     for name in names:
         place = _place(edit, name, listing.images.get(name, ()), live[name])
-        doubtful = not live[name] and name[0] not in new_languages
+        language = name[0]
+        doubtful = not live[name] and language not in new_languages
         places.append(replace(place, doubtful=doubtful))
     return ListingDifference(texts, new_languages, tuple(changes), tuple(places))
 
 
+def _without_places_beyond(
+    edit: ReleaseEdit, listing: StoreFiles, live: Mapping[Name, Images]
+) -> list[Name]:
+    """Return the places for which the directory has images; those of the others stay live.
+
+    Raises InputError where the images of the directory seem to be missing by mistake.
+    """
+    names = []
+    beyond = {}
+    for name, images in live.items():
+        if images and name not in listing.images:
+            beyond[name] = len(images)
+        else:
+            names.append(name)
+    if beyond:
+        _keep_beyond(edit, listing, beyond)
+    return names
+
+
 def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) -> list[TextChange]:
-    """Return the texts of the directory that are not as Google Play has them."""
+    """Return the texts of the directory that differ from those on Google Play."""
     changes = []
     for language, texts in listing.texts.items():
         live = listed.get(language, {})
@@ -150,57 +167,75 @@ def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) 
 
 def _with_places_to_prune(names: Sequence[Name], languages: Iterable[str]) -> list[Name]:
     """Return every place that may have something to prune, the directory's own first."""
-    all_languages = dict.fromkeys([*(language for language, _ in names), *languages])
-    places = [(language, kind) for language in all_languages for kind in IMAGE_RULES]
-    return list(dict.fromkeys([*names, *places]))
+    places = dict.fromkeys(names)
+    all_languages = dict.fromkeys(language for language, _ in names)
+    all_languages.update(dict.fromkeys(languages))
+    for language in all_languages:
+        for kind in IMAGE_RULES:
+            places[language, kind] = None
+    return list(places)
 
 
 def _read_images(
     edit: ReleaseEdit, listing: StoreFiles, new_languages: Collection[str], name: Name
 ) -> Images:
     """Return the images of one place, as Google Play lists them."""
-    if name[0] in new_languages:
+    language, _ = name
+    if language in new_languages:
         return []  # there are none yet, and Google Play may not answer for the language
-    # What is not in the directory is only counted.
+    # Images that the directory does not have are only counted, which needs no second look.
     only_counted = edit.job.prune_images == "true" and name not in listing.images
     return edit.api.images(*name, ask_twice=not only_counted)
 
 
 def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
-    """Tells which live images stay because the directory has none in their place; `beyond` counts
-    them.
+    """Warn of the live images that stay because the directory has none in their place.
 
-    Raises InputError where the images of the directory seem to be missing by mistake.
+    `beyond` has the number of these images by place. Raises InputError where the images of the
+    directory seem to be missing by mistake.
     """
-    accepted = "a folder that has the images, or `images-prune: everywhere` to remove them"
     count = plural(sum(beyond.values()), "live image")
     languages = plural(len({language for language, _ in beyond}), "language")
     if not listing.images:
-        icons = ", icons among them" if any(kind == "icon" for _, kind in beyond) else ""
+        icons = ""
+        if any(kind == "icon" for _, kind in beyond):
+            icons = ", icons among them"
         what = (
             f"the folder has no image at all, while Google Play has {count} of {languages}{icons}. "
             "Nothing was changed. Are the images in Git LFS, or in .gitignore?"
         )
-        raise InputError(Problem("images-prune", what, accepted))
+        raise InputError(Problem("images-prune", what, _IMAGES_ACCEPTED))
+    _refuse_empty_folders(listing, beyond)
+    places = [f"{language} {kind} ({number})" for (language, kind), number in beyond.items()]
+    names = ", ".join(places[:_MAX_NAMED])
+    if len(places) > _MAX_NAMED:
+        names += ", …"
+    edit.context.warning(
+        f"images-prune: kept {count} of {languages}, because the folder has none in their place: "
+        f"{names}. `images-prune: everywhere` removes them."
+    )
+
+
+def _refuse_empty_folders(listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
+    """Raise InputError where an empty folder of images stands for live ones."""
     problems = Problems()
     for language, kind in listing.empty:
-        if number := beyond.get((language, kind), 0):
+        number = beyond.get((language, kind), 0)
+        if number:
             what = (
                 f"{language} {kind} would be left empty: its folder has no image, and Google Play "
                 f"has {number}. Nothing was changed. Are the images in Git LFS, or in .gitignore?"
             )
-            problems.add("images-prune", what, accepted)
+            problems.add("images-prune", what, _IMAGES_ACCEPTED)
     problems.raise_if_any()
-    places = [f"{language} {kind} ({number})" for (language, kind), number in beyond.items()]
-    named = ", ".join(places[:_MAX_NAMED]) + (", …" if len(places) > _MAX_NAMED else "")
-    edit.context.warning(
-        f"images-prune: kept {count} of {languages}, because the folder has none in their place: "
-        f"{named}. `images-prune: everywhere` removes them."
-    )
 
 
 def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
-    """Texts first, since an image needs the listing of its language; then the images."""
+    """Make the listing in the edit equal to the directory.
+
+    The texts come first, since an image needs the listing of its language. Places whose images may
+    not be as they were sent are listed again, and corrected until they are.
+    """
     write_texts = [partial(_write_texts, edit, difference, name) for name in difference.texts]
     edit.context.together(write_texts)
     for place in difference.places:
@@ -216,6 +251,7 @@ def synchronise(edit: ReleaseEdit, difference: ListingDifference) -> None:
 
 
 def _write_texts(edit: ReleaseEdit, difference: ListingDifference, language: str) -> None:
+    """Create or change the listing of one language."""
     texts = difference.texts[language]
     edit.changing(edit.job.listing_purpose(edit.context.sha256))
     if language in difference.new_languages:
@@ -228,10 +264,10 @@ def _write_texts(edit: ReleaseEdit, difference: ListingDifference, language: str
 
 
 def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
-    """Remove what is to go, then send what is missing.
+    """Delete the unwanted images, then upload the missing ones.
 
-    Returns the places that have to be looked at once more: not every answer about them has shown
-    that it is Google Play's.
+    Returns the places that have to be listed once more, because not every response about them has
+    shown that it is Google Play's.
     """
     if not places:
         return []
@@ -277,23 +313,25 @@ class _ImageQueue:
         self._lock = threading.Lock()
 
     def send(self, edit: ReleaseEdit) -> None:
-        """Send one image after the other, until every place that has images left is being worked
-        on.
-        """
+        """Upload images until every place with images left is in the hands of another worker."""
         while (name := self._take()) is not None:
             upload = self._left[name].pop(0)
-            self._results[name].append(edit.context.upload(upload))
+            result = edit.context.upload(upload)
+            self._results[name].append(result)
             if not self._left[name]:
                 language, kind = name
-                sent = plural(len(self._results[name]), "image")
-                edit.context.info(f"{language} {kind}: {sent} sent.")
+                count = plural(len(self._results[name]), "image")
+                edit.context.info(f"{language} {kind}: {count} sent.")
             with self._lock:
                 self._in_work.remove(name)
 
     def _take(self) -> Name | None:
-        """Take the place that has most images left, of those that no other worker is at."""
+        """Take the place with most images left, of those that no other worker has."""
         with self._lock:
-            free = [name for name in self._left if self._left[name] and name not in self._in_work]
+            free = []
+            for name, uploads in self._left.items():
+                if uploads and name not in self._in_work:
+                    free.append(name)
             if not free:
                 return None
             longest = max(free, key=lambda name: len(self._left[name]))
@@ -302,57 +340,61 @@ class _ImageQueue:
 
     def is_proven(self, place: Place) -> bool:
         """Whether each image of a place was answered at its first attempt, with its digest."""
-        return all(map(_is_proven, self._results[place.language, place.type]))
+        results = self._results[place.language, place.type]
+        return all(_is_proven(result) for result in results)
 
 
 def _is_proven(result: FileResult) -> bool:
-    image = result.resource.get("image")
-    if not isinstance(image, Mapping) or result.attempts + result.retries > 1:
+    """Whether the response to the only attempt has the digest of the image."""
+    if result.attempts + result.retries > 1:
         return False
-    return _sha256(image) == result.sha256
+    image = result.resource.get("image")
+    return isinstance(image, Mapping) and _sha256(image) == result.sha256
 
 
-def _unsettled(edit: ReleaseEdit, places: Iterable[Place]) -> list[Place]:
-    """The places where there is something else than there should be, each with what is to be done
-    about it.
-    """
-    changed = list(places)
+def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
+    """Return the places whose images are not the expected ones, with what is still to be done."""
     lists = edit.context.together(
-        [partial(edit.api.images, place.language, place.type) for place in changed]
+        [partial(edit.api.images, place.language, place.type) for place in places]
     )
     unsettled = []
-    for place, listed in zip(changed, lists, strict=True):
-        found = Counter(map(_sha256, listed))
-        if found == place.expected:
+    for place, listed in zip(places, lists, strict=True):
+        digests = _digests(listed)
+        if digests == place.expected:
             continue
-        if place.expected - found:
-            # What was stored a moment ago is missing: that is no answer of Google Play's, which is
-            # asked again.
+        if place.expected - digests:
+            # An image that was stored a moment ago is not listed, so Google Play is asked again
+            # before anything is changed.
             unsettled.append(replace(place, missing=(), unwanted=()))
             continue
-        again = _place(edit, (place.language, place.type), place.images, listed)
-        if again.change:
-            unsettled.append(again)
+        correction = _place(edit, (place.language, place.type), place.images, listed)
+        if correction.change:
+            unsettled.append(correction)
     return unsettled
 
 
-def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> Place:
-    """Return what has to be sent to one place. What is there already is kept, and the rest pruned
-    if that was asked.
+def _digests(images: Images) -> Counter[str]:
+    """Return how often each digest occurs."""
+    return Counter(_sha256(image) for image in images)
+
+
+def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Place:
+    """Return what has to be done to one place, given its images in the directory and on Google
+    Play.
     """
     digests = [edit.context.sha256(image) for image in images]
-    spots = _spots(edit, name, there, digests)
-    unwanted = _unwanted(edit, there, spots, digests)
-    removed = Counter(map(_sha256, unwanted))
-    kept = Counter(map(_sha256, there)) - removed
+    spots = _spots(edit, name, live, digests)
+    unwanted = _unwanted(edit, live, spots, digests)
+    removed = _digests(unwanted)
+    kept = _digests(live) - removed
     uploads: list[Upload] = []
     reused: list[FileResult] = []
     added: list[str] = []
-    moved: list[str] = []  # removed and sent again: for people an image that changes its place
+    moved: list[str] = []  # deleted and uploaded again: to people, an image that changes its place
     sent: Counter[str] = Counter()
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is not None:
-            reused.append(_reused(image, digest, there[spot]))
+            reused.append(_reused(image, digest, live[spot]))
             continue
         before = kept[digest] + sent[digest]
         uploads.append(_upload(edit, name, image, digest, before))
@@ -362,37 +404,39 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, there: Images) -> P
             moved.append(image.name)
         else:
             added.append(image.name)
-    single = name[1] in SINGLE
-    # An image of a type that has one takes the place of the one that is there.
-    replaced = len(there) if single and added else removed.total()
-    staying = len(there) - replaced - len(moved)
+    replaced = removed.total()
+    expected = kept + sent
+    if name[1] in SINGLE and sent:
+        # The upload replaces the image that is there.
+        expected = sent
+        if added:
+            replaced = len(live)
     change = None
     if uploads or unwanted:
+        staying = len(live) - replaced - len(moved)
         change = ImageChange(*name, tuple(added), tuple(moved), replaced, staying)
-    expected = sent if single and sent else kept + sent
-    ids = [str(image.get("id", "")) for image in unwanted]
-    gone = tuple(filter(None, ids))
-    return Place(*name, images, tuple(uploads), tuple(reused), gone, expected, change)
+    ids = tuple(str(image["id"]) for image in unwanted if image.get("id"))
+    return Place(*name, images, tuple(uploads), tuple(reused), ids, expected, change)
 
 
 def _unwanted(
-    edit: ReleaseEdit, there: Images, spots: Sequence[int | None], digests: Sequence[str]
+    edit: ReleaseEdit, live: Images, spots: Sequence[int | None], digests: Sequence[str]
 ) -> list[Mapping[str, Any]]:
-    """Return the images of a place that are to go; `spots` are those of the images that stay."""
-    others = [image for spot, image in enumerate(there) if spot not in spots]
+    """Return the live images to delete; `spots` are the positions of the images that stay."""
+    others = [image for spot, image in enumerate(live) if spot not in spots]
     if edit.job.prune_images != "false":
         return others
     if edit.job.listing_purpose(edit.context.sha256) not in edit.uncommitted:
         return []
-    # This job was at work here, and a repeat of an image of its own is what a lost answer left
-    # behind.
+    # This job has changed images in this edit, so a repeated one was left behind by an upload whose
+    # response was lost.
     return [image for image in others if _sha256(image) in digests]
 
 
 def _upload(edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int) -> Upload:
     """Return the upload of an image; `before` says how often the place has it already."""
-    find = partial(_added, digest=digest, before=before)
-    return edit.api.image(*name, image, Search(edit.api.list_of_images(*name), find))
+    search = Search(edit.api.list_of_images(*name), partial(_added, digest=digest, before=before))
+    return edit.api.image(*name, image, search)
 
 
 def _reused(image: Artifact, digest: str, live: Mapping[str, Any]) -> FileResult:
@@ -402,52 +446,63 @@ def _reused(image: Artifact, digest: str, live: Mapping[str, Any]) -> FileResult
 
 
 def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
-    """The image with this digest in the list of its place, if there are more of them than `before`
-    it was sent.
+    """Return the last image with this digest in the list of its place, None if the list has it no
+    more than `before` times.
     """
-    found = [image for image in entries(response, "images") if _sha256(image) == digest]
-    return found[-1] if len(found) > before else None
+    images = [image for image in entries(response, "images") if _sha256(image) == digest]
+    return images[-1] if len(images) > before else None
 
 
-def _spots(
-    edit: ReleaseEdit, name: Name, there: Images, digests: Iterable[str]
-) -> list[int | None]:
-    """Where on Play each of the images is, None for one that is missing; one wanted twice has to be
-    there twice.
+def _spots(edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]) -> list[int | None]:
+    """Return the position on Google Play of each image, None for one that has to be uploaded.
 
-    Images are shown in the order of their arrival: what stands wrong has to come again, if it may
-    be removed.
+    An image that the directory has twice needs two positions. Google Play shows images in the order
+    of their arrival: from the first one that is out of order, all have to be uploaded again if the
+    live ones may be deleted.
     """
     free: dict[str, list[int]] = {}
-    for spot, known in enumerate(there):
-        free.setdefault(_sha256(known), []).append(spot)
-    spots = [free[digest].pop(0) if free.get(digest) else None for digest in digests]
-    pairs = enumerate(pairwise([-1, *spots]))
-    right = next(
-        (number for number, (one, after) in pairs if one is None or after is None or after < one),
-        len(spots),
+    for spot, image in enumerate(live):
+        free.setdefault(_sha256(image), []).append(spot)
+    spots: list[int | None] = []
+    for digest in digests:
+        if free.get(digest):
+            spots.append(free[digest].pop(0))
+        else:
+            spots.append(None)
+    in_order = _count_in_order(spots)
+    misplaced = sum(spot is not None for spot in spots[in_order:])
+    if not misplaced:
+        return spots
+    place = " ".join(name)
+    if edit.job.prune_images != "false":
+        images = plural(misplaced, "image")
+        edit.context.info(f"{place}: uploading {images} again to restore the order.")
+        return [*spots[:in_order], *[None] * (len(spots) - in_order)]
+    text = (
+        "the order on Google Play will differ from that of the directory, because new images "
+        "come last"
     )
-    wrong = sum(spot is not None for spot in spots[right:])
-    if wrong and edit.job.prune_images != "false":
-        edit.context.info(
-            f"{' '.join(name)}: uploading {plural(wrong, 'image')} again to restore the order."
-        )
-        return [*spots[:right], *(None for _ in spots[right:])]
-    if wrong:
-        text = (
-            "the order on Google Play will differ from that of the directory, because new images "
-            "come last"
-        )
-        edit.context.warning(f"{' '.join(name)}: {text}; `images-prune: true` restores it.")
+    edit.context.warning(f"{place}: {text}; `images-prune: true` restores it.")
     return spots
 
 
+def _count_in_order(spots: Sequence[int | None]) -> int:
+    """Return how many positions at the beginning are known and ascending."""
+    previous = -1
+    for number, spot in enumerate(spots):
+        if spot is None or spot < previous:
+            return number
+        previous = spot
+    return len(spots)
+
+
 def _sha256(image: Mapping[str, Any]) -> str:
+    """Return the digest that Google Play states for an image, in lower case."""
     return str(image.get("sha256", "")).lower()
 
 
 def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -> Prepared:
-    """Checks the inputs. Raises InputError with every problem."""
+    """Check the inputs of a pull. Raises InputError with every problem."""
     problems = Problems()
     package = batch.one_app(inputs.package_name, problems)
     folder = inputs.images_directory.replace(PACKAGE, package or PACKAGE)
@@ -457,15 +512,18 @@ def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -
     batch.require(problems, package_name=package, images_directory=folder)
     if notes == LAST_RELEASE:
         problems.add("whats-new-directory", "names no folder.", "the folder to write to")
-    notes = notes or folder
+    if not notes:
+        notes = folder
     for name, path in (("images-directory", folder), ("whats-new-directory", notes)):
         if path:
             problems.collect(Destination(workspace, name, f"{path}/en-US/title.txt").check)
     problems.raise_if_any()
-    track, edit = "".join(inputs.tracks[:1]), inputs.existing_edit_id
+    track = "".join(inputs.tracks[:1])
+    edit = inputs.existing_edit_id
     pull = Pull(package, workspace, folder, notes, track, edit, inputs.common.dry_run)
+    where = f"edit {edit}" if edit else _EDIT
     lines = (
-        f"read the store listing of {package} in {f'edit {edit}' if edit else _EDIT}",
+        f"read the store listing of {package} in {where}",
         f"write it to {printable(folder)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
@@ -474,10 +532,10 @@ def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -
 
 @dataclass(frozen=True)
 class Pull:
-    """What is pulled: the listing into one folder, the notes of the newest release on a track into
+    """A pull of the listing into one folder, and of the notes of a track's newest release into
     another.
 
-    `texts` and `images` are what was read, each with its language and the file that it is for.
+    `texts` and `images` collect what was read, each with its language and the file to write.
     """
 
     package: str
@@ -491,22 +549,12 @@ class Pull:
     images: list[tuple[str, Download]] = field(default_factory=list)
 
     def flow(self, context: Context) -> Outcome:
-        """Reads everything, then writes what differs; every refusal leaves with its cause and its
-        remedy.
-        """
+        """Read everything, then write what differs. Refusals get their cause and remedy."""
         try:
             if self.existing_edit:
                 self._read(context, Edit(context, self.package, self.existing_edit))
             else:
-                if kept := unfinished(self.package, context):
-                    raise ReleaseRefused(
-                        f"Edit {kept} of an unfinished release is open, and opening another would "
-                        "close it.",
-                        cause="An earlier run of the job left it to be continued.",
-                        hint=f"Run the release again first, or set `existing-edit-id: {kept}` to "
-                        "read what would be live with it.",
-                        code="release-unfinished",
-                    )
+                self._refuse_if_unfinished(context)
                 edit = client.insert(context, self.package)
                 read_and_deleted(edit, partial(self._read, context), context)
         except ApiError as refused:
@@ -516,9 +564,23 @@ class Pull:
             return Outcome(f"{self.package}: {count} would be pulled; none is written.")
         return self._write(context)
 
+    def _refuse_if_unfinished(self, context: Context) -> None:
+        """Raise ReleaseRefused where a new edit would close that of an unfinished release."""
+        kept = unfinished(self.package, context)
+        if kept:
+            raise ReleaseRefused(
+                f"Edit {kept} of an unfinished release is open, and opening another would "
+                "close it.",
+                cause="An earlier run of the job left it to be continued.",
+                hint=f"Run the release again first, or set `existing-edit-id: {kept}` to "
+                "read what would be live with it.",
+                code="release-unfinished",
+            )
+
     def _read(self, context: Context, edit: Edit) -> None:
-        """Read the listing, and the notes of the newest release, which are under its highest
-        version code.
+        """Read the listing, and the notes of the newest release.
+
+        The notes go to a file that is named after the highest version code of the release.
         """
         on_track: list[Releases] = []
 
@@ -530,9 +592,12 @@ class Pull:
 
         context.together([read_listing, read_track])
         newest = model.newest(on_track[0]) if on_track[0] else Release()
-        for language, text in newest.notes if newest.highest_version_code >= 0 else ():
+        version_code = newest.highest_version_code
+        if version_code < 0:
+            return
+        for language, text in newest.notes:
             if _is_language(language, context):
-                path = f"{self.notes}/{language}/changelogs/{newest.highest_version_code}.txt"
+                path = f"{self.notes}/{language}/changelogs/{version_code}.txt"
                 self._add_text(language, "whats-new-directory", path, text)
 
     def _releases(self, edit: Edit) -> Releases:
@@ -545,65 +610,72 @@ class Pull:
             return ()
 
     def _read_listing(self, context: Context, edit: Edit) -> None:
+        """Read the texts and the lists of images of every language."""
         languages = []
         for entry in edit.listed("listings"):
             language = str(entry.get("language", ""))
             if not _is_language(language, context):
                 continue
             for name, field_name in TEXTS.items():
-                if not isinstance(text := entry.get(field_name, ""), str):
+                text = entry.get(field_name, "")
+                if not isinstance(text, str):
                     raise ProtocolError(
                         f"Google Play returned the {language} listing in an undocumented format."
                     )
-                self._add_text(
-                    language, "images-directory", f"{self.listing}/{language}/{name}", text
-                )
+                path = f"{self.listing}/{language}/{name}"
+                self._add_text(language, "images-directory", path, text)
             languages.append(language)
-        names = [(language, kind) for language in languages for kind in IMAGE_RULES]
-        lists = context.together([partial(edit.images, *name) for name in names])
-        for (language, kind), images in zip(names, lists, strict=True):
+        places = _with_places_to_prune((), languages)
+        lists = context.together([partial(edit.images, *place) for place in places])
+        for (language, kind), images in zip(places, lists, strict=True):
             self._add_images(language, kind, images)
 
     def _add_text(self, language: str, name: str, path: str, text: str) -> None:
+        """Add a text file to write, unless it would be blank; `name` is the input with its path."""
         if text.strip():
-            self.texts.append((language, Destination(self.workspace, name, path), text))
+            destination = Destination(self.workspace, name, path)
+            self.texts.append((language, destination, text))
 
-    def _add_images(self, language: str, kind: str, found: Images) -> None:
-        """The images of one type in their order; `=s0` asks for the image itself instead of a
-        preview.
-        """
-        for number, image in enumerate(found[: 1 if kind in SINGLE else MAX_SCREENSHOTS], 1):
-            url = str(image.get("url", ""))
-            root, place = image_host(url), f"/{url.split('/', 3)[-1]}=s0"
-            if not root:
-                raise ProtocolError(
-                    f"Google Play names an image ({language}, {kind}) on a host that is not one of "
-                    "its image hosts.",
-                    cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
-                    hint="Nothing was fetched from there. Check `api-endpoint` and the proxy "
-                    "settings.",
-                )
-            path = f"{self.listing}/{language}/images/{kind}" + (
-                "" if kind in SINGLE else f"/{number}_{language}"
+    def _add_images(self, language: str, kind: str, images: Images) -> None:
+        """Add the downloads of the images of one type, in their order."""
+        folder = f"{self.listing}/{language}/images"
+        if kind in SINGLE:
+            for image in images[:1]:
+                self._add_image(language, kind, image, f"{folder}/{kind}")
+            return
+        for number, image in enumerate(images[:MAX_SCREENSHOTS], 1):
+            self._add_image(language, kind, image, f"{folder}/{kind}/{number}_{language}")
+
+    def _add_image(self, language: str, kind: str, image: Mapping[str, Any], path: str) -> None:
+        """Add the download of an image; the extension of its path follows from the content."""
+        url = str(image.get("url", ""))
+        root = image_host(url)
+        if not root:
+            raise ProtocolError(
+                f"Google Play names an image ({language}, {kind}) on a host that is not one of "
+                "its image hosts.",
+                cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
+                hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
             )
-            to = Destination(self.workspace, "images-directory", path)
-            endings, sha256 = tuple(IMAGE_ENDINGS.values()), _sha256(image)
-            sent = Download(
-                root,
-                place,
-                to,
-                MAX_BYTES["image"],
-                to.name,
-                _ending,
-                endings,
-                public=True,
-                sha256=sha256,
-            )
-            self.images.append((language, sent))
+        url_path = url.split("/", 3)[-1]
+        destination = Destination(self.workspace, "images-directory", path)
+        download = Download(
+            root,
+            f"/{url_path}=s0",  # the image itself rather than a preview
+            destination,
+            MAX_BYTES["image"],
+            destination.name,
+            _ending,
+            tuple(IMAGE_ENDINGS.values()),
+            public=True,
+            sha256=_sha256(image),
+        )
+        self.images.append((language, download))
 
     def _write(self, context: Context) -> Outcome:
-        """Writes the texts and fetches the images, those that differ; an image that is damaged ends
-        the run badly.
+        """Write the texts and download the images that differ.
+
+        The outcome has trouble if an image arrived damaged.
         """
         expected: set[str] = set()
         written: list[str] = []
@@ -627,7 +699,7 @@ class Pull:
         return Outcome(headline, sections=(self._table(),), trouble=_trouble(damaged))
 
     def _warn_of_others(self, expected: Collection[str], context: Context) -> None:
-        """Name the files of the folder that Google Play does not have: a push would send them."""
+        """Warn of files in the folder that Google Play does not have: a push would send them."""
         root = self.workspace.root / self.listing
         others: set[str] = set()
         for pattern in ("*/*.txt", "*/images/*.*", "*/images/*/*.*"):
@@ -638,7 +710,7 @@ class Pull:
                     others.add(name)
         if not others:
             return
-        names = ", ".join(map(printable, sorted(others)[:_MAX_NAMED]))
+        names = ", ".join(printable(name) for name in sorted(others)[:_MAX_NAMED])
         if len(others) > _MAX_NAMED:
             names += ", …"
         context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
@@ -666,7 +738,7 @@ def _trouble(damaged: Sequence[IntegrityError]) -> IntegrityError | None:
 
 
 def _download(context: Context, image: Download) -> Downloaded | IntegrityError:
-    """Fetch one image of a listing. Returns, and tells, what is wrong with one that is damaged."""
+    """Download one image of a listing. Warns of a damaged one and returns what is wrong with it."""
     try:
         file = context.download(image)
     except IntegrityError as error:
@@ -678,23 +750,26 @@ def _download(context: Context, image: Download) -> Downloaded | IntegrityError:
 
 
 def _is_language(language: str, context: Context) -> bool:
-    """Whether a text is in a language; what is none could lead out of the folder."""
-    if not is_language_name(language):
-        shown = f"{printable(language)[:50]!r}"
-        context.warning(
-            f"Google Play returned a text in {shown}, which is not a language; left out."
-        )
-    return is_language_name(language)
+    """Whether Google Play returned the name of a language.
+
+    Warns of anything else, which could lead to a path outside of the folder.
+    """
+    if is_language_name(language):
+        return True
+    shown = f"{printable(language)[:50]!r}"
+    context.warning(f"Google Play returned a text in {shown}, which is not a language; left out.")
+    return False
 
 
 def _ending(file: BinaryIO) -> str:
-    """What the name of an image ends in, by its content. Raises IntegrityError for anything
-    else.
+    """Return the extension for an image by its content.
+
+    Raises IntegrityError for what is neither PNG nor JPEG.
     """
-    found = image_ending(file.read(16))
-    if not found:
+    ending = image_ending(file.read(16))
+    if not ending:
         raise IntegrityError(
             "An image of the listing is neither PNG nor JPEG by its content.",
             code="download-damaged",
         )
-    return found
+    return ending
