@@ -19,7 +19,7 @@ from uploader.services.play import (
 )
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, Stage
-from uploader.services.play.model import Release
+from uploader.services.play.model import Release, TrackName
 from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
@@ -44,7 +44,9 @@ def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
         release = changes.tracks[-1].release
         edit.context.publish({"user-fraction": tracks.user_fraction(release)})
     if job.commits and changes.tracks:
-        on_tracks = {one.track: tuple((live, "") for live in one.after) for one in changes.tracks}
+        on_tracks = {}
+        for change in changes.tracks:
+            on_tracks[change.track] = tuple((live, "") for live in change.after)
         # The other values are of all that is there.
         edit.context.publish({"status": status.outputs(on_tracks)["status"]})
     return outcome
@@ -114,7 +116,9 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         headline = f"{_subject(changes)} is {fate}."
     else:
         headline = _headline(edit, _subject(changes), changes.tracks, left)
-    review = [_review(edit, left)] if left or changes.reviewed else []
+    review = []
+    if left or changes.reviewed:
+        review.append(_review(edit, left))
     outcome = _outcome(job, headline, "Changes", changes, review)
     if left and outcome.heading:
         todo = (
@@ -158,8 +162,9 @@ def _subject(changes: Changes) -> str:
 
 def _release(changes: Changes) -> str:
     """Return the release that the run is about: `1.4.2 (42)`; empty where there is none."""
-    codes = changes.version_codes
-    return tracks.named(Release.of(codes), _name(changes)) if codes else ""
+    if not changes.version_codes:
+        return ""
+    return tracks.named(Release.of(changes.version_codes), _name(changes))
 
 
 def committed(edit: ReleaseEdit) -> str:
@@ -169,9 +174,8 @@ def committed(edit: ReleaseEdit) -> str:
     by_hand = edit_lifecycle.commit(edit)
     edit.forget()
     edit.tell_committed(True)
-    edit.context.info(
-        f"Committed edit {edit.id}{' in the emulator' if edit.job.rehearsal else ''}."
-    )
+    where = " in the emulator" if edit.job.rehearsal else ""
+    edit.context.info(f"Committed edit {edit.id}{where}.")
     return told_review(edit, by_hand)
 
 
@@ -199,23 +203,22 @@ def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
     """Tells who sends the changes of a commit for review, None where nobody knows: what is left to
     do, if anything.
     """
-    job, context = edit.job, edit.context
+    job = edit.job
+    context = edit.context
+    if job.rehearsal and by_hand:
+        return "committed; Google Play would leave it to you to send it to the review"
     if job.rehearsal:
-        return (
-            "committed; Google Play would leave it to you to send it to the review"
-            if by_hand
-            else ""
-        )
+        return ""
     if by_hand is None:
         context.publish({"sent-for-review": ""})
         return ""
     # A draft waits for a person as well, who rolls it out.
-    context.publish(
-        {"sent-for-review": "false" if by_hand or job.options.status == "draft" else "true"}
-    )
-    if by_hand:
-        context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
-    return TO_SEND if by_hand else ""
+    waits = by_hand or job.options.status == "draft"
+    context.publish({"sent-for-review": "false" if waits else "true"})
+    if not by_hand:
+        return ""
+    context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
+    return TO_SEND
 
 
 def _name(changes: Changes) -> str:
@@ -232,9 +235,13 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
     """The sentences behind the last line: what was kept from the users until now, and what has gone
     on since.
     """
-    about_releases = [sentence for update in updates for sentence in update.remarks]
-    gone_on = [track_merge.remark(job, update) for update in updates if update.gone_on]
-    return "".join(f" {sentence}." for sentence in dict.fromkeys((*about_releases, *gone_on)))
+    sentences: list[str] = []
+    for update in updates:
+        sentences += update.remarks
+    for update in updates:
+        if update.gone_on:
+            sentences.append(track_merge.remark(job, update))
+    return "".join(f" {sentence}." for sentence in dict.fromkeys(sentences))
 
 
 def _why_unneeded(edit: ReleaseEdit) -> str:
@@ -284,8 +291,10 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
 
 
 def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
+    if not updates:
+        return what
     places = [f"{update.track} ({tracks.in_words(update.release)})" for update in updates]
-    return f"{what} on {', '.join(places)}" if places else what
+    return f"{what} on {', '.join(places)}"
 
 
 def _without_tracks(edit: ReleaseEdit) -> str:
@@ -313,32 +322,39 @@ def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:
 
 def _fate(job: ReleaseJob, release: Release) -> str:
     """What became of a release, up to the name of its track."""
-    status, new, share = (
-        release.status,
-        job.codes or job.retained,
-        tracks.share(release),
-    )
+    share = tracks.share(release)
     if job.promote_from:
-        how = {"inProgress": f", at {share},", "draft": ", as a draft,"}.get(status, "")
+        hows = {"inProgress": f", at {share},", "draft": ", as a draft,"}
+        how = hows.get(release.status, "")
         return f"is promoted from {job.promote_from}{how} to"
-    if not (new or job.options.new_status):
+    is_new = job.codes or job.retained
+    if not (is_new or job.options.new_status):
         return "is updated on"
     fates = {
         "inProgress": f"is now at {share} on",
         "halted": "is halted on",
         "draft": "is a draft on",
     }
-    return fates.get(status, "is released on" if new else "is rolled out to all users on")
+    if release.status in fates:
+        return fates[release.status]
+    if is_new:
+        return "is released on"
+    return "is rolled out to all users on"
 
 
 def _what_would_be(changes: Changes) -> str:
     """Return what the commit would make of the release, up to the full stop."""
     job = changes.job
     release = _release(changes)
+    if changes.nothing and release:
+        return f"nothing would change for {release}"
     if changes.nothing:
-        return f"nothing would change{f' for {release}' if release else ''}"
+        return "nothing would change"
     if not changes.tracks:
-        return f"{release or 'The store listing' if job.listing else 'The edit'} would be committed"
+        subject = "The edit"
+        if job.listing:
+            subject = release or "The store listing"
+        return f"{subject} would be committed"
     verbs = {
         "inProgress": "would go to {share} of {track}",
         "halted": "would be halted on {track}",
@@ -360,14 +376,18 @@ def _outcome(
     review: Sequence[str] | None = None,
 ) -> Outcome:
     """Return the outcome of a run that ends with `fate`, the sentence that has the app's name."""
-    public = any(track.rpartition(":")[2] == "production" for track in job.tracks)
-    links = (("Store page", STORE + job.package),) if public else ()
+    links: list[tuple[str, str]] = []
+    if any(TrackName(track).base == "production" for track in job.tracks):
+        links.append(("Store page", STORE + job.package))
     sections = (plan.section(title, changes, review),)
     told = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
-    # A name is told as it was given: `v1.4.2`.
-    heading = Heading(told if release and told.startswith(release) else capitalised(told))
-    if changes.tracks and all(one.release.status == "halted" for one in changes.tracks):
+    if not (release and told.startswith(release)):
+        # A name is told as it was given: `v1.4.2`.
+        told = capitalised(told)
+    heading = Heading(told)
+    statuses = {change.release.status for change in changes.tracks}
+    if statuses == {"halted"}:
         heading = replace(heading, mark="halted")
     remarks = _remarks(job, changes.tracks)
-    return Outcome(f"{fate}{remarks}", links, sections, remarks=remarks, heading=heading)
+    return Outcome(f"{fate}{remarks}", tuple(links), sections, remarks=remarks, heading=heading)

@@ -25,7 +25,7 @@ from uploader.services.play import client, review, tracks, universal_apk
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
-from uploader.services.play.model import Release, Releases
+from uploader.services.play.model import Release, Releases, all_version_codes
 from uploader.services.play.several_apps import App, SeveralApps, check_several
 from uploader.services.play.tracks import STANDARD
 
@@ -59,10 +59,13 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
     if files:
         problems.add("files", "a status sends no files.", "no files")
     batch.require(problems, package_name=inputs.package_name)
-    if several := len(inputs.package_name) > 1:
+    several = len(inputs.package_name) > 1
+    if several:
         check_several(inputs, problems)
     may_open = not (inputs.common.dry_run or inputs.wait_for or inputs.existing_edit_id)
-    goal = review.goal_of(inputs, inputs.tracks, problems) if inputs.wait_for else None
+    goal: review.ReviewGoal | None = None
+    if inputs.wait_for:
+        goal = review.goal_of(inputs, inputs.tracks, problems)
     jobs = []
     lines: list[str] = []
     for package in inputs.package_name or (PACKAGE,):
@@ -79,7 +82,8 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
         lines += _steps(job)
     problems.raise_if_any()
     begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
-    return Prepared(tuple(lines), (client.SCOPE,), begin, apps={job.package: () for job in jobs})
+    apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
+    return Prepared(tuple(lines), (client.SCOPE,), begin, apps=apps)
 
 
 def _apk_to_fetch(
@@ -116,10 +120,12 @@ def _steps(job: StatusJob) -> list[str]:
 def _flow_of_several(jobs: Sequence[StatusJob], context: Context) -> Outcome:
     """Looks at every app, whatever becomes of the others."""
     together = SeveralApps([job.package for job in jobs], (), context, commits=False)
-    together.do_together(
-        {app: partial(_look, job, app) for app, job in zip(together.apps, jobs, strict=True)}
-    )
-    return together.end(" ".join(app.outcome.headline for app in together.apps if app.outcome))
+    looks = {}
+    for app, job in zip(together.apps, jobs, strict=True):
+        looks[app] = partial(_look, job, app)
+    together.do_together(looks)
+    headlines = [app.outcome.headline for app in together.apps if app.outcome]
+    return together.end(" ".join(headlines))
 
 
 def _look(job: StatusJob, app: App) -> None:
@@ -131,22 +137,27 @@ def flow(job: StatusJob, context: Context) -> Outcome:
     remedy.
     """
     with explained_refusals(reading=True):
-        found, outcome = _status(job, context)
+        newest_first, outcome = _status(job, context)
         if job.universal_apk:
-            if not found:
-                raise ReleaseRefused(
-                    "There is no release whose universal APK could be fetched.",
-                    cause="The tracks that were looked at are empty.",
-                    hint="Name the track of the release with `tracks`.",
-                    code="no-release-on-track",
-                )
-            newest, _ = _newest(next(iter(found.values())))
-            codes = newest.version_codes
+            codes = _newest_version_codes(newest_first)
             outcome = universal_apk.fetched(job.package, codes, job.universal_apk, outcome, context)
         if job.goal is None or outcome.trouble:
             return outcome
-        names = job.tracks or tuple(found)[:1] or STANDARD[:1]
+        names = job.tracks or tuple(newest_first)[:1] or STANDARD[:1]
         return review.awaited(job.package, names, (), job.goal, outcome, context)
+
+
+def _newest_version_codes(newest_first: Mapping[str, Reviewed]) -> tuple[str, ...]:
+    """Return the version codes of the newest release. Raises ReleaseRefused where there is none."""
+    for reviewed in newest_first.values():
+        release, _ = _newest(reviewed)
+        return release.version_codes
+    raise ReleaseRefused(
+        "There is no release whose universal APK could be fetched.",
+        cause="The tracks that were looked at are empty.",
+        hint="Name the track of the release with `tracks`.",
+        code="no-release-on-track",
+    )
 
 
 def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outcome]:
@@ -165,9 +176,12 @@ def _status(job: StatusJob, context: Context) -> tuple[dict[str, Reviewed], Outc
 
     context.together([read_lists, lambda: contents.append(_content(job, context))])
     content = contents[0]
-    on_tracks = content[0] if content else {}
+    on_tracks: Mapping[str, Releases] = {}
+    if content:
+        on_tracks, _ = content
     if not job.tracks:
-        lists |= _read_lists(job, [name for name in on_tracks if name not in lists], context)
+        unlisted = [name for name in on_tracks if name not in lists]
+        lists |= _read_lists(job, unlisted, context)
     elif content:
         _warn_of_missing_tracks(job, on_tracks, context)
     reviewed = {}
@@ -198,7 +212,8 @@ def _warn_of_missing_tracks(
 def _table(reviewed: Mapping[str, Reviewed]) -> Section:
     rows = []
     for track, releases in reviewed.items():
-        rows += [_row(track, release, state) for release, state in releases]
+        for release, state in releases:
+            rows.append(_row(track, release, state))
     header = ("Track", "Release", "Users and status", "Countries", "Review")
     return Section("Tracks", header, tuple(rows))
 
@@ -217,8 +232,8 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     """Return the newest release with its status, in words."""
     for track, releases in newest_first.items():
         release, state = _newest(releases)
-        facts = filter(None, (_in_words(release), _review(release, state)))
-        return f"{track} has {tracks.named(release)}: {', '.join(facts)}"
+        facts = ", ".join(filter(None, (_in_words(release), _review(release, state))))
+        return f"{track} has {tracks.named(release)}: {facts}"
     return "no releases"
 
 
@@ -243,7 +258,8 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
             raise
     if not job.may_open:
         return None
-    if kept := unfinished(job.package, context):
+    kept = unfinished(job.package, context)
+    if kept:
         what = "would be closed by another, so only the review is looked at."
         context.warning(f"Edit {kept} of an unfinished release {what}")
         return None
@@ -254,10 +270,8 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
             raise
         context.warning(f"The account may not open an edit, so it can't release: {refused.message}")
         return None
-    context.info(
-        f"{'Opened' if job.rehearsal else 'The account may open an edit; opened'} edit "
-        f"{edit.id} to read it."
-    )
+    opened = "Opened" if job.rehearsal else "The account may open an edit; opened"
+    context.info(f"{opened} edit {edit.id} to read it.")
     return read_and_deleted(edit, _read, context)
 
 
@@ -292,50 +306,60 @@ def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) 
     """What an edit says of the track (`live`), with the states from the list; and what only the
     list has.
     """
-    known = {code for release in live for code in release.version_codes}
-    # A draft without artifacts has no version codes by which it could be found again; an edit lists
-    # it as well.
-    others = [one for one in listed if not known & set(one.codes) and (one.codes or not in_edit)]
-    states = (review.state_of_release(listed, one.version_codes) for one in live)
-    drafts = ("DRAFT" if one.status == "draft" else "" for one in live)
-    releases = [
-        (one, state or draft) for one, state, draft in zip(live, states, drafts, strict=True)
-    ]
-    releases += [(Release.of(one.codes).with_name(one.name), one.state) for one in others]
+    known = set(all_version_codes(live))
+    releases = []
+    for release in live:
+        state = review.state_of_release(listed, release.version_codes)
+        if release.status == "draft":
+            state = state or "DRAFT"
+        releases.append((release, state))
+    for summary in listed:
+        # A draft without artifacts has no version codes by which it could be found again; an edit
+        # lists it as well.
+        is_listed_only = bool(summary.codes) or not in_edit
+        if is_listed_only and known.isdisjoint(summary.codes):
+            release = Release.of(summary.codes).with_name(summary.name)
+            releases.append((release, summary.state))
     return tuple(releases)
 
 
 def _newest(reviewed: Reviewed) -> tuple[Release, str]:
-    return max(reviewed, key=lambda each: each[0].highest_version_code)
+    """Return the release with the highest version code, and the state of its review."""
+
+    def highest(entry: tuple[Release, str]) -> int:
+        release, _ = entry
+        return release.highest_version_code
+
+    return max(reviewed, key=highest)
 
 
-def outputs(found: Mapping[str, Reviewed]) -> dict[str, str]:
+def outputs(on_tracks: Mapping[str, Reviewed]) -> dict[str, str]:
     """The outputs about what is on tracks; the single values are those of the release with the
     highest version code.
     """
-    status = {
-        track: {"releases": [_as_json(*each) for each in reviewed]}
-        for track, reviewed in found.items()
-    }
-    releases = tuple(each for reviewed in found.values() for each in reviewed)
-    codes = sorted(
-        {code for release, _ in releases for code in release.version_codes}, key=int, reverse=True
-    )
+    status = {}
+    reviewed: list[tuple[Release, str]] = []
+    for track, releases in on_tracks.items():
+        status[track] = {"releases": [_as_json(*entry) for entry in releases]}
+        reviewed += releases
+    version_codes = set(all_version_codes(release for release, _ in reviewed))
+    codes = sorted(version_codes, key=int, reverse=True)
     values = {"status": json.dumps(status, ensure_ascii=False), "version-codes": ",".join(codes)}
-    if releases:
-        release, state = _newest(releases)
+    if reviewed:
+        release, state = _newest(tuple(reviewed))
         values |= {"lifecycle": state, "user-fraction": tracks.user_fraction(release)}
     return {**values, "version-code": codes[0] if codes else ""}
 
 
 def _as_json(release: Release, state: str) -> dict[str, Any]:
+    """Return a release as the output `status` has it."""
     known = release.part(("name", "status", "userFraction", "inAppUpdatePriority"))
-    more = {"countries": list(release.countries), "lifecycle": state}
-    return {
-        "versionCodes": list(release.version_codes),
-        **known,
-        **{key: one for key, one in more.items() if one},
-    }
+    entry = {"versionCodes": list(release.version_codes), **known}
+    if release.countries:
+        entry["countries"] = list(release.countries)
+    if state:
+        entry["lifecycle"] = state
+    return entry
 
 
 def _row(track: str, release: Release, state: str) -> tuple[str, ...]:
@@ -350,7 +374,9 @@ def _row(track: str, release: Release, state: str) -> tuple[str, ...]:
 
 def _review(release: Release, state: str) -> str:
     """How far the review is; a draft has none."""
-    return "" if release.status == "draft" else review.words(state)
+    if release.status == "draft":
+        return ""
+    return review.words(state)
 
 
 def _in_words(release: Release) -> str:
