@@ -210,3 +210,11 @@ def test_releases_are_found_by_status_versions_and_age() -> None:
 def test_a_track_of_a_form_factor_has_its_prefix(text: str, form_factor: str, base: str) -> None:
     name = TrackName(text)
     assert (name.form_factor, name.base) == (form_factor, base)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [("alpha", "beta"), ("wear:alpha", "wear:beta"), ("wear:", "wear:beta"), (":a", ":beta")],
+)
+def test_a_track_beside_another_has_the_same_prefix(text: str, other: str) -> None:
+    assert TrackName(text).beside("beta") == other

@@ -20,7 +20,7 @@ goes bad today.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
@@ -142,18 +142,21 @@ class Judgement:
                 lowest[day.limit.metric] = day
         by_chance = ", perhaps by chance" if self.ruling == "hold" else ""
         passed = [f"{_in_brief(day)}{by_chance}" for day in lowest.values()]
-        return "; ".join(passed or dict.fromkeys(self.briefs))
+        if not passed:
+            return "; ".join(dict.fromkeys(self.briefs))
+        return "; ".join(passed)
 
 
 def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured | str]:
     """Return what was measured of each metric that the gate has a limit for, or why that is not
     known.
     """
-    metrics = list(dict.fromkeys(limit.metric for limit in gate.limits))
-    measured = context.together(
-        [partial(_measured_or_why_not, context, package, metric, gate.days) for metric in metrics]
-    )
-    return dict(zip(metrics, measured, strict=True))
+    reads: dict[Metric, Callable[[], Measured | str]] = {}
+    for limit in gate.limits:
+        read = partial(_measured_or_why_not, context, package, limit.metric, gate.days)
+        reads.setdefault(limit.metric, read)
+    measured = context.together(list(reads.values()))
+    return dict(zip(reads, measured, strict=True))
 
 
 def _measured_or_why_not(
@@ -245,7 +248,10 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
     nothing is concluded from the others.
     """
     for row in entries(response, "rows"):
-        codes = [str(dimension.get("int64Value")) for dimension in entries(row, "dimensions")]
+        code = ""
+        dimensions = entries(row, "dimensions")
+        if dimensions:
+            code = str(dimensions[0].get("int64Value"))
         metrics = {str(metric.get("metric")): metric for metric in entries(row, "metrics")}
         if rate_name not in metrics or "distinctUsers" not in metrics:
             continue  # left out for this version and day, as if the whole row were
@@ -256,7 +262,7 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
                 f"The Reporting API returned a rate of {rate:g} of {users:g} users, which can't be."
             )
         yield Measurement(
-            code=codes[0] if codes else "",
+            code=code,
             day=_date(row.get("startTime")),
             rate=rate,
             users=int(users),
@@ -279,7 +285,9 @@ def _interval(metric: Mapping[str, Json], rate: float) -> tuple[float, float] | 
 
 def _number(value: object) -> float:
     """Return a google.type.Decimal, in which an empty text means 0; NaN for anything else."""
-    text = value.get("value", "") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping):
+        return math.nan
+    text = value.get("value", "")
     if not isinstance(text, str):
         return math.nan
     try:
@@ -302,9 +310,10 @@ def judge(
     """
     versions = set(codes)
     completed = set(baseline)
-    judgements = [
-        _judge(gate, limit, now, found[limit.metric], versions, completed) for limit in gate.limits
-    ]
+    judgements = []
+    for limit in gate.limits:
+        measured = found[limit.metric]
+        judgements.append(_judge(gate, limit, now, measured, versions, completed))
     ruling = _strictest(judgements)
     reasons: list[str] = []
     briefs: list[str] = []
@@ -339,8 +348,12 @@ def wilson(rate: float, users: int) -> tuple[float, float]:
     half = Z / (1 + spread) * math.sqrt(rate * (1 - rate) / users + spread / (4 * users))
     # At its ends the interval is exact, where rounding would leave a trace of a crash that nobody
     # saw.
-    lower = max(middle - half, 0.0) if rate else 0.0
-    upper = min(middle + half, 1.0) if rate < 1 else 1.0
+    lower = 0.0
+    upper = 1.0
+    if rate > 0:
+        lower = max(middle - half, lower)
+    if rate < 1:
+        upper = min(middle + half, upper)
     return lower, upper
 
 
@@ -481,16 +494,19 @@ def section(judged: Sequence[Judged]) -> Section:
     limit, and a chart for each metric and version.
     """
     limits = list(dict.fromkeys(day.limit for day in judged))
+    limits_of: dict[Metric, list[Limit]] = {metric: [] for metric in _metrics(judged)}
+    for limit in limits:
+        limits_of[limit.metric].append(limit)
     header = ["Day", "Version", "Users"]
-    for metric in _metrics(judged):
+    for metric, of_metric in limits_of.items():
         header.append(capitalised(_SHORT_NAMES[metric]))
-        header += [_limit_name(limit, judged) for limit in limits if limit.metric == metric]
+        header += [_limit_name(limit, judged) for limit in of_metric]
     rows = []
     for days in _by_day_and_version(judged).values():
         row = days[0].row
         cells = [str(row.day), row.code, f"{row.users:,}"]
-        for metric in _metrics(judged):
-            cells += _cells(metric, [one for one in limits if one.metric == metric], days)
+        for metric, of_metric in limits_of.items():
+            cells += _cells(metric, of_metric, days)
         rows.append(tuple(cells))
     return Section("Measurements", tuple(header), tuple(rows), tuple(_charts(judged)))
 
@@ -503,31 +519,31 @@ def _metrics(judged: Iterable[Judged]) -> list[Metric]:
 
 def _by_day_and_version(judged: Iterable[Judged]) -> dict[tuple[date, str, int], list[Judged]]:
     """Return the findings of each day and version; one that is told twice has two entries."""
-    told: dict[tuple[Metric, date, str], list[Measurement]] = {}
-    found: dict[tuple[date, str, int], list[Judged]] = {}
+    rows: dict[tuple[Metric, date, str], list[Measurement]] = {}
+    findings: dict[tuple[date, str, int], list[Judged]] = {}
     for day in judged:
         row = day.row
-        measurements = told.setdefault((day.limit.metric, row.day, row.code), [])
+        measurements = rows.setdefault((day.limit.metric, row.day, row.code), [])
         if row not in measurements:
             measurements.append(row)
         key = (row.day, row.code, measurements.index(row))
-        found.setdefault(key, []).append(day)
-    return dict(sorted(found.items()))
+        findings.setdefault(key, []).append(day)
+    return dict(sorted(findings.items()))
 
 
 def _cells(metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]) -> list[str]:
     """Return what the table has of one metric on one day: the rate, and the finding for each of its
     limits.
     """
-    findings = {day.limit: day for day in days}
-    of_metric = [day.row for day in days if day.limit.metric == metric]
+    of_metric = [day for day in days if day.limit.metric == metric]
     if not of_metric:
         return [""] * (1 + len(limits))
-    row = of_metric[0]
+    row = of_metric[0].row
     rate = _percent(row.rate)
     if row.users:
         rate += f" (at least {_percent(row.bounds[0])})"
-    return [rate, *(_in_a_cell(findings[limit]) if limit in findings else "" for limit in limits)]
+    findings = {day.limit: _in_a_cell(day) for day in of_metric}
+    return [rate, *(findings.get(limit, "") for limit in limits)]
 
 
 def _in_a_cell(judged: Judged) -> str:
@@ -544,28 +560,36 @@ def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
     if not limit.relative:
         return f"limit {_percent(limit.value)}"
     codes = _other_codes(judged)
-    whose = f"{codes}'s" if codes else "what everybody has"
-    return f"{limit.value:g} times {whose}"
+    if codes:
+        return f"{limit.value:g} times {codes}'s"
+    return f"{limit.value:g} times what everybody has"
 
 
 def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
     """Return a chart for each metric of each version, as far as its days could be judged."""
     for metric in _metrics(judged):
-        days = [day for day in judged if day.limit.metric == metric and day.bound is not None]
-        for code in dict.fromkeys(day.row.code for day in days):
-            yield _chart(metric, code, [day for day in days if day.row.code == code])
+        by_version: dict[str, list[Judged]] = {}
+        for day in judged:
+            if day.limit.metric == metric and day.bound is not None:
+                by_version.setdefault(day.row.code, []).append(day)
+        for code, days in by_version.items():
+            yield _chart(metric, code, days)
 
 
 def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
     """Return a chart of one version's rate by day, with its limits and the rate of the others."""
-    rows = list(dict.fromkeys(day.row for day in days))
-    over = {day.row for day in days if day.finding in ("above", "surely above")}
+    over: dict[Measurement, bool] = {}
+    for day in days:
+        is_over = day.finding in ("above", "surely above")
+        over[day.row] = is_over or over.get(day.row, False)
+    rows = list(over)
+    lines = (*_lines_of_limits(days, rows), *_line_of_others(days, rows))
     return Chart(
         f"{capitalised(NAMES[metric])} of {code} in percent{_certainty(days)}",
         tuple(f"{row.day:%d %b}" for row in rows),
         _in_percent([row.rate for row in rows]),
-        tuple(row in over for row in rows),
-        (*_lines_of_limits(days, rows), *_line_of_others(days, rows)),
+        tuple(over.values()),
+        lines,
     )
 
 
@@ -582,16 +606,18 @@ def _certainty(days: Sequence[Judged]) -> str:
 
 def _lines_of_limits(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
     """Return a line for each limit, by its name."""
-    for limit in dict.fromkeys(day.limit for day in days):
-        bounds = {day.row: day.bound for day in days if day.limit == limit}
-        yield _limit_name(limit, days), _in_percent([bounds.get(row) for row in rows])
+    bounds: dict[Limit, dict[Measurement, float | None]] = {}
+    for day in days:
+        bounds.setdefault(day.limit, {})[day.row] = day.bound
+    for limit, by_row in bounds.items():
+        yield _limit_name(limit, days), _in_percent(list(map(by_row.get, rows)))
 
 
 def _line_of_others(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
     """Return a line for the rate of the versions that everybody has, where it is known."""
     rates = {day.row: day.others for day in days if day.others is not None}
     if rates:
-        yield f"{_other_codes(days)} itself", _in_percent([rates.get(row) for row in rows])
+        yield f"{_other_codes(days)} itself", _in_percent(list(map(rates.get, rows)))
 
 
 def _other_codes(judged: Iterable[Judged]) -> str:
@@ -604,18 +630,20 @@ def _other_codes(judged: Iterable[Judged]) -> str:
 
 def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
     """Return shares of users in percent; one that is not known is that of the day beside it."""
-    known = [share for share in shares if share is not None]
-    last = known[0]
+    last = next(share for share in shares if share is not None)
     percents = []
     for share in shares:
-        last = last if share is None else share
+        if share is not None:
+            last = share
         percents.append(round(100 * last, 4))
     return tuple(percents)
 
 
 def _limit(judged: Judged) -> str:
     bound = "" if judged.bound is None else _percent(judged.bound)
-    return f"{bound} ({judged.limit.value:g}x)" if judged.limit.relative else bound
+    if judged.limit.relative:
+        return f"{bound} ({judged.limit.value:g}x)"
+    return bound
 
 
 def _percent(share: float) -> str:

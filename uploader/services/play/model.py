@@ -46,6 +46,10 @@ class TrackName:
         """The name without the prefix of a form factor."""
         return self.text.rpartition(":")[2]
 
+    def beside(self, base: str) -> str:
+        """Return the name of another track for the same form factor."""
+        return self.text.removesuffix(self.base) + base
+
 
 @dataclass(frozen=True)
 class Release:

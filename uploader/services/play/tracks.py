@@ -51,14 +51,16 @@ def user_fraction(release: Release) -> str:
     """The share of users of a staged release, as the input `user-fraction` takes it; empty where it
     has none.
     """
-    fraction = release.user_fraction
-    return "" if fraction is None else f"{fraction:.15g}"
+    if release.user_fraction is None:
+        return ""
+    return f"{release.user_fraction:.15g}"
 
 
 def share(release: Release) -> str:
     """How many users a staged release is for: `10 %`; empty where it says nothing."""
-    fraction = release.user_fraction
-    return "" if fraction is None else f"{fraction * 100:g} %"
+    if release.user_fraction is None:
+        return ""
+    return f"{release.user_fraction * 100:g} %"
 
 
 def in_words(release: Release) -> str:
@@ -98,7 +100,7 @@ def describe(release: Release) -> str:
 
 def describe_all(live: Iterable[Release]) -> str:
     """All releases of a track in one line."""
-    return "; ".join(describe(release) for release in live) or "empty"
+    return "; ".join(map(describe, live)) or "empty"
 
 
 def current_releases(edit: ReleaseEdit, track: str) -> Releases:
@@ -154,11 +156,12 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
         return
     form = form_factor(track)
     if form:
+        tracks = ", ".join(f"`{form}:{name}`" for name in _FORM_TRACKS)
         raise ReleaseRefused(
             f"The app has no track {track}.",
             cause="Tracks of watches, TVs and cars have a prefix: `wear:production`, "
             "`tv:production`, `automotive:production`.",
-            hint=f"Write {', '.join(f'`{form}:{name}`' for name in _FORM_TRACKS)} ({form}:{QA} is "
+            hint=f"Write {tracks} ({form}:{QA} is "
             f"for internal tests), or create the closed track {track}{_HOW_TO_CREATE}.",
             code="track-not-found",
         )
@@ -177,9 +180,12 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
 def _likely_cause(track: str, other: str, known: Iterable[str]) -> str:
     """Return why there is no such track, where `other` is the one that was meant, if any."""
     if not other:
+        cause = f"Google Play lists {', '.join(known)}"
         similar = _in_the_console(track)
-        also = f"; {similar[0]} is `{similar[1]}`" if similar else ""
-        return f"Google Play lists {', '.join(known)}{also}."
+        if similar:
+            heading, name = similar
+            cause += f"; {heading} is `{name}`"
+        return f"{cause}."
     if ":" in other and ":" not in track:
         return "The prefix of a form factor ends in a colon."
     written = track.lower()
@@ -192,8 +198,11 @@ def _in_the_console(track: str) -> tuple[str, str] | None:
     """Return the Play Console's name that a track's name resembles (`open-testing`), and the track
     of that name in the API.
     """
-    name = re.sub(r"[\s_-]+", " ", track.lower())
-    return (name, _IN_THE_CONSOLE[name]) if name in _IN_THE_CONSOLE else None
+    heading = re.sub(r"[\s_-]+", " ", track.lower())
+    name = _IN_THE_CONSOLE.get(heading)
+    if name is None:
+        return None
+    return heading, name
 
 
 def form_factor(text: str) -> str:
@@ -207,26 +216,38 @@ def with_form_factor(track: str) -> str:
     """Return a track as Google writes it, `wear:production`, for what names the same track in that
     or another way: `wear/production`, `Android TV: prod`; else empty.
     """
-    prefix, _, base = track.rpartition(":")
-    if prefix in _FORM_FACTORS.values() and base in (*STANDARD, QA):
+    as_written = TrackName(track)
+    if as_written.form_factor in _FORM_FACTORS.values() and as_written.base in (*STANDARD, QA):
         return track
     for separator in re.finditer(r"[:/\s._-]+", track):
         form = form_factor(track[: separator.start()])
-        name = track[separator.end() :].lower()
-        name = QA if name in ("internal", "internal testing") else _IN_THE_CONSOLE.get(name, name)
-        fits = [one for one in _FORM_TRACKS if one == name or _is_cut(name, one)]
-        if form and fits:
-            return f"{form}:{fits[0]}"
+        name = _form_track(track[separator.end() :].lower())
+        if form and name:
+            return f"{form}:{name}"
+    return ""
+
+
+def _form_track(text: str) -> str:
+    """Return the track of a form factor that a text means behind the form factor; else empty."""
+    name = _IN_THE_CONSOLE.get(text, text)
+    if name == "internal":
+        return QA
+    for form_track in _FORM_TRACKS:
+        if form_track == name or _is_cut(name, form_track):
+            return form_track
     return ""
 
 
 def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each track of a rehearsal that Google Play may not have."""
     for track in tracks:
-        if track.rpartition(":")[2] in (*STANDARD, QA):
+        if TrackName(track).base in (*STANDARD, QA):
             continue
+        also = ""
         similar = _in_the_console(track)
-        also = f" ({similar[0]} is `{similar[1]}`)" if similar else ""
+        if similar:
+            heading, name = similar
+            also = f" ({heading} is `{name}`)"
         yield (
             f"`{track}` is none of Google's own tracks: the emulator has a track of every name, "
             f"Google Play only those that were created in the Play Console{also}."
@@ -239,10 +260,12 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
     Raises ReleaseRefused where a track that every app has is probably meant, or where Google Play
     can't create it.
     """
-    prefix, separator, base = track.rpartition(":")
+    form = TrackName(track).form_factor
+    base = TrackName(track).base
     other = with_form_factor(track)
-    if not other and (standard := meant(base, STANDARD)):
-        other = f"{prefix.lower()}{separator}{standard}"
+    standard = meant(base, STANDARD)
+    if standard and not other:
+        other = TrackName(track).beside(standard).lower()
     if other:
         raise ReleaseRefused(
             f"The app has no track {track}, and none is created.",
@@ -250,17 +273,17 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
             hint=f"Write `{other}`, or create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
-    if prefix not in _CREATABLE:
+    if form not in _CREATABLE:
         raise ReleaseRefused(
             f"The app has no track {track}, and none is created.",
             cause="The Publishing API creates tracks for phones, `wear:` and `automotive:` alone.",
             hint=f"Create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
-    beside = [name for name in known if name.rpartition(":")[0] == prefix]
-    similar = meant(base, [name.rpartition(":")[2] for name in beside])
+    names = map(TrackName, known)
+    similar = meant(base, [name.base for name in names if name.form_factor == form])
     if similar and track not in edit.missing:
-        other = f"{prefix}{separator}{similar}"
+        other = TrackName(track).beside(similar)
         edit.context.warning(f"Track {track} is created, although the app has the track {other}.")
     edit.missing.add(track)
 
@@ -275,7 +298,7 @@ def create_missing(edit: ReleaseEdit) -> None:
         purpose = edit.job.new_track_purpose(track)
         edit.changing(purpose)
         try:
-            edit.api.create_track(track, _CREATABLE[track.rpartition(":")[0]])
+            edit.api.create_track(track, _CREATABLE[TrackName(track).form_factor])
         except ApiError as refused:
             if not is_there_already(refused) and track not in all_tracks(edit.api):
                 raise
@@ -291,18 +314,28 @@ def meant(track: str, known: Iterable[str]) -> str:
     of_devices = with_form_factor(track)
     if of_devices:
         return of_devices if of_devices != track else ""
-    form, _, _ = track.rpartition(":")
-    of_form = [f"{form.lower()}:{name}" for name in _FORM_TRACKS] if form else []
+    candidates = [*known]
+    form = TrackName(track).form_factor.lower()
+    if form:
+        candidates += [f"{form}:{name}" for name in _FORM_TRACKS]
+    names = {}
+    for name in candidates:
+        if _digits(name) == _digits(track):
+            names[name.lower()] = name
     written = track.lower()
     written = _HEADING.sub("", _IN_THE_CONSOLE.get(written, written))
-    number = re.sub(r"[^0-9]", "", track)
-    names = {
-        name.lower(): name for name in (*known, *of_form) if re.sub(r"[^0-9]", "", name) == number
-    }
-    cut = [name for name in names if _is_cut(written, name)]
-    return next((names[name] for name in (*get_close_matches(written, names, 1, 0.8), *cut)), "")
+    for name in get_close_matches(written, names, 1, 0.8):
+        return names[name]
+    for lower, name in names.items():
+        if _is_cut(written, lower):
+            return name
+    return ""
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"[^0-9]", "", text)
 
 
 def _is_cut(written: str, name: str) -> bool:
     """Whether a text is the beginning of a track's name, long enough to tell it from others."""
-    return name.startswith(written) and len(written.rpartition(":")[2]) >= _MIN_CUT
+    return name.startswith(written) and len(TrackName(written).base) >= _MIN_CUT
