@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from uploader.errors import ApiError, ProtocolError
 from uploader.files.artifacts import Artifact
@@ -134,13 +134,13 @@ class Edit:
 
     def tracks(self) -> tuple[Track, ...]:
         """Return all tracks with their releases."""
-        entries = self.listed("tracks")
-        return tuple(Track(str(entry.get("track", "")), releases(entry)) for entry in entries)
+        return tuple(map(_track, self.listed("tracks")))
 
     def track(self, name: str) -> Releases:
         """Return the releases of one track."""
-        path, what = _path("tracks", name), f"track {name}"
-        return releases(self._call("GET", path, what, promised=("track",)))
+        path = _path("tracks", name)
+        response = self._call("GET", path, f"track {name}", promised=("track",))
+        return releases(response)
 
     def update_track(self, name: str, new: Releases) -> None:
         """Replace the track's releases as a whole."""
@@ -159,7 +159,7 @@ class Edit:
         what = f"the testers of track {track}"
         response = self._call("GET", _path("testers", track), what, ask_twice=True)
         groups = response.get("googleGroups", [])
-        if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+        if not _are_texts(groups):
             raise ProtocolError(
                 "Google Play returned the testers of a track in an undocumented format."
             )
@@ -167,7 +167,8 @@ class Edit:
 
     def update_testers(self, track: str, groups: Sequence[str]) -> None:
         """Replace the groups of a track."""
-        body, what = {"googleGroups": list(groups)}, f"the update of the testers of track {track}"
+        body = {"googleGroups": list(groups)}
+        what = f"the update of the testers of track {track}"
         promised = ("googleGroups",) if groups else ()
         self._change("PUT", _path("testers", track), what, body, promised=promised)
 
@@ -194,8 +195,9 @@ class Edit:
 
     def list_of_images(self, language: str, kind: str) -> Call:
         """Return the request that lists images, for the search after an upload."""
-        path, what = _path("listings", language, kind), f"the list of {language} {kind}"
-        return Call("GET", ROOT, self._root + path, what=what, retry_on=conflict, ask_twice=True)
+        path = self._root + _path("listings", language, kind)
+        what = f"the list of {language} {kind}"
+        return Call("GET", ROOT, path, what=what, retry_on=conflict, ask_twice=True)
 
     def delete_image(self, language: str, kind: str, image: str) -> None:
         """Remove one image."""
@@ -278,6 +280,11 @@ class Edit:
         return method.endpoint({"packageName": self.package, "editId": self.id, **values})
 
 
+def _track(entry: Mapping[str, Any]) -> Track:
+    """Return a track of the list, with its releases. Raises ProtocolError as `releases` does."""
+    return Track(str(entry.get("track", "")), releases(entry))
+
+
 def is_there_already(refused: ApiError) -> bool:
     """Whether what was to be created is there, perhaps by a request whose answer was lost."""
     return refused.reason == "alreadyExists" or "already exists" in refused.message
@@ -285,7 +292,9 @@ def is_there_already(refused: ApiError) -> bool:
 
 def _track_conflict(refused: ApiError) -> str:
     """As `conflict`; Google answers 409 for a track that is there already as well."""
-    return "" if is_there_already(refused) else conflict(refused)
+    if is_there_already(refused):
+        return ""
+    return conflict(refused)
 
 
 def _path(*segments: str) -> str:
@@ -294,10 +303,19 @@ def _path(*segments: str) -> str:
 
 def entries(response: object, name: str) -> Entries:
     """The entries of a list in a response. Raises ProtocolError when it is no such list."""
-    found = response.get(name, []) if isinstance(response, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(entry, Mapping) for entry in found):
-        raise ProtocolError(f"Google Play returned the {name} in an undocumented format.")
-    return found
+    if isinstance(response, Mapping):
+        listed = response.get(name, [])
+        if _are_objects(listed):
+            return cast(Entries, listed)
+    raise ProtocolError(f"Google Play returned the {name} in an undocumented format.")
+
+
+def _are_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
 def releases(response: object) -> Releases:

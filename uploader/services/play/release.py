@@ -85,7 +85,9 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     beside_tracks = job.artifacts or job.supplementary or job.listing
     unlisted = job.testers or (beside_tracks and not job.tracks)
     if missing or unlisted:
-        where = f"on {', '.join(missing)}" if missing else "in it"
+        where = "in it"
+        if missing:
+            where = f"on {', '.join(missing)}"
         raise ReleaseRefused(
             f"Edit {job.existing_edit} is committed, and what this run asks for is not seen to be "
             f"{where}.",
@@ -148,8 +150,9 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
             one.give_up(run.reason_of(one.app))
     elif commits:
         run.do_in_order({one.app: one.publish for one in releases})
-        for one in releases if run.failed else ():
-            one.give_up(run.reason_of(one.app, keep=True), keep=True)
+        if run.failed:
+            for one in releases:
+                one.give_up(run.reason_of(one.app, keep=True), keep=True)
     else:
         run.do_together({one.app: one.publish for one in releases})
     if not run.failed:

@@ -44,7 +44,9 @@ class ReleaseOptions:
     @property
     def new_status(self) -> str:
         """The status that was given, or the one that a fraction stands for."""
-        return self.status or ("inProgress" if self.fraction is not None else "")
+        if not self.status and self.fraction is not None:
+            return "inProgress"
+        return self.status
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,11 @@ class ReleaseJob:
         """The version name of the artifacts; Google Play gives it to a release that has no other
         name.
         """
-        manifests = (artifact.manifest for artifact in self.artifacts)
-        return "+".join(
-            dict.fromkeys(one.version_name for one in manifests if one and one.version_name)
-        )
+        names: dict[str, None] = {}  # an ordered set
+        for artifact in self.artifacts:
+            if artifact.manifest and artifact.manifest.version_name:
+                names[artifact.manifest.version_name] = None
+        return "+".join(names)
 
     def notes_of(self, track: str) -> Notes:
         """The release notes for a track."""
@@ -140,8 +143,11 @@ class ReleaseJob:
         """Whether there are release notes without a language."""
         if self.copy_notes:
             return False
-        notes = [note for track in self.tracks for note in self.notes_of(track)]
-        return any(not language for language, _ in notes)
+        for track in self.tracks:
+            for language, _ in self.notes_of(track):
+                if not language:
+                    return True
+        return False
 
     def purposes(self, sha256: Callable[[Artifact], str]) -> frozenset[str]:
         """What the job may change in an edit, each under the name that the journal has for it.
@@ -150,16 +156,21 @@ class ReleaseJob:
         other bytes of an artifact by their digest. What it would only add to has the digest of what
         is wished in its name.
         """
-        artifacts = [f"artifact:{code}" for code in self.codes]
-        files = [
-            f"{one.kind}:{one.version_code}" for one in self.supplementary if one.file != "bundle"
-        ]
-        tracks = [f"track:{track}" for track in self.tracks]
-        if self.create_tracks:
-            tracks += [self.new_track_purpose(track) for track in self.tracks]
-        testers = [self.testers_purpose(track) for track in self.tester_tracks]
-        listing = [self.listing_purpose(sha256)] if self.listing else []
-        return frozenset((*artifacts, *files, *tracks, *testers, *listing))
+        purposes = set()
+        for code in self.codes:
+            purposes.add(f"artifact:{code}")
+        for companion in self.supplementary:
+            if companion.file != "bundle":
+                purposes.add(f"{companion.kind}:{companion.version_code}")
+        for track in self.tracks:
+            purposes.add(f"track:{track}")
+            if self.create_tracks:
+                purposes.add(self.new_track_purpose(track))
+        for track in self.tester_tracks:
+            purposes.add(self.testers_purpose(track))
+        if self.listing:
+            purposes.add(self.listing_purpose(sha256))
+        return frozenset(purposes)
 
     def listing_purpose(self, sha256: Callable[[Artifact], str]) -> str:
         """The purpose of all changes to the store listing: texts, images in their order, and what
@@ -167,10 +178,9 @@ class ReleaseJob:
         """
         listing = self.listing or StoreFiles()
         texts = {language: dict(texts) for language, texts in listing.texts.items()}
-        images = {
-            "/".join(place): [sha256(image) for image in files]
-            for place, files in listing.images.items()
-        }
+        images = {}
+        for place, files in listing.images.items():
+            images["/".join(place)] = [sha256(image) for image in files]
         return f"listing:{_digest([texts, images, self.prune_images])}"
 
     @staticmethod
@@ -197,9 +207,8 @@ class ReleaseJob:
             self.retain_last,
             self.copy_notes,
         ]
-        return _digest(
-            [asdict(self.options), source, self.default_name, sorted(notes), sorted(names)]
-        )
+        options = asdict(self.options)
+        return _digest([options, source, self.default_name, sorted(notes), sorted(names)])
 
     @property
     def promotion(self) -> str:
@@ -211,8 +220,11 @@ class ReleaseJob:
         """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of
         a release.
         """
-        rehearsed, real = ("look", "rollout") if self.rollout else ("rehearsal", "edit")
-        return f"{rehearsed if self.dry_run else real}:{self.package}"
+        if self.rollout:
+            kind = "look" if self.dry_run else "rollout"
+        else:
+            kind = "rehearsal" if self.dry_run else "edit"
+        return f"{kind}:{self.package}"
 
 
 def _digest(value: object) -> str:
