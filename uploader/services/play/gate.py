@@ -331,12 +331,13 @@ def judge(
 
 
 def _strictest(judgements: Iterable[Judgement]) -> Ruling:
-    rulings = {judgement.ruling for judgement in judgements}
-    if "halt" in rulings:
-        return "halt"
-    if "hold" in rulings:
-        return "hold"
-    return "pass"
+    strictest: Ruling = "pass"
+    for judgement in judgements:
+        if judgement.ruling == "halt":
+            return "halt"
+        if judgement.ruling == "hold":
+            strictest = "hold"
+    return strictest
 
 
 def wilson(rate: float, users: int) -> tuple[float, float]:
@@ -427,13 +428,13 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
     """Return what follows for the rollout from all days of one limit, and why; `name` is the
     metric's.
     """
-    surely_above = [day for day in judged if day.finding == "surely above"]
+    surely_above = _with_finding(judged, "surely above")
     if surely_above:
         # the worst day alone: the table has the others
         worst = max(surely_above, key=lambda day: day.row.bounds[0])
         return Judgement("halt", (_in_words(worst),), judged, deciding=(worst,))
     newest = _newest(judged)
-    above = [day for day in newest if day.finding == "above"]
+    above = _with_finding(newest, "above")
     if above:
         reasons = tuple(f"{_in_words(day)}, but perhaps by chance" for day in above)
         return Judgement("hold", reasons, judged, deciding=tuple(above))
@@ -441,6 +442,10 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
         return Judgement("pass", (), judged)
     reason, brief = _why_not_judged(judged, min_users, name)
     return Judgement("hold", (reason,), judged, briefs=(brief,))
+
+
+def _with_finding(judged: Iterable[Judged], finding: Finding) -> list[Judged]:
+    return [day for day in judged if day.finding == finding]
 
 
 def _newest(judged: tuple[Judged, ...]) -> list[Judged]:
@@ -455,10 +460,12 @@ def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> tu
     if not judged:
         reason = f"the {name} was not measured: too few users have this release."
         return reason, "too few users"
-    if any(day.finding == "nothing to compare with" for day in judged):
-        reason = f"there is no completed release whose {name} it could be compared with."
-        return reason, "no completed release to compare it with"
-    most = max(day.row.users for day in judged)
+    most = 0
+    for day in judged:
+        if day.finding == "nothing to compare with":
+            reason = f"there is no completed release whose {name} it could be compared with."
+            return reason, "no completed release to compare it with"
+        most = max(most, day.row.users)
     reason = (
         f"the {name} was measured among at most {most:,} users a day, and {min_users:,} are needed."
     )
@@ -493,19 +500,20 @@ def section(judged: Sequence[Judged]) -> Section:
     """Return the table of the measurements, a row for each day and version and a column for each
     limit, and a chart for each metric and version.
     """
-    limits = list(dict.fromkeys(day.limit for day in judged))
-    limits_of: dict[Metric, list[Limit]] = {metric: [] for metric in _metrics(judged)}
-    for limit in limits:
-        limits_of[limit.metric].append(limit)
+    limits: dict[Metric, list[Limit]] = {metric: [] for metric in _metrics(judged)}
+    for day in judged:
+        of_metric = limits[day.limit.metric]
+        if day.limit not in of_metric:
+            of_metric.append(day.limit)
     header = ["Day", "Version", "Users"]
-    for metric, of_metric in limits_of.items():
+    for metric, of_metric in limits.items():
         header.append(capitalised(_SHORT_NAMES[metric]))
         header += [_limit_name(limit, judged) for limit in of_metric]
     rows = []
     for days in _by_day_and_version(judged).values():
         row = days[0].row
         cells = [str(row.day), row.code, f"{row.users:,}"]
-        for metric, of_metric in limits_of.items():
+        for metric, of_metric in limits.items():
             cells += _cells(metric, of_metric, days)
         rows.append(tuple(cells))
     return Section("Measurements", tuple(header), tuple(rows), tuple(_charts(judged)))
@@ -583,11 +591,16 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
         is_over = day.finding in ("above", "surely above")
         over[day.row] = is_over or over.get(day.row, False)
     rows = list(over)
+    labels = []
+    rates: list[float | None] = []
+    for row in rows:
+        labels.append(f"{row.day:%d %b}")
+        rates.append(row.rate)
     lines = (*_lines_of_limits(days, rows), *_line_of_others(days, rows))
     return Chart(
         f"{capitalised(NAMES[metric])} of {code} in percent{_certainty(days)}",
-        tuple(f"{row.day:%d %b}" for row in rows),
-        _in_percent([row.rate for row in rows]),
+        tuple(labels),
+        _in_percent(rates),
         tuple(over.values()),
         lines,
     )
@@ -597,10 +610,10 @@ def _certainty(days: Sequence[Judged]) -> str:
     """Return what the title of a chart says of the day that is over a limit for certain, and the
     furthest.
     """
-    certain = [day.row for day in days if day.finding == "surely above"]
+    certain = _with_finding(days, "surely above")
     if not certain:
         return ""
-    worst = max(certain, key=lambda row: row.bounds[0])
+    worst = max(certain, key=lambda day: day.row.bounds[0]).row
     return f"; 95 percent sure, {worst.day:%d %b}: at least {worst.bounds[0] * 100:.3g}"
 
 
@@ -615,7 +628,10 @@ def _lines_of_limits(days: Sequence[Judged], rows: Sequence[Measurement]) -> Ite
 
 def _line_of_others(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:
     """Return a line for the rate of the versions that everybody has, where it is known."""
-    rates = {day.row: day.others for day in days if day.others is not None}
+    rates: dict[Measurement, float | None] = {}
+    for day in days:
+        if day.others is not None:
+            rates[day.row] = day.others
     if rates:
         yield f"{_other_codes(days)} itself", _in_percent(list(map(rates.get, rows)))
 

@@ -164,6 +164,10 @@ class Release:
         """Return whether both have the same version codes, and so are the same release."""
         return set(self.version_codes) == set(other.version_codes)
 
+    def has_same_reach(self, other: Release) -> bool:
+        """Return whether both have the same status, and are for the same share of users."""
+        return self.status == other.status and self.user_fraction == other.user_fraction
+
     def covers(self, other: Release) -> bool:
         """Return whether every version of `other`, which has one at least, goes on in this one."""
         return bool(other.version_codes) and set(other.version_codes) <= set(self.version_codes)
@@ -292,15 +296,21 @@ def _note(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _are_version_codes(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_version_code, value))
+    if not isinstance(value, list):
+        return False
+    return all(map(_is_version_code, value))
 
 
 def _is_version_code(value: object) -> bool:
-    return isinstance(value, str | int) and bool(_VERSION_CODE.fullmatch(str(value)))
+    if not isinstance(value, str | int):
+        return False
+    return bool(_VERSION_CODE.fullmatch(str(value)))
 
 
 def _is_fraction(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
+    if value is None:
+        return True
+    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _is_text(value: object) -> bool:

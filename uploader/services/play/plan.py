@@ -248,11 +248,12 @@ class Changes:
             for change in _releases(track, self.job):
                 if change.sign != "=":
                     return False
-        if not all(file.there for file in self.files):
+        for file in self.files:
+            if not file.there:
+                return False
+        if any(map(str, self.testers)):
             return False
-        groups = [str(change) for change in self.testers]
-        rest = (self.texts, self.images, *groups, self.others, self.not_shown)
-        return not any(rest)
+        return not any((self.texts, self.images, self.others, self.not_shown))
 
     @property
     def reviewed(self) -> bool:
@@ -327,10 +328,10 @@ def _releases(track: TrackChange, job: ReleaseJob) -> Iterator[ReleaseChange]:
             yield ReleaseChange("+", None, told, fields)
             continue
         left.remove(before)
-        same_status = before.status == release.status
-        same_fraction = before.user_fraction == release.user_fraction
-        stays = same_status and same_fraction and not fields
-        yield ReleaseChange("=" if stays else "~", before, told, fields)
+        if fields or not before.has_same_reach(release):
+            yield ReleaseChange("~", before, told, fields)
+        else:
+            yield ReleaseChange("=", before, told)
     for release in left:
         yield ReleaseChange("-", release, as_told(job, release))
 
@@ -364,7 +365,7 @@ def lines(changes: Changes, review: Sequence[str] | None = None) -> list[str]:
     """
     if review is None:
         review = on_review(changes)
-    shown = [_shortened(line) for line in islice(_lines(changes, review), _MAX_LINES)]
+    shown = list(map(_shortened, islice(_lines(changes, review), _MAX_LINES)))
     if len(shown) == _MAX_LINES:
         shown.append("and more, which is left out here")
     return shown
@@ -378,8 +379,10 @@ def _shortened(line: str) -> str:
 
 def _lines(changes: Changes, review: Sequence[str]) -> Iterator[str]:
     for track in changes.tracks:
-        created = _NEW_TRACK if track.created else ""
-        yield f"Track {track.track}{created}"
+        title = f"Track {track.track}"
+        if track.created:
+            title += _NEW_TRACK
+        yield title
         yield from _lines_of_track(track, changes.job)
     for title, entries in _blocks(changes, review):
         if entries:
@@ -413,7 +416,8 @@ def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequ
     yield "Who gets something else", changes.reach
     yield OTHERS, [f"{other.sign} track {other.track}: {other}" for other in changes.others]
     yield "Review", review
-    yield "Not shown", [changes.not_shown] if changes.not_shown else []
+    if changes.not_shown:
+        yield "Not shown", [changes.not_shown]
 
 
 def _lines_of_files(changes: Changes) -> list[str]:
@@ -427,8 +431,10 @@ def _lines_of_files(changes: Changes) -> list[str]:
 def _lines_of_notes_left_out(job: ReleaseJob) -> list[str]:
     lines = []
     for tracks, text in _notes_left_out(job):
-        where = "" if tracks == job.tracks else f"{', '.join(tracks)} "
-        lines.append(f"- {where}{text.language}: {text}")
+        place = text.language
+        if tracks != job.tracks:
+            place = f"{', '.join(tracks)} {place}"
+        lines.append(f"- {place}: {text}")
     return lines
 
 
@@ -444,10 +450,11 @@ def _lines_of_testers(changes: Changes) -> list[str]:
     lines = []
     released = [track.track for track in changes.tracks]
     for groups in changes.testers:
-        is_new = groups.created and groups.track not in released
-        created = _NEW_TRACK if is_new else ""
+        track = groups.track
+        if groups.created and track not in released:
+            track += _NEW_TRACK
         if str(groups):
-            lines.append(f"~ {groups.track}{created}: {groups}")
+            lines.append(f"~ {track}: {groups}")
     return lines
 
 
@@ -562,8 +569,8 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     job = changes.job
     tracks = []
     for change in changes.tracks:
-        before = [_release_as_json(release) for release in change.before]
-        after = [_release_as_json(release) for release in change.after]
+        before = list(map(_release_as_json, change.before))
+        after = list(map(_release_as_json, change.after))
         entry: dict[str, Any] = {"track": change.track, "created": change.created}
         tracks.append({**entry, "before": before, "after": after})
     files = []
@@ -581,7 +588,7 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         listing.append({"language": text.language, "field": text.field, **before_and_after})
     others = []
     for other in changes.others:
-        releases = [_release_as_json(release) for release in other.held]
+        releases = list(map(_release_as_json, other.held))
         others.append({"track": other.track, "releases": releases, "live": other.live})
     return {
         "version": 1,
@@ -591,8 +598,8 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         "files": files,
         "notes_left_out": notes_left_out,
         "listing": listing,
-        "images": [asdict(image) for image in changes.images],
-        "testers": [asdict(change) for change in changes.testers],
+        "images": list(map(asdict, changes.images)),
+        "testers": list(map(asdict, changes.testers)),
         "reach": changes.reach,
         "review": {
             "commit": job.commit,

@@ -110,7 +110,8 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         companions.warn_of_doubt(edit)
     else:
         companions.remember(edit)
-    all_gone_on = bool(changes.tracks) and all(update.gone_on for update in changes.tracks)
+    written = [update for update in changes.tracks if not update.gone_on]
+    all_gone_on = bool(changes.tracks) and not written
     if happened and all_gone_on:
         fate = left or "committed, by a commit whose answer was lost"
         headline = f"{_subject(changes)} is {fate}."
@@ -301,7 +302,9 @@ def _without_tracks(edit: ReleaseEdit) -> str:
     """Return what was committed by a job that names no tracks."""
     if not edit.state.own:
         return f"Edit {edit.id}"
-    return "The store listing" if edit.job.listing else "The list of testers"
+    if edit.job.listing:
+        return "The store listing"
+    return "The list of testers"
 
 
 def _fates(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
@@ -382,8 +385,8 @@ def _outcome(
     sections = (plan.section(title, changes, review),)
     told = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
+    # A name is told as it was given: `v1.4.2`.
     if not (release and told.startswith(release)):
-        # A name is told as it was given: `v1.4.2`.
         told = capitalised(told)
     heading = Heading(told)
     statuses = {change.release.status for change in changes.tracks}

@@ -257,7 +257,9 @@ def _steps(job: RolloutJob) -> tuple[str, ...]:
 def in_progress(releases: Iterable[Release]) -> Release | None:
     """The release that is being rolled out."""
     rollouts = having_status(releases, "inProgress")
-    return rollouts[0] if rollouts else None
+    if not rollouts:
+        return None
+    return rollouts[0]
 
 
 def require_one(track: str, releases: Releases) -> None:
@@ -346,7 +348,9 @@ def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decisi
 
 def _share_of_all(release: Release) -> float:
     """Return the share of users who get a release: all where it names none."""
-    return 1.0 if release.user_fraction is None else release.user_fraction
+    if release.user_fraction is None:
+        return 1.0
+    return release.user_fraction
 
 
 def _version(release: Release) -> str:
@@ -469,7 +473,10 @@ class Rollout:
             return EarlierWork(step, halting=halting)
         ours = step is not None and self._is_ours(edit, step)
         halt = halt_made(edit, self._track, live)
-        edit.apply(Event.SEEN_LIVE if ours or halt else Event.NOT_SEEN)
+        if ours or halt:
+            edit.apply(Event.SEEN_LIVE)
+        else:
+            edit.apply(Event.NOT_SEEN)
         return EarlierWork(step, ours, halt, halting, in_doubt=True)
 
     def _after_earlier_work(
@@ -603,8 +610,10 @@ class Rollout:
         rollout = decision.made or in_progress(change.before)
         codes = rollout.version_codes if rollout else ()
         self._publish(live, codes, state, decision)
-        kind = "" if decision.kind == "nothing" else f", {decision.kind}"
-        headline = f"{self._job.package} on {self._track}{kind}: {decision.why}."
+        subject = f"{self._job.package} on {self._track}"
+        if decision.kind != "nothing":
+            subject += f", {decision.kind}"
+        headline = f"{subject}: {decision.why}."
         if self._job.dry_run:
             tables = [section("Planned changes", changes)]
         else:
@@ -625,7 +634,9 @@ class Rollout:
         for release in live:
             if codes and release.version_codes == codes:
                 ours.append(release)
-            states.append((release, state if release in ours else ""))
+                states.append((release, state))
+            else:
+                states.append((release, ""))
         outputs = {**status.outputs({self._track: tuple(states)}), "decision": decision.kind}
         if ours:
             outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}

@@ -155,7 +155,9 @@ def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
     now = current_releases(edit, track)
     before = edit.base(track, now)
     source = _promoted(edit)
-    version_codes = source.version_codes if source else ()
+    version_codes: tuple[str, ...] = ()
+    if source:
+        version_codes = source.version_codes
     release = _with_kept_notes(_wanted(edit, track, before, source), before)
     there = _already_there(edit, track, before, release, job.codes or version_codes)
     if there is not None:
@@ -302,8 +304,10 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release | Non
 def _notes_to_give(edit: ReleaseEdit, track: str, live: Releases) -> Notes:
     """The release notes that the job has for a track: its own, or those of the release there."""
     job = edit.job
+    if job.copy_notes and live:
+        return model.newest(live).notes
     if job.copy_notes:
-        return model.newest(live).notes if live else ()
+        return ()
     notes = []
     for language, text in job.notes_of(track):
         notes.append((language or default_language(edit), text))
@@ -397,9 +401,9 @@ def to_promote(track: str, live: Sequence[Release]) -> Release:
     A halted one was stopped for a reason, and the draft beside it may be older.
     """
     candidates = model.having_status(live, *SERVED)
-    if not candidates:
-        drafts = model.having_status(live, "draft")
-        candidates = drafts if len(drafts) == len(live) else []
+    drafts = model.having_status(live, "draft")
+    if len(drafts) == len(live):
+        candidates = drafts
     return _newest_of(track, candidates, live, "promote")
 
 
@@ -431,8 +435,9 @@ def chosen(
             code="version-not-on-track",
         )
     having_any = [one for one in live if not set(one.version_codes).isdisjoint(version_codes)]
-    release = model.newest(having_any) if having_any else Release()
-    return release.with_version_codes(version_codes)
+    if not having_any:
+        return Release.of(version_codes)
+    return model.newest(having_any).with_version_codes(version_codes)
 
 
 def to_change(track: str, live: Sequence[Release]) -> Release:
@@ -469,7 +474,9 @@ def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
     Those of a staged one are not: to retain them would hand them to everybody.
     """
     completed = model.having_status(live, "completed")
-    return model.newest(completed).version_codes if completed else ()
+    if not completed:
+        return ()
+    return model.newest(completed).version_codes
 
 
 def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
@@ -604,7 +611,7 @@ def _displaces(release: Release, other: Release) -> bool:
         return release.has_same_versions(other)
     if release.covers(other) or other.status == release.status:
         return True
-    # a halted release gives way to one in progress, and both to one that everybody gets
+    # one staged release at most, and none beside what everybody gets
     return other.status in STAGED and release.status in (*STAGED, "completed")
 
 
@@ -680,22 +687,17 @@ def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release 
     was = model.find_same_versions(before, written)
     if was is not None:
         # It was there before, so what was to change at it besides has to have changed.
-        moved = _status_and_share(now) != _status_and_share(was)
         expected = written.with_status_and_fraction_of(now)
-        if not (moved and settled((now,), (expected,))):
+        if now.has_same_reach(was) or not settled((now,), (expected,)):
             return None
-    return now if _goes_as_far(now, written) else None
+    if not _goes_as_far(now, written):
+        return None
+    return now
 
 
 def _has_moved(there: Release, asked: Release) -> bool:
     """Return whether a release has other versions, another status or another share than asked."""
-    if not there.has_same_versions(asked):
-        return True
-    return _status_and_share(there) != _status_and_share(asked)
-
-
-def _status_and_share(release: Release) -> tuple[Status, float | None]:
-    return release.status, release.user_fraction
+    return not (there.has_same_versions(asked) and there.has_same_reach(asked))
 
 
 def _goes_as_far(now: Release, release: Release) -> bool:
@@ -757,13 +759,15 @@ def _check_retained(edit: ReleaseEdit) -> None:
         by_code = job.retained
     for code in by_code:
         places = []
+        served = False
         for track, releases in edit.seen.items():
-            places += [(track, release) for release in releases if code in release.version_codes]
-        if model.having_status([release for _, release in places], *SERVED):
-            continue
+            for release in releases:
+                if code in release.version_codes:
+                    places.append((track, release))
+                    served = served or release.status in SERVED
         for track, release in places:
             # what is on the track itself is looked at with its users
-            if track not in job.tracks:
+            if not served and track not in job.tracks:
                 _check_kept_back(job, track, release)
 
 
