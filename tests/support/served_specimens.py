@@ -17,7 +17,19 @@ PACKAGE = "com.example.app"
 NAME = "0x01010003"
 VALUE = "0x01010024"
 VERSION_CODE = "0x0101021b"
+ANDROID = "http://schemas.android.com/apk/res/android"
 _NONE = 0xFFFFFFFF
+# The names of the attributes that bundletool writes; others are called by their ids here.
+_NAMES = {
+    NAME: "name",
+    VALUE: "value",
+    VERSION_CODE: "versionCode",
+    "0x0101000c": "hasCode",
+    "0x0101020c": "minSdkVersion",
+    "0x010104ea": "extractNativeLibs",
+    "0x0101064e": "requiredSplitTypes",
+    "0x0101064f": "splitTypes",
+}
 _KINDS = {"10": 6, "11": 7, "12": 8}  # fields of a primitive by the type of the value
 
 
@@ -86,9 +98,9 @@ def proto_xml(element: Element) -> bytes:
             item = field(1, number(2, int(content, 16)))
         else:
             item = field(7, number(_KINDS[kind], int(content, 16)))
-        named = field(2, key.encode())
+        named = field(2, _NAMES.get(key, key).encode())
         if key.startswith("0x"):
-            named += varint(5 << 3) + varint(int(key, 16))
+            named += field(1, ANDROID.encode()) + varint(5 << 3) + varint(int(key, 16))
         written += field(4, named + field(6, item))
     for child in element.children:
         written += field(5, proto_xml(child))
@@ -102,8 +114,9 @@ def binary_xml(element: Element) -> bytes:
     ids: dict[str, None] = {}
     texts: dict[str, None] = {}
     _collect(element, ids, texts)
-    strings = [*ids, *texts]
-    places = {text: place for place, text in enumerate(strings)}
+    keys = [*ids, *texts]
+    places = {text: place for place, text in enumerate(keys)}
+    strings = [_NAMES.get(key, key) for key in ids] + list(texts)
     encoded = [_utf16(text) for text in strings]
     offsets = [sum(map(len, encoded[:place])) for place in range(len(encoded))]
     body = b"".join(encoded)
@@ -116,6 +129,7 @@ def binary_xml(element: Element) -> bytes:
 
 def _collect(element: Element, ids: dict[str, None], texts: dict[str, None]) -> None:
     texts[element.name] = None
+    texts[ANDROID] = None
     for key, value in element.attributes.items():
         (ids if key.startswith("0x") else texts)[key] = None
         if value.startswith("text:"):
@@ -128,11 +142,15 @@ def _collect(element: Element, ids: dict[str, None], texts: dict[str, None]) -> 
 
 def _written(element: Element, places: Mapping[str, int]) -> bytes:
     attributes = b""
-    for key, value in element.attributes.items():
+    # those with ids come first, in the order of their ids
+    keys = sorted(element.attributes, key=lambda key: (not key.startswith("0x"), key))
+    for key in keys:
+        value = element.attributes[key]
         kind, _, content = value.partition(":")
         data = places[content] if kind == "text" else int(content, 16)
         number_of_kind = 3 if kind == "text" else int(kind, 16)
-        attributes += struct.pack("<3IHBBI", _NONE, places[key], _NONE, 8, 0, number_of_kind, data)
+        space = places[ANDROID] if key.startswith("0x") else _NONE
+        attributes += struct.pack("<3IHBBI", space, places[key], _NONE, 8, 0, number_of_kind, data)
     place = places[element.name]
     start = struct.pack("<2I6H", _NONE, place, 20, 20, len(element.attributes), 0, 0, 0)
     inner = b"".join(_written(child, places) for child in element.children)

@@ -42,6 +42,7 @@ _PRIMITIVES = {
     14: 0x06,
 }
 _ALL_ONES = 0xFFFFFFFF  # a boolean that is true
+_ID = 0x010100D0  # the attribute that names an element
 
 
 @dataclass
@@ -246,7 +247,7 @@ def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
     name = struct.pack("<2I", pool.optional(element.namespace), pool.at(element.name))
     ordered = sorted(element.attributes, key=lambda one: (one.resource or _ALL_ONES, one.name))
     attributes = b"".join(_written_attribute(one, pool) for one in ordered)
-    sizes = struct.pack("<6H", 20, 20, len(ordered), 0, 0, 0)
+    sizes = struct.pack("<6H", 20, 20, len(ordered), *_special_places(ordered))
     yield event(ELEMENT_START, name + sizes + attributes)
     for child in element.children:
         if isinstance(child, Element):
@@ -256,6 +257,17 @@ def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
     yield event(ELEMENT_END, name)
     for scope in reversed(scopes):
         yield event(NAMESPACE_END, scope)
+
+
+def _special_places(attributes: list[Attribute]) -> list[int]:
+    """The places of the attributes id, class and style, from one on; 0 where there is none."""
+    places = [0, 0, 0]
+    for place, attribute in enumerate(attributes, 1):
+        if attribute.resource == _ID:
+            places[0] = place
+        elif not attribute.namespace and attribute.name in ("class", "style"):
+            places[("class", "style").index(attribute.name) + 1] = place
+    return places
 
 
 def _written_attribute(attribute: Attribute, pool: _Pool) -> bytes:

@@ -233,6 +233,16 @@ def test_a_changed_manifest_is_a_change(
     assert why in verdict.findings[0].why
 
 
+def test_a_manifest_whose_attributes_have_other_names_is_a_change() -> None:
+    """Android knows them by their ids, and an app may look for a name."""
+    renamed = binary_xml(manifest(ACTIVITY, **SPLIT_BASE)).replace(
+        "name".encode("utf-16-le"), "nome".encode("utf-16-le")
+    )
+    verdict = compare(AAB, (BASE.with_entries({"AndroidManifest.xml": renamed}), ARM, HDPI))
+    assert verdict.served == "changed"
+    assert "a name is not the bundle's: 0x01010003" in verdict.findings[0].why
+
+
 def test_a_configuration_that_declares_something_is_a_change() -> None:
     armed = configuration("hdpi", {}, component("receiver", "com.evil.Spy"))
     assert states(compare(AAB, (BASE, ARM, armed))) == {"AndroidManifest.xml": "changed"}

@@ -2,8 +2,9 @@
 
 An APK has Android's binary XML, a bundle aapt2's protobuf XML; `manifest` names the sources of
 both. What says the same gives equal events, whatever the encoding: `aapt2 convert` is how
-bundletool makes one of the other. Comments, line numbers, the names of prefixes and text that is
-only white space do not count.
+bundletool makes one of the other. Comments, line numbers and text that is only white space do not
+count. Binary XML is read as strictly as `aapt2 convert` writes it: where Android could read
+something else than this program, a document is no compiled XML.
 
 The bytes are untrusted: depth, events and characters are bounded, and nothing is copied on the way
 down.
@@ -18,20 +19,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from uploader.files.android.manifest import StringPool
 from uploader.files.android.protobuf import ABSENT, Field, ProtoReader
+from uploader.files.android.string_pool import StringPool
 
 MAX_DEPTH = 100  # elements within one another; layouts have some tens
 MAX_EVENTS = 200_000  # of one document: the largest manifests have some ten thousand
 MAX_CHARACTERS = 8 << 20  # of one document, names included
 _MAX_TEXT = 1 << 20  # characters of one text
-_MAX_STRINGS = 200_000
 _MAX_FIELDS = 2_000_000  # of a protobuf document: ten for each event
 
 # chunks of the binary encoding
 _XML = 0x0003
 _POOL = 0x0001
 _IDS = 0x0180
+_START_NAMESPACE = 0x0100
+_END_NAMESPACE = 0x0101
 _START_ELEMENT = 0x0102
 _END_ELEMENT = 0x0103
 _CDATA = 0x0104
@@ -39,7 +41,10 @@ _NOTHING = 0xFFFFFFFF
 _NODE_HEADER = 16  # bytes, with the line and the comment
 _VALUE_SIZE = 8  # bytes of Res_value
 _BINARY_BEGINNING = b"\x03\x00\x08\x00"
-_ELEMENT = struct.Struct("<2I3H")  # namespace, name, offset of the attributes, size of one, count
+_NAMES = struct.Struct("<2I")  # of a namespace its prefix and URI, of an element URI and name
+# namespace, name; offset of the attributes, size of one, count; places of id, class and style
+_ELEMENT = struct.Struct("<2I6H")
+_TEXT_VALUE = struct.Struct("<IH2BI")  # the text, then a Res_value that says nothing more
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value
 # types of a value (Res_value); the protobuf encoding has a field for each
 _NULL = 0x00
@@ -50,11 +55,16 @@ _FLOAT = 0x04
 _DIMENSION = 0x05
 _FRACTION = 0x06
 _BOOLEAN = 0x12
-# A reference to a package whose id is not known before the app runs is the same reference.
-_DYNAMIC = {0x07: _REFERENCE, 0x08: _ATTRIBUTE_REFERENCE}
+# References to a package whose id is not known before the app runs.
+_DYNAMIC = {_REFERENCE: 0x07, _ATTRIBUTE_REFERENCE: 0x08}
+_ID_ATTRIBUTE = 0x010100D0
+# Attributes of it help to write an app, and aapt2 leaves them out of an APK.
+_TOOLS = "http://schemas.android.com/tools"
+_WHITE_SPACE = " \t\n\v\f\r"  # that aapt2 takes off a text
 # fields of aapt2's messages
 _NODE_ELEMENT = 1
 _NODE_TEXT = 2
+_ELEMENT_DECLARATION = 1
 _ELEMENT_NAMESPACE = 2
 _ELEMENT_NAME = 3
 _ELEMENT_ATTRIBUTE = 4
@@ -71,6 +81,8 @@ _ITEM_STYLED_STRING = 4
 _ITEM_PRIMITIVE = 7
 _PRIMITIVES = {  # by field: the type of the value
     3: _FLOAT,
+    4: _DIMENSION,
+    5: _FRACTION,
     6: 0x10,  # decimal
     7: 0x11,  # hexadecimal
     8: _BOOLEAN,
@@ -113,7 +125,14 @@ class End(NamedTuple):
     """An element ends."""
 
 
-Event: TypeAlias = Start | Text | End
+class Namespace(NamedTuple):
+    """The next element declares the prefix of a namespace."""
+
+    prefix: str
+    uri: str
+
+
+Event: TypeAlias = Start | Text | End | Namespace
 
 
 @dataclass
@@ -158,11 +177,25 @@ def tree(events: Iterator[Event]) -> Element:
             open_elements.append(element)
         elif isinstance(event, End):
             open_elements.pop()
-        elif open_elements:
+        elif isinstance(event, Text) and open_elements:
             open_elements[-1].text += event.text
     if root is None:
         raise NotCompiledXml("has no element")
     return root
+
+
+def vocabulary(events: Iterator[Event]) -> frozenset[str]:
+    """Return the names that a document gives to attributes with resource ids, each behind its id,
+    and the prefixes that it declares. The events are those of `named`. Raises NotCompiledXml and
+    NotComparable.
+    """
+    words: set[str] = set()
+    for event in events:
+        if isinstance(event, Start):
+            words.update(key for key, _ in event.attributes if key.startswith("0x"))
+        elif isinstance(event, Namespace):
+            words.add(f"xmlns:{event.prefix} {event.uri}")
+    return frozenset(words)
 
 
 class _Budget:
@@ -208,75 +241,168 @@ def _checked(events: Iterator[Event], budget: _Budget) -> Iterator[Event]:
 def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """Decode Android's binary XML. Raises NotCompiledXml.
 
-    With `named` the keys of attributes with resource ids have their names, too. The system knows
-    them by their ids alone, an app may look for a name.
+    With `named` the keys of attributes with resource ids have their names, too, and namespaces are
+    told. The system knows attributes by their ids alone, an app may look for a name.
     """
     budget = _Budget(named=named)
     try:
-        yield from _checked(_binary(data, budget), budget)
+        yield from _checked(_BinaryXml(data, budget).events(), budget)
     except _DAMAGED:
         raise NotCompiledXml("is not Android's binary XML") from None
 
 
-def _binary(data: bytes, budget: _Budget) -> Iterator[Event]:
-    """Decode the chunks. Raises NotCompiledXml, and those in _DAMAGED."""
-    pool: StringPool | None = None
-    ids: tuple[int, ...] = ()
-    kind, offset, size = struct.unpack_from("<2HI", data)
-    if kind != _XML or offset != 8 or size != len(data):
-        raise NotCompiledXml("is not Android's binary XML")
-    while offset + 8 <= len(data):
-        kind, header, length = struct.unpack_from("<2HI", data, offset)
-        if not 8 <= header <= length <= len(data) - offset:
-            raise IndexError(length)
-        if kind in (_START_ELEMENT, _END_ELEMENT, _CDATA) and header != _NODE_HEADER:
-            raise IndexError(header)
-        if kind == _POOL and pool is None:
-            pool = StringPool(data[offset : offset + length], _MAX_TEXT, _MAX_STRINGS)
-        elif kind == _IDS:
-            ids = struct.unpack_from(f"<{(length - header) // 4}I", data, offset + header)
-        elif kind in (_START_ELEMENT, _END_ELEMENT, _CDATA) and pool is None:
-            raise IndexError(offset)
-        elif kind == _START_ELEMENT and pool is not None:
-            chunk = data[offset : offset + length]
-            yield _binary_element(chunk, header, pool, ids, budget)
-        elif kind == _END_ELEMENT:
-            yield End()
-        elif kind == _CDATA and pool is not None:
-            (index,) = struct.unpack_from("<I", data, offset + header)
-            text = budget.text(pool[index]).strip()
-            if text:
-                yield Text(text)
-        offset += length
+class _BinaryXml:
+    """A document in Android's binary XML. Raises NotCompiledXml, and those in _DAMAGED."""
 
+    def __init__(self, data: bytes, budget: _Budget) -> None:
+        self._data = data
+        self._budget = budget
+        self._open_elements: list[str] = []
+        self._open_namespaces: list[Namespace] = []
+        kind, header, size = struct.unpack_from("<2HI", data)
+        if kind != _XML or header != 8 or size != len(data):
+            raise NotCompiledXml("is not Android's binary XML")
+        # The strings come first, then the ids of attributes; Android takes no later ones.
+        offset, kind, header, pool = self._chunk(8)
+        if kind != _POOL:
+            raise ValueError(kind)
+        self._pool = StringPool(pool)
+        self._ids: tuple[int, ...] = ()
+        self._nodes = offset
+        if offset < len(data):
+            offset, kind, header, ids = self._chunk(offset)
+            if kind == _IDS:
+                if header != 8 or len(ids) % 4:
+                    raise ValueError(header)
+                self._ids = struct.unpack(f"<{len(ids) // 4 - 2}I", ids[8:])
+                self._nodes = offset
 
-def _binary_element(
-    chunk: bytes, header: int, pool: StringPool, ids: tuple[int, ...], budget: _Budget
-) -> Start:
-    """Decode an element with its attributes. Raises NotCompiledXml, and those in _DAMAGED."""
-    space, name, start, size, count = _ELEMENT.unpack_from(chunk, header)
-    # No tool writes it otherwise, and Android and its tools read other layouts differently.
-    if (start, size) != (_ELEMENT.size + 6, _ATTRIBUTE.size):
-        raise IndexError(size)
-    attributes = []
-    first = header + start
-    for offset in range(first, first + size * count, size):
-        budget.event()
-        namespace, key, raw, value_size, zero, kind, content = _ATTRIBUTE.unpack_from(chunk, offset)
-        if value_size != _VALUE_SIZE or zero:
-            raise IndexError(value_size)
-        resource_id = ids[key] if key < len(ids) else 0
-        uri = "" if namespace == _NOTHING else pool[namespace]
-        identifier = _key(uri, pool[key], resource_id, named=budget.named)
+    def _chunk(self, offset: int) -> tuple[int, int, int, bytes]:
+        """Return where the chunk at an offset ends, its kind, the size of its header and itself."""
+        kind, header, length = struct.unpack_from("<2HI", self._data, offset)
+        if not 8 <= header <= length <= len(self._data) - offset or length % 4:
+            raise ValueError(length)
+        return offset + length, kind, header, self._data[offset : offset + length]
+
+    def events(self) -> Iterator[Event]:
+        """Decode the nodes."""
+        offset = self._nodes
+        while offset < len(self._data):
+            offset, kind, header, chunk = self._chunk(offset)
+            if header != _NODE_HEADER:
+                raise ValueError(header)
+            if kind == _START_ELEMENT:
+                yield self._start(chunk)
+            elif kind == _END_ELEMENT:
+                uri, name = self._names(chunk)
+                if self._open_elements.pop() != _key(uri, name):
+                    raise ValueError(name)
+                yield End()
+            elif kind == _CDATA:
+                yield from self._text(chunk)
+            elif kind == _START_NAMESPACE:
+                self._open_namespaces.append(self._namespace(chunk))
+                if self._budget.named:
+                    yield self._open_namespaces[-1]
+            elif kind == _END_NAMESPACE:
+                if self._open_namespaces.pop() != self._namespace(chunk):
+                    raise ValueError(kind)
+            else:
+                raise ValueError(kind)
+        if self._open_namespaces:
+            raise ValueError(offset)
+
+    def _names(self, chunk: bytes) -> tuple[str, str]:
+        """Return the namespace and the name of an element that ends."""
+        if len(chunk) != _NODE_HEADER + _NAMES.size:
+            raise ValueError(len(chunk))
+        space, name = _NAMES.unpack_from(chunk, _NODE_HEADER)
+        return self._uri(space), self._pool[name]
+
+    def _namespace(self, chunk: bytes) -> Namespace:
+        if len(chunk) != _NODE_HEADER + _NAMES.size:
+            raise ValueError(len(chunk))
+        prefix, uri = _NAMES.unpack_from(chunk, _NODE_HEADER)
+        return Namespace(self._budget.text(self._pool[prefix]), self._budget.text(self._pool[uri]))
+
+    def _text(self, chunk: bytes) -> Iterator[Event]:
+        place, size, zero, kind, value = _TEXT_VALUE.unpack_from(chunk, _NODE_HEADER)
+        # Older tools repeat the text as a value.
+        if len(chunk) != _NODE_HEADER + _TEXT_VALUE.size or size not in (0, _VALUE_SIZE) or zero:
+            raise ValueError(size)
+        if (kind, value) not in ((_NULL, 0), (_STRING, 0), (_STRING, place)):
+            raise ValueError(kind)
+        text = self._budget.text(self._pool[place]).strip(_WHITE_SPACE)
+        if text:
+            yield Text(text)
+
+    def _uri(self, place: int) -> str:
+        """Return a namespace. One that is empty is written as no string at all, and Android tells
+        the two apart.
+        """
+        if place == _NOTHING:
+            return ""
+        uri = self._pool[place]
+        if not uri:
+            raise ValueError(place)
+        return uri
+
+    def _start(self, chunk: bytes) -> Start:
+        """Decode an element with its attributes."""
+        space, name, start, size, count, *places = _ELEMENT.unpack_from(chunk, _NODE_HEADER)
+        # No tool writes it otherwise, and Android and its tools read other layouts differently.
+        if (start, size) != (_ELEMENT.size, _ATTRIBUTE.size):
+            raise ValueError(size)
+        first = _NODE_HEADER + start
+        if len(chunk) != first + size * count:
+            raise ValueError(count)
+        attributes = []
+        expected_places = [0, 0, 0]
+        last_id = 0
+        for index in range(count):
+            self._budget.event()
+            fields = _ATTRIBUTE.unpack_from(chunk, first + index * size)
+            namespace, key = fields[:2]
+            resource_id = self._ids[key] if key < len(self._ids) else 0
+            # Android looks for an id as in a sorted list, with the other attributes behind it.
+            if (resource_id or _NOTHING) < last_id:
+                raise ValueError(resource_id)
+            last_id = resource_id or _NOTHING
+            uri = self._uri(namespace)
+            short_name = self._pool[key]
+            special = _special_place(uri, short_name, resource_id)
+            if special is not None:
+                expected_places[special] = index + 1
+            identifier = _key(uri, short_name, resource_id, named=self._budget.named)
+            value = self._value(*fields[2:])
+            attributes.append((self._budget.text(identifier), self._budget.text(value)))
+        if places != expected_places:
+            raise ValueError(places)
+        self._open_elements.append(_key(self._uri(space), self._pool[name]))
+        return Start(self._budget.text(self._open_elements[-1]), tuple(sorted(attributes)))
+
+    def _value(self, raw: int, size: int, zero: int, kind: int, content: int) -> str:
+        """Return what the value of an attribute says. Android has a text beside it that some
+        readers prefer, and that aapt2 writes only where it is the same.
+        """
+        if size != _VALUE_SIZE or zero:
+            raise ValueError(size)
         if kind == _STRING:
-            value = _text_value(pool[content])
-        elif kind == _NULL and raw != _NOTHING and not content:
-            value = _text_value(pool[raw])
+            value = _text_value(self._pool[content])
         else:
             value = _number_value(kind, content)
-        attributes.append((budget.text(identifier), budget.text(value)))
-    uri = "" if space == _NOTHING else pool[space]
-    return Start(budget.text(_key(uri, pool[name])), tuple(sorted(attributes)))
+        if raw != _NOTHING and _text_value(self._pool[raw]) != value:
+            return f"{value} beside {_text_value(self._pool[raw])}"
+        return value
+
+
+def _special_place(uri: str, name: str, resource_id: int) -> int | None:
+    """Return which of the three places of an element names this attribute: id, class or style."""
+    if resource_id == _ID_ATTRIBUTE:
+        return 0
+    if uri:
+        return None
+    return {"class": 1, "style": 2}.get(name)
 
 
 def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True) -> str:
@@ -294,7 +420,6 @@ def _text_value(text: str) -> str:
 
 def _number_value(kind: int, content: int) -> str:
     """Return what a value says that is not text; `content` is 32 bits."""
-    kind = _DYNAMIC.get(kind, kind)
     content &= 0xFFFFFFFF
     if kind == _BOOLEAN:
         content = min(content, 1)
@@ -320,7 +445,8 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
     root = proto.message(memoryview(data)).get(_NODE_ELEMENT)
     if root is None:
         raise NotCompiledXml("is not aapt2's protobuf XML")
-    start, children = _proto_element(root.data, proto, budget)
+    declarations, start, children = _proto_element(root.data, proto, budget)
+    yield from declarations
     yield start
     open_elements = [iter(children)]
     while open_elements:
@@ -333,21 +459,25 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
         if _NODE_ELEMENT in node:
             if len(open_elements) > MAX_DEPTH:
                 raise NotCompiledXml("is nested too deep")
-            start, children = _proto_element(node[_NODE_ELEMENT].data, proto, budget)
+            declarations, start, children = _proto_element(node[_NODE_ELEMENT].data, proto, budget)
+            yield from declarations
             yield start
             open_elements.append(iter(children))
         elif _NODE_TEXT in node:
-            text = _plain(budget.text(_string(node[_NODE_TEXT].data))).strip()
+            text = budget.text(_string(node[_NODE_TEXT].data)).strip(_WHITE_SPACE)
             if text:
                 yield Text(text)
 
 
 def _proto_element(
     data: memoryview, proto: ProtoReader, budget: _Budget
-) -> tuple[Start, list[memoryview]]:
-    """Decode an element with its attributes; its children are not decoded yet."""
+) -> tuple[list[Namespace], Start, list[memoryview]]:
+    """Decode an element with its attributes and the namespaces that it declares, if those are
+    wanted; its children are not decoded yet.
+    """
     namespace = ""
     name = ""
+    declarations: list[Namespace] = []
     attributes: list[tuple[str, str]] = []
     children: list[memoryview] = []
     for one in proto.fields(data):
@@ -355,13 +485,24 @@ def _proto_element(
             namespace = _string(one.data)
         elif one.id == _ELEMENT_NAME:
             name = _string(one.data)
+        elif one.id == _ELEMENT_DECLARATION and budget.named:
+            budget.event()
+            declaration = proto.message(one.data)
+            prefix = budget.text(_string(declaration[1].data))
+            uri = budget.text(_string(declaration[2].data))
+            if uri != _TOOLS:
+                declarations.append(Namespace(prefix, uri))
         elif one.id == _ELEMENT_ATTRIBUTE:
             budget.event()
-            key, value = _proto_attribute(proto.message(one.data), proto, budget)
+            message = proto.message(one.data)
+            if _string(message[_ATTRIBUTE_NAMESPACE].data) == _TOOLS:
+                continue
+            key, value = _proto_attribute(message, proto, budget)
             attributes.append((budget.text(key), budget.text(value)))
         elif one.id == _ELEMENT_CHILD:
             children.append(one.data)
-    return Start(budget.text(_key(namespace, name)), tuple(sorted(attributes))), children
+    start = Start(budget.text(_key(namespace, name)), tuple(sorted(attributes)))
+    return declarations, start, children
 
 
 def _proto_attribute(
@@ -386,6 +527,9 @@ def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
         if not resource_id and reference.get(3, ABSENT).data:
             raise NotComparable("refers to a resource by its name alone")
         kind = _ATTRIBUTE_REFERENCE if reference.get(1, ABSENT).number else _REFERENCE
+        dynamic = reference.get(5, ABSENT).data
+        if resource_id and dynamic and proto.message(dynamic)[1].number:
+            kind = _DYNAMIC[kind]
         return _number_value(kind, resource_id)
     for text in (_ITEM_STRING, _ITEM_RAW_STRING, _ITEM_STYLED_STRING):
         if text in item:

@@ -321,6 +321,9 @@ class ApkChecker:
         if wrapper:
             self.protection.append("a wrapper was added to the manifest (com.pairip)")
         changes = difference.changes
+        changes += served_manifest.foreign_names(
+            self._members.manifest_names(), self._bundle.manifest_names()
+        )
         if not wrapper:
             changes = (*changes, *difference.protection)
         if changes:

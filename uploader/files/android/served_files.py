@@ -111,6 +111,15 @@ class Members:
         except NotCompiledXml as error:
             raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
 
+    def manifest_names(self) -> frozenset[str]:
+        """Return the names in the manifest of an APK, which was read before."""
+        try:
+            return compiled_xml.vocabulary(
+                compiled_xml.binary_events(self.archive.read(MANIFEST), named=True)
+            )
+        except NotCompiledXml as error:
+            raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
+
     def file_sha256(self) -> str:
         """Return the digest of the whole file."""
         digest = hashlib.sha256()
@@ -145,6 +154,7 @@ class Bundle:
             )
         self.modules: dict[str, Module] = {}
         self._tables: dict[str, BuiltTable | UnreadableTable] = {}
+        self._names: frozenset[str] | None = None
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
             if match:
@@ -162,6 +172,16 @@ class Bundle:
     def base(self) -> Element:
         """Return the manifest of the base module."""
         return self.modules["base"].manifest
+
+    def manifest_names(self) -> frozenset[str]:
+        """Return the names in the manifests of all modules."""
+        if self._names is None:
+            self._names = frozenset()
+            for module in self.modules:
+                manifest = self.members.archive.read(f"{module}/manifest/{MANIFEST}")
+                events = compiled_xml.proto_events(manifest, named=True)
+                self._names |= compiled_xml.vocabulary(events)
+        return self._names
 
     def _manifest(self, name: str) -> Element:
         try:

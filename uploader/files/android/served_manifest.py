@@ -65,6 +65,28 @@ _PLATFORM = re.compile(r"platformBuildVersion(Code|Name)")  # aapt2 link, Manife
 # classes of the wrapper that automatic protection adds
 PROTECTION_CLASSES = "com.pairip."
 _PROTECTION_PERMISSION = "com.android.vending.CHECK_LICENSE"
+# What the manifest of an APK may call the attributes that bundletool writes, whether or not the
+# bundle has them: their names are those of the Android platform (developer.android.com, R.attr).
+_MADE_NAMES = frozenset(
+    {
+        f"xmlns:android {ANDROID.strip('{}')}",
+        f"{NAME} {ANDROID}name",
+        f"{_VALUE} {ANDROID}value",
+        f"0x01010025 {ANDROID}resource",
+        f"0x0101000c {ANDROID}hasCode",
+        f"{_MIN_SDK} {ANDROID}minSdkVersion",
+        f"{_VERSION_CODE} {ANDROID}versionCode",
+        f"{_VERSION_CODE_MAJOR} {ANDROID}versionCodeMajor",
+        f"{_VERSION_NAME} {ANDROID}versionName",
+        f"0x0101055b {ANDROID}isFeatureSplit",
+        f"0x01010591 {ANDROID}isSplitRequired",
+        f"0x0101064f {ANDROID}splitTypes",
+        f"{REQUIRED_SPLIT_TYPES} {ANDROID}requiredSplitTypes",
+        f"{_SANDBOX} {ANDROID}targetSandboxVersion",
+        f"0x010104ea {ANDROID}extractNativeLibs",
+        f"0x01df000e {ANDROID}localeConfig",
+    }
+)
 _MAX_LINES = 50  # differences of one manifest that are told
 _SHOWN_NAMES: Mapping[str, str] = {
     NAME: "name",
@@ -158,6 +180,15 @@ def compare_configuration(served: Element) -> ManifestDifference:
         if not _metadata_by_rule(child):
             found.add("changes", f"<{child.name}> was added{_named(child)}")
     return found.result()
+
+
+def foreign_names(served: frozenset[str], built: frozenset[str]) -> tuple[str, ...]:
+    """Return what the manifest of an APK calls otherwise than the bundle's manifests do, as lines;
+    both are what `compiled_xml.vocabulary` returns. Android knows attributes by their ids, other
+    readers by their names.
+    """
+    foreign = sorted(served - built - _MADE_NAMES)[:_MAX_LINES]
+    return tuple(f"a name is not the bundle's: {name[:200]}" for name in foreign)
 
 
 def metadata(manifest: Element, name: str) -> str:
