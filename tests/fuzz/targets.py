@@ -31,6 +31,7 @@ from uploader.files.android import (
     map_ids,
     served,
     served_manifest,
+    served_table,
     signatures,
 )
 from uploader.files.android.archive import Archive, MalformedFile
@@ -38,6 +39,9 @@ from uploader.files.android.code_transparency import InvalidTransparency, read_t
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
 from uploader.files.android.limits import MAX_RELEASE_NOTES
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
+from uploader.files.android.resource_table import BinaryTable
+from uploader.files.android.resource_values import ENCODED_SIZE, UnreadableTable, describe
+from uploader.files.android.served_table import BuiltTable
 from uploader.files.artifacts import Artifact
 from uploader.hosts import trusted
 from uploader.http.messages import Headers, Response, Span
@@ -152,6 +156,20 @@ def compiled_xml_documents(data: bytes) -> None:
             assert len(compiled_xml.digest(decode(data))) == 32
             served_manifest.compare_configuration(root)
             served_manifest.compare_module(root, root, [root], root, has_code=True)
+
+
+def resource_tables(data: bytes) -> None:
+    """A resource table in either encoding, whose values are compared with themselves, too."""
+    with suppress(UnreadableTable):
+        for value in BinaryTable(data).values():
+            assert len(value.value) == ENCODED_SIZE
+            assert describe(value.configuration)
+    with suppress(UnreadableTable):
+        table = BuiltTable(data)
+        marks = bytearray(len(table))
+        given = served_table.Given((), has_configurations=False, is_whole=True)
+        lacking = served_table.lacking_values(table, marks, given)
+        assert lacking.missing_count + lacking.not_given == len(table)
 
 
 def served_apk(data: bytes) -> None:
@@ -338,6 +356,7 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
         responses,
         artifact,
         compiled_xml_documents,
+        resource_tables,
         served_apk,
         transparency,
         binary_manifest,

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from google_emulator.specimens.manifests import field, number
+from google_emulator.specimens.manifests import field, number, string_pool
 from tests.support.table_specimens import (
     binary_table,
     compound,
@@ -318,6 +318,24 @@ def test_the_items_of_a_table_are_counted() -> None:
     entry = struct.pack("<2H3I", 16, 1, 0, 0, MAX_ITEMS + 1)
     with pytest.raises(UnreadableTable, match="items"):
         binary(table_of_type(struct.pack("<I", 0), 1, entry))
+
+
+def test_the_parts_of_a_table_are_counted() -> None:
+    parts = struct.pack("<2HI", 1, 8, 8) * 200_000
+    data = struct.pack("<2H2I", 2, 12, len(parts) + 12, 1) + parts
+    package = struct.pack("<2HI", 0x0200, 288, 288 + len(parts)) + bytes(280) + parts
+    pool = string_pool([])
+    nested = struct.pack("<2H2I", 2, 12, 12 + len(pool) + len(package), 1) + pool + package
+    with pytest.raises(UnreadableTable, match="parts"):
+        binary(nested)
+    with pytest.raises(UnreadableTable, match="damaged"):
+        binary(data)
+
+
+def test_the_resources_of_a_bundle_are_counted() -> None:
+    table = field(2, field(3, field(2, b"string") + field(3, b"") * 70_000))
+    with pytest.raises(UnreadableTable, match="more resources than there are ids"):
+        list(ProtoTable(table).values())
 
 
 def test_values_of_a_shared_entry_are_counted() -> None:

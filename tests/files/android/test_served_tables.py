@@ -25,6 +25,7 @@ from tests.support.table_specimens import (
     text_item,
 )
 from uploader.files.android.compiled_xml import Element
+from uploader.files.android.resource_values import MAX_TABLE
 from uploader.files.android.served import Finding, Verdict, compare
 
 DEX = b"dex\n035 code"
@@ -354,7 +355,7 @@ def test_a_feature_has_its_own_values_and_no_others() -> None:
         (AAB.with_entries({"base/resources.pb": b"\xff"}), whole(RECORDS), "is damaged"),
         (
             AAB,
-            whole(RECORDS).with_entries({"resources.arsc": bytes((64 << 20) + 1)}),
+            whole(RECORDS).with_entries({"resources.arsc": bytes(MAX_TABLE + 1)}),
             "is larger than",
         ),
     ],

@@ -46,7 +46,11 @@ class ProtoReader:
             self._left -= 1
             if self._left < 0:
                 raise ValueError(self._max_fields)
-            key, offset = varint(data, offset)
+            # Nearly all keys and lengths are numbers of one byte.
+            key = data[offset]
+            offset += 1
+            if key & 0x80:
+                key, offset = varint(data, offset - 1)
             field_id = key >> 3
             wire_type = key & 7
             if wire_type == _VARINT:
@@ -54,7 +58,10 @@ class ProtoReader:
                 yield Field(field_id, number)
                 continue
             if wire_type == _BYTES:
-                length, offset = varint(data, offset)
+                length = data[offset]
+                offset += 1
+                if length & 0x80:
+                    length, offset = varint(data, offset - 1)
             else:
                 length = _FIXED[wire_type]
             if offset + length > len(data):

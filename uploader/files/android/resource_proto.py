@@ -131,7 +131,7 @@ class ProtoTable:
 
     def _package(self, data: memoryview) -> Iterator[TableValue]:
         package_id = 0
-        types = []
+        types: list[memoryview] = []
         name = ""
         for field in self._proto.fields(data):
             if field.id == _PACKAGE_ID:
@@ -139,14 +139,14 @@ class ProtoTable:
             elif field.id == _PACKAGE_NAME:
                 name = _text(field)
             elif field.id == _PACKAGE_TYPE:
-                types.append(field.data)
+                _add(types, field)
         self.packages[package_id] = name
         for type_data in types:
             yield from self._type(type_data, package_id)
 
     def _type(self, data: memoryview, package_id: int) -> Iterator[TableValue]:
         type_id = 0
-        entries = []
+        entries: list[memoryview] = []
         name = ""
         for field in self._proto.fields(data):
             if field.id == _TYPE_ID:
@@ -154,7 +154,7 @@ class ProtoTable:
             elif field.id == _TYPE_NAME:
                 name = _text(field)
             elif field.id == _TYPE_ENTRY:
-                entries.append(field.data)
+                _add(entries, field)
         if name not in _BUILD_TYPES:
             for entry in entries:
                 yield from self._entry(entry, package_id << 24 | type_id << 16, name)
@@ -162,7 +162,7 @@ class ProtoTable:
     def _entry(self, data: memoryview, first: int, type_name: str) -> Iterator[TableValue]:
         """Read the values of one resource; `first` is the id of the first one of its type."""
         number = 0
-        values = []
+        values: list[memoryview] = []
         name = ""
         for field in self._proto.fields(data):
             if field.id == _ENTRY_ID:
@@ -170,7 +170,7 @@ class ProtoTable:
             elif field.id == _ENTRY_NAME:
                 name = _text(field)
             elif field.id == _ENTRY_VALUE:
-                values.append(field.data)
+                _add(values, field)
             elif field.id > _ENTRY_VALUE + 1:
                 raise UnreadableTable("has values that a feature flag decides about")
         self._values_left -= len(values)
@@ -324,6 +324,13 @@ class ProtoTable:
                 key = ATTRIBUTE_TYPE + PLURALS[entry[3].number]
                 items[key] = self._item(entry[4].data)[0]
         return encode_items(0, items.items())
+
+
+def _add(messages: list[memoryview], field: Field) -> None:
+    """Add a message to those of its kind. Raises UnreadableTable where there are more than ids."""
+    if len(messages) > 0xFFFF:
+        raise UnreadableTable("has more resources than there are ids")
+    messages.append(field.data)
 
 
 def _target(reference: Mapping[int, Field]) -> int:

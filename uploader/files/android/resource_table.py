@@ -56,6 +56,7 @@ _MAP = struct.Struct("<2I")  # parent, count
 _ITEM = struct.Struct("<IH2BI")  # key, then Res_value
 _VALUE = struct.Struct("<H2BI")  # size, zero, type, data
 _LIBRARY = struct.Struct("<I256s")
+_MAX_CHUNKS = 100_000  # of one table: 255 types for some hundred kinds of devices
 _NO_ENTRY = 0xFFFFFFFF
 _NO_SHORT_ENTRY = 0xFFFF
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
@@ -97,6 +98,7 @@ class BinaryTable:
         self._data = data
         self._values_left = MAX_VALUES
         self._items_left = MAX_ITEMS
+        self._chunks_left = _MAX_CHUNKS
         self._texts: dict[int, tuple[Encoded, str | None]] = {}
         self.packages: list[Package] = []
         self.libraries: list[Package] = []
@@ -128,6 +130,9 @@ class BinaryTable:
     def _chunks(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield the kind of each chunk between two offsets, and where it begins and ends."""
         while start < end:
+            self._chunks_left -= 1
+            if self._chunks_left < 0:
+                raise UnreadableTable(f"has more than {_MAX_CHUNKS:,} parts")
             kind, header, size = _CHUNK.unpack_from(self._data, start)
             if not 8 <= header <= size <= end - start or size % 4 or header % 4:
                 raise ValueError(size)

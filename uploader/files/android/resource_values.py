@@ -15,7 +15,9 @@ from typing import NamedTuple, TypeAlias
 
 Encoded: TypeAlias = bytes
 
-MAX_TABLE = 64 << 20  # bytes of one table; those of the largest apps have some ten million
+# bytes of one table; a bundle's has some tens of bytes about the origin of each value
+MAX_BUILT_TABLE = 64 << 20
+MAX_TABLE = 32 << 20
 MAX_VALUES = 1_000_000  # of one table: a hundred languages with ten thousand texts
 MAX_ITEMS = 2_000_000  # within all styles, arrays, plurals and attributes of one table
 

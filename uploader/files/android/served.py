@@ -44,6 +44,7 @@ from uploader.files.android.served_files import (
     Kind,
     Members,
     Module,
+    Tables,
     identity_of,
 )
 from uploader.files.android.served_table import lacking_values
@@ -140,8 +141,9 @@ class Verdict:
         return sum(1 for finding in self.findings if finding.state in states)
 
 
-def compare(bundle: Source, apks: Sequence[Source]) -> Verdict:
-    """Compare APKs with the bundle that they should be made of.
+def compare(bundle: Source, apks: Sequence[Source], tables: Tables | None = None) -> Verdict:
+    """Compare APKs with the bundle that they should be made of. Where one bundle is compared with
+    several sets of APKs, give the same `tables`, empty at first: they are read once.
 
     Give the APKs of one device, or of one variant of Google Play's: what the bundle has and none of
     them has counts as missing. Raises InputError for a file that is not what it should be, or of
@@ -151,7 +153,7 @@ def compare(bundle: Source, apks: Sequence[Source]) -> Verdict:
         what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
-        comparison = _Comparison(bundle.name, Bundle(file))
+        comparison = _Comparison(bundle.name, Bundle(file, tables))
         identities = [comparison.identify(apk) for apk in apks]
         comparison.fuse(identities)
         for apk, identity in zip(apks, identities, strict=True):

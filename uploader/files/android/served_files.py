@@ -10,13 +10,13 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeAlias
 
 from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
 from uploader.files.android.compiled_xml import Element, NotComparable, NotCompiledXml
 from uploader.files.android.manifest import BUNDLE_CONFIG
-from uploader.files.android.resource_values import MAX_TABLE, UnreadableTable
+from uploader.files.android.resource_values import MAX_BUILT_TABLE, MAX_TABLE, UnreadableTable
 from uploader.files.android.served_table import BuiltTable
 
 Kind = Literal["base", "standalone", "feature", "configuration"]
@@ -94,13 +94,13 @@ class Members:
         """Return whether an entry claims to be Android's binary XML."""
         return compiled_xml.is_binary(b"".join(self.archive.pieces(name, 8)))
 
-    def table(self, name: str) -> bytes:
+    def table(self, name: str, max_bytes: int = MAX_TABLE) -> bytes:
         """Return the resource table at a name. Raises UnreadableTable for one that is larger than
         any.
         """
-        if self.size(name) > MAX_TABLE:
-            raise UnreadableTable(f"is larger than {MAX_TABLE:,} bytes")
-        return self.archive.read(name, MAX_TABLE)
+        if self.size(name) > max_bytes:
+            raise UnreadableTable(f"is larger than {max_bytes:,} bytes")
+        return self.archive.read(name, max_bytes)
 
     def manifest(self) -> Element:
         """Return the manifest of an APK."""
@@ -143,17 +143,24 @@ class Module:
         return any(path.endswith(".dex") for path in self.entries)
 
 
-class Bundle:
-    """A bundle, as far as APKs are compared with it. Raises MalformedFile."""
+Tables: TypeAlias = dict[str, BuiltTable | UnreadableTable]
+"""The resource tables of a bundle that were read so far, by module, and why one can't be read."""
 
-    def __init__(self, file: BinaryIO) -> None:
+
+class Bundle:
+    """A bundle, as far as APKs are compared with it. Raises MalformedFile.
+
+    `tables` are its resource tables where it was read before.
+    """
+
+    def __init__(self, file: BinaryIO, tables: Tables | None = None) -> None:
         self.members = Members(file)
         if BUNDLE_CONFIG not in self.members:
             raise MalformedFile(
                 "is not an Android App Bundle.", "Name the bundle (.aab) that was built."
             )
         self.modules: dict[str, Module] = {}
-        self._tables: dict[str, BuiltTable | UnreadableTable] = {}
+        self._tables: Tables = {} if tables is None else tables
         self._names: frozenset[str] | None = None
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
@@ -198,7 +205,7 @@ class Bundle:
             return None
         if module not in self._tables:
             try:
-                self._tables[module] = BuiltTable(self.members.table(name))
+                self._tables[module] = BuiltTable(self.members.table(name, MAX_BUILT_TABLE))
             except UnreadableTable as error:
                 self._tables[module] = error
         table = self._tables[module]

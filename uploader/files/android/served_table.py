@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from uploader.files.android.archive import MAX_MEMBERS
 from uploader.files.android.resource_proto import ProtoTable
 from uploader.files.android.resource_table import BinaryTable, Package
 from uploader.files.android.resource_values import (
@@ -153,6 +154,8 @@ def compare_table(
     for value in table.values():
         difference.values += 1
         change = _compare_value(value, built, seen, difference.files)
+        if len(difference.files) > MAX_MEMBERS:
+            raise UnreadableTable(f"names more than {MAX_MEMBERS:,} files")
         if change:
             difference.add(f"{value.type}/{value.name[:100]} ({_devices(value)}) {change}")
     for served in table.packages:

@@ -22,6 +22,7 @@ from uploader.errors import InputError, IntegrityError
 from uploader.files.android.apk_signature import verified_signer
 from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict, compare
+from uploader.files.android.served_files import Tables
 from uploader.files.artifacts import Artifact
 from uploader.files.spool import Spool, SpooledFile, open_spool
 from uploader.files.watched import Watched
@@ -140,6 +141,7 @@ class _Comparison:
         self._code = code
         self._spool = spool
         self._context = context
+        self._tables: Tables = {}
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
 
@@ -174,7 +176,7 @@ class _Comparison:
         try:
             check = self._context.check_running
             watched = [Watched(file, check) for file in files]
-            verdict = compare(Watched(self._bundle, check), watched)
+            verdict = compare(Watched(self._bundle, check), watched, self._tables)
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)
