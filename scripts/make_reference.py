@@ -46,14 +46,15 @@ OUTPUTS: Mapping[str, str] = {
     "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, "
     "`APPROVED_NOT_PUBLISHED`, `PUBLISHED` and others.",
     "apps": "Several apps: one line of JSON with `committed`, `version-codes`, `edit-id` and "
-    "`failure` of each.",
+    "`failure` of each, and `served` where that was compared.",
     "status": "What is on the tracks: one line of JSON with an object for each track, of several "
     "apps for each app.",
     "universal-apk": "The path of the universal APK, once it has been checked. Several are "
     "separated by commas.",
     "universal-apk-sha256": "The SHA-256 of the universal APK.",
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
-    "served": "`play-verify`: `same`, `protected`, `changed` or `unverified`.",
+    "served": "`play-verify` and `verify`: `same`, `protected`, `changed` or `unverified`; of "
+    "several bundles and apps the worst. Empty when it may be worse: not all could be compared.",
     "served-file": "The path of `uploader-served.json` in the workspace, an in-toto statement "
     "about what was compared.",
     "plan": "What a dry run would change, as one line of JSON, of several apps with an object for "

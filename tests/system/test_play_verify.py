@@ -14,7 +14,7 @@ import pytest
 
 from google_emulator import Emulator
 from google_emulator.specimens import Build, bundle_contents, make_bundle
-from tests.support.job import Job
+from tests.support.job import Ended, Job
 
 pytestmark = pytest.mark.slow
 
@@ -237,3 +237,95 @@ def test_a_rehearsed_release_is_compared_with_the_rehearsal(job: Job) -> None:
         "no release that could be compared"
         in job.fail(2, {**VERIFY, "api-endpoint": "emulator"}).log
     )
+
+
+# Several apps
+
+PHONE, WATCH = "com.example.phone", "com.example.watch"
+SEVERAL = {
+    "target": "play",
+    "tracks": "internal",
+    "files": "*.aab",
+    "package-name": f"{PHONE}, {WATCH}",
+    "wait-deadline": "0s",
+    "verify": "true",
+}
+
+
+@pytest.fixture
+def several(emulator: Emulator, job: Job) -> Job:
+    """A job whose workspace holds the bundles of two apps, one of which has two of them."""
+    (job.workspace / "app.aab").unlink()
+    for name, package, code in (("a", WATCH, 42), ("b", PHONE, 43), ("c", PHONE, 44)):
+        contents = bundle_contents(densities=(), languages=(), package=package)
+        build = Build(libraries=contents, min_sdk=19)
+        make_bundle(job.workspace / f"{name}.aab", package, code, "1.0", build=build)
+    emulator.config.generated_apks.clear()
+    return job
+
+
+def served_of(ended: Ended) -> dict[str, tuple[str, str]]:
+    """What is served of each app, and the failure of each."""
+    apps = json.loads(ended.outputs["apps"])
+    return {package: (app["served"], app["failure"]) for package, app in apps.items()}
+
+
+def compared(job: Job) -> list[tuple[str, int, str]]:
+    """The comparisons in the statement."""
+    comparisons = statement(job)["predicate"]["comparisons"]
+    return [(one["package"], one["versionCode"], one["served"]) for one in comparisons]
+
+
+@pytest.mark.parametrize("target", ["play", "play-verify"])
+def test_each_of_several_apps_is_compared(several: Job, target: str) -> None:
+    ended = several.succeed(SEVERAL)
+    if target == "play-verify":
+        ended = several.succeed(VERIFY)
+    assert (ended.outputs["served"], ended.outputs["served-file"]) == ("same", OWN[1])
+    assert served_of(ended) == {PHONE: ("same", ""), WATCH: ("same", "")}
+    assert ended.outputs["version-codes"] == "42,43,44"
+    expected = [(PHONE, 43, "same"), (PHONE, 44, "same"), (WATCH, 42, "same")]
+    assert compared(several) == expected
+    assert f"{WATCH} 42: the same as built" in ended.summary
+
+
+@pytest.mark.parametrize("target", ["play", "play-verify"])
+def test_the_worst_of_several_apps_ends_the_run(several: Job, target: str) -> None:
+    """One that can't be compared hides no change of another one."""
+    emulator = several.emulator
+    emulator.config.generated_apks[WATCH] = {"changed": "base/dex/classes.dex"}
+    emulator.config.generated_apks[PHONE] = {"never": True}
+    ended = several.fail(6, SEVERAL)
+    if target == "play-verify":
+        ended = several.fail(6, VERIFY)
+    assert (ended.outputs["served"], ended.outputs["failure"]) == ("changed", "served-changed")
+    assert served_of(ended) == {
+        PHONE: ("", "apks-not-generated"),
+        WATCH: ("changed", "served-changed"),
+    }
+    assert f"{WATCH}: The APKs are not what a.aab makes" in ended.log
+    assert WATCH in ended.summary
+    assert compared(several) == [(WATCH, 42, "changed")]
+
+
+@pytest.mark.parametrize("target", ["play", "play-verify"])
+def test_an_app_that_was_not_compared_leaves_the_result_open(several: Job, target: str) -> None:
+    """The others are compared, and the next run finds the rest."""
+    several.emulator.config.generated_apks[WATCH] = {"never": True}
+    ended = several.fail(75, SEVERAL)
+    if target == "play-verify":
+        ended = several.fail(75, VERIFY)
+    assert (ended.outputs["served"], ended.outputs["failure"]) == ("", "apks-not-generated")
+    assert served_of(ended) == {PHONE: ("same", ""), WATCH: ("", "apks-not-generated")}
+    assert WATCH in ended.log.splitlines()[-1]
+    several.emulator.config.generated_apks.clear()
+    assert several.succeed(VERIFY).outputs["served"] == "same"
+
+
+def test_protection_of_one_app_counts_where_it_may_not_be(several: Job) -> None:
+    several.emulator.config.generated_apks[PHONE] = {"protected": True}
+    ended = several.succeed(SEVERAL)
+    assert ended.outputs["served"] == "protected"
+    assert served_of(ended) == {PHONE: ("protected", ""), WATCH: ("same", "")}
+    ended = several.fail(6, {**VERIFY, "require-unprotected": "true"})
+    assert served_of(ended) == {PHONE: ("protected", "served-protected"), WATCH: ("same", "")}

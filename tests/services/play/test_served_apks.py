@@ -6,6 +6,7 @@ import hashlib
 import io
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,10 @@ class Served:
         verdicts: list[Verdict] = []
 
         def flow(context: Context) -> Outcome:
-            verdicts.append(compare_served(bundle, (PACKAGE, 42), seconds, workspace, context))
+            version = (PACKAGE, 42)
+            verdicts.append(
+                compare_served(bundle, version, seconds, workspace, context, nullcontext())
+            )
             return Outcome("Done.")
 
         self.bench.engine.run(flow)

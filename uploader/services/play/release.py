@@ -5,6 +5,7 @@ or several.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -34,7 +35,7 @@ from uploader.services.play.review import awaited, listed
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
 from uploader.services.play.universal_apk import fetched
-from uploader.services.play.verify import verified
+from uploader.services.play.verify import Verification, verified
 
 T = TypeVar("T")
 _LOOK_FIRST = (
@@ -46,7 +47,7 @@ MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console
 
 def flow(job: ReleaseJob, context: Context) -> Outcome:
     """Release one app, and do what follows its commit."""
-    return follow_up(job, release(job, context), context)
+    return follow_up(job, release(job, context), Verification(), context)
 
 
 def release(job: ReleaseJob, context: Context) -> Outcome:
@@ -118,7 +119,9 @@ def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence
     return bool(versions) and on_track.issuperset(versions)
 
 
-def follow_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Outcome:
+def follow_up(
+    job: ReleaseJob, outcome: Outcome, verification: Verification, context: Context
+) -> Outcome:
     """Do what follows the commit: fetch the universal APK, compare what is served, and wait for the
     review.
     """
@@ -128,7 +131,7 @@ def follow_up(job: ReleaseJob, outcome: Outcome, context: Context) -> Outcome:
         if job.universal_apk:
             outcome = fetched(job.package, job.codes, job.universal_apk, outcome, context)
         if job.verify and not outcome.trouble:
-            outcome = verified(job.verify, outcome, context)
+            outcome = verified(job.verify, outcome, verification, context)
         if job.review and not outcome.trouble:
             outcome = awaited(job.package, job.tracks, job.codes, job.review, outcome, context)
     return outcome
@@ -156,7 +159,8 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
     else:
         run.do_together({one.app: one.publish for one in releases})
     if not run.failed:
-        run.do_together({one.app: one.follow_up for one in releases})
+        verification = Verification()
+        run.do_together({one.app: partial(one.follow_up, verification) for one in releases})
     return run.end(_headline_of_several(jobs, run.apps))
 
 
@@ -215,10 +219,10 @@ class AppRelease:
         if self.app.outcome is None and self._attempt is not None:
             self._attempt.settle(why, keep=keep)
 
-    def follow_up(self) -> None:
+    def follow_up(self, verification: Verification) -> None:
         """Do what follows the commit."""
         assert self.app.outcome, "it is published"
-        self.app.outcome = follow_up(self._job, self.app.outcome, self.app)
+        self.app.outcome = follow_up(self._job, self.app.outcome, verification, self.app)
 
 
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:

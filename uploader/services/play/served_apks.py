@@ -12,6 +12,7 @@ import io
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -43,8 +44,8 @@ WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
 _MAX_TIMES = 32
 _MAX_OF_SMALL = 4 << 30
 Version: TypeAlias = tuple[str, int]  # package and version code
-# The verdict on several sets is the first of these that one of them has.
-_WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
+# The verdict on several sets, or bundles, is the first of these that one of them has.
+WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,18 @@ class _Wanted:
 
 
 def compare_served(
-    bundle: Artifact, version: Version, seconds: float, workspace: Workspace, context: Context
+    bundle: Artifact,
+    version: Version,
+    seconds: float,
+    workspace: Workspace,
+    context: Context,
+    turn: AbstractContextManager[object],
 ) -> Verdict:
     """Compare all that Google Play serves of a bundle's version with the bundle.
 
-    It waits up to `seconds` for the APKs. Raises TemporaryError when time is up, IntegrityError
-    where what was fetched is not what Google Play says it is, and what `Context.download` raises.
+    It waits up to `seconds` for the APKs, and fetches them once it is its turn. Raises
+    TemporaryError when time is up, IntegrityError where what was fetched is not what Google Play
+    says it is, and what `Context.download` raises.
     """
     package, number = version
     code = str(number)
@@ -90,7 +97,8 @@ def compare_served(
         f"{plural(len(keys), 'key')}; each is compared with {bundle.name}."
     )
     limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
-    with open_spool(workspace, f"what is fetched of version {code} at a time", limit) as spool:
+    what = f"what is fetched of version {code} at a time"
+    with turn, open_spool(workspace, what, limit) as spool:
         verdict = _merged(_Comparison(bundle, code, spool, context).of_all(_sets(keys)))
         context.info(
             f"All of it was compared; at most {format_size(spool.size)} were on the disk at a time."
@@ -218,7 +226,7 @@ def _keep(_: BinaryIO) -> str:
 def _merged(verdicts: Sequence[Verdict]) -> Verdict:
     """Return one verdict on all sets."""
     kinds = {verdict.served for verdict in verdicts}
-    served = next(kind for kind in _WORST_FIRST if kind in kinds)
+    served = next(kind for kind in WORST_FIRST if kind in kinds)
     apks: list[ApkReport] = []
     findings: list[Finding] = []
     protection: list[str] = []

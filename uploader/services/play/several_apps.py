@@ -53,8 +53,6 @@ def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> N
     """Adds what can't be said for several apps at once."""
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", *ABOUT_ONE)
-    if isinstance(inputs, ReleaseInputs) and inputs.verify:
-        problems.add("verify", *ABOUT_ONE)
     if inputs.universal_apk and PACKAGE not in inputs.universal_apk:
         problems.add(
             "universal-apk",
@@ -369,6 +367,10 @@ class SeveralApps:
             return _all_or_none(given.values())  # it is about what was committed
         if name == "committed":
             return _all_or_none(values)
+        if name == "served":
+            return _worst_served(values)
+        if name == "served-file":
+            return next(iter(given.values()))  # one file for all
         return values[0] if len(set(values)) == 1 else ""
 
     def end(self, headline: str) -> Outcome:
@@ -406,10 +408,14 @@ class SeveralApps:
         failure = ""
         if app.error:
             failure = getattr(app.error, "code", UploaderError.code)  # a defect has none
+        served = {}
+        if any("served" in one.outputs for one in self.apps):
+            served = {"served": app.outputs.get("served", "")}
         return {
             "committed": self._is_committed(app),
             "version-codes": app.codes,
             "edit-id": app.outputs.get("edit-id", ""),
+            **served,
             "failure": failure,
         }
 
@@ -441,6 +447,16 @@ class SeveralApps:
 def _all_or_none(values: Iterable[str]) -> str:
     """Return `true` only if it is the value of all, `false` if it is the value of any."""
     for value in ("false", "", "true"):
+        if value in values:
+            return value
+    raise AssertionError(values)
+
+
+def _worst_served(values: Sequence[str]) -> str:
+    """Return the worst result of all apps; empty where it may be a worse one, of an app that was
+    not compared.
+    """
+    for value in ("changed", "", "protected", "unverified", "same"):
         if value in values:
             return value
     raise AssertionError(values)

@@ -12,9 +12,11 @@ the summary and the statement `uploader-served.json`.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 
 from uploader.errors import (
     ApiError,
@@ -23,6 +25,7 @@ from uploader.errors import (
     Problem,
     Problems,
     ReleaseTrouble,
+    Stopped,
     UploaderError,
 )
 from uploader.files.android import served
@@ -34,17 +37,18 @@ from uploader.files.watched import Watched
 from uploader.files.workspace import Workspace, printable
 from uploader.inputs.records import ReleaseInputs, VerifyInputs
 from uploader.services import batch
-from uploader.services.base import Context, Outcome, Prepared, Section
+from uploader.services.base import Context, Flow, Outcome, Prepared, Section
 from uploader.services.play import client
 from uploader.services.play.known_errors import explained, explained_refusals
-from uploader.services.play.served_apks import Version, compare_served
+from uploader.services.play.served_apks import WORST_FIRST, Version, compare_served
+from uploader.services.play.several_apps import App, SeveralApps
+from uploader.tasks import rank
 from uploader.text import plural
 
 STATEMENT = "uploader-served.json"
 # in-toto Attestation Framework, "Statement v1"; the predicate is described in docs/PROOF.md
 _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:google-release-uploader:served:v1"
-_WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
 _STATES_FIRST = ("changed", "missing", "added", "protected", "unverified", "by-rule")
 _MAX_LINES = 6  # findings in the log
 _MAX_ROWS = 200  # of a table in the summary
@@ -112,8 +116,20 @@ def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Works
     if inputs.common.dry_run:
         flow = batch.dry_run(f"Would compare {plural(len(files), 'bundle')} with what is served.")
     else:
-        flow = partial(_flow_with_login, goal)
+        flow = _flow_of(goal)
     return Prepared(tuple(lines), (client.SCOPE,), flow, apps=apps, sends_files=False)
+
+
+def _flow_of(goal: VerifyGoal) -> Flow:
+    """Return the flow for the bundles of one app, or of several."""
+    order = [package for _, (package, _) in goal.bundles]
+    if len(set(order)) == 1:
+        return partial(_flow_with_login, goal)
+    goals = {}
+    for package in order:
+        own = tuple(pair for pair in goal.bundles if pair[1][0] == package)
+        goals[package] = replace(goal, bundles=own)
+    return partial(_flow_of_several, goals, order)
 
 
 def goal_of(
@@ -134,41 +150,106 @@ def goal_of(
     )
 
 
+class Verification:
+    """What a run compares with what Google Play serves, of one app or of several: one bundle at a
+    time, and all of it in one statement.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()  # of the bundle that is compared, so that few APKs are kept
+        self._lock = threading.Lock()
+        self._verdicts: list[Verdict] = []
+
+    def add(self, verdicts: Sequence[Verdict], destination: Destination, context: Context) -> None:
+        """Write the statement with these verdicts beside those of other apps."""
+        with self._lock:
+            self._verdicts = sorted([*self._verdicts, *verdicts], key=attrgetter("package"))
+            context.write(destination, _statement(self._verdicts, _worst(self._verdicts)))
+
+
 def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and tell what came of it."""
+    _publish_codes(goal, context)
     with explained_refusals(reading=True):
-        verdicts = _served(goal, context)
-    required = goal.require_unprotected
-    return report(verdicts, goal.destination, context, require_unprotected=required)
+        return _compared(goal, Verification(), context)
 
 
-def verified(goal: VerifyGoal, outcome: Outcome, context: Context) -> Outcome:
+def _flow_of_several(
+    goals: Mapping[str, VerifyGoal], order: Sequence[str], context: Context
+) -> Outcome:
+    """Compare what Google Play generated of several apps, whatever comes of the others; `order` has
+    the app of each bundle.
+    """
+    run = SeveralApps(list(goals), order, context, commits=False)
+    verification = Verification()
+    run.do_together(
+        {app: partial(_verify_app, goals[app.package], verification, app) for app in run.apps}
+    )
+    return run.end(" ".join(app.outcome.headline for app in run.apps if app.outcome))
+
+
+def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
+    _publish_codes(goal, app)
+    app.outcome = verified(goal, Outcome(""), verification, app)
+
+
+def _publish_codes(goal: VerifyGoal, context: Context) -> None:
+    """Publish which versions the run is about."""
+    codes = [code for _, (_, code) in goal.bundles]
+    listed = ",".join(str(code) for code in codes)
+    context.publish({"version-code": str(max(codes)), "version-codes": listed})
+
+
+def verified(
+    goal: VerifyGoal, outcome: Outcome, verification: Verification, context: Context
+) -> Outcome:
     """Return the outcome of a release with what is served of it; it has `trouble` where that is not
     what was built, or could not be compared.
 
     What was released is released, so no error ends the flow but the end of the run.
     """
     try:
-        verdicts = _served(goal, context)
-        required = goal.require_unprotected
-        served_outcome = report(verdicts, goal.destination, context, require_unprotected=required)
-    except Interrupted:
+        served_outcome = _compared(goal, verification, context)
+    except (Interrupted, Stopped):
         raise
     except UploaderError as error:
         return replace(outcome, trouble=explained(error) if isinstance(error, ApiError) else error)
     return replace(
         outcome,
-        headline=f"{outcome.headline} {served_outcome.headline}",
+        headline=f"{outcome.headline} {served_outcome.headline}".lstrip(),
         sections=(*outcome.sections, *served_outcome.sections),
         trouble=served_outcome.trouble,
     )
 
 
-def _served(goal: VerifyGoal, context: Context) -> list[Verdict]:
-    return [
-        compare_served(bundle, version, goal.seconds, goal.workspace, context)
-        for bundle, version in goal.bundles
-    ]
+def _compared(goal: VerifyGoal, verification: Verification, context: Context) -> Outcome:
+    """Compare all bundles, and tell what came of it.
+
+    Each is waited for by itself. Raises what kept one from being compared, unless something else is
+    served of another one.
+    """
+    verdicts: list[Verdict] = []
+    failures: list[UploaderError] = []
+
+    def compare_one(bundle: Artifact, version: Version) -> None:
+        try:
+            verdicts.append(
+                compare_served(
+                    bundle, version, goal.seconds, goal.workspace, context, verification.turn
+                )
+            )
+        except (Interrupted, Stopped):
+            raise
+        except UploaderError as error:
+            failures.append(error)
+
+    context.together([partial(compare_one, *pair) for pair in goal.bundles])
+    if failures and (not verdicts or _worst(verdicts) != "changed"):
+        raise min(failures, key=rank)
+    names = [bundle.name for bundle, _ in goal.bundles]
+    verdicts.sort(key=lambda verdict: names.index(verdict.bundle))
+    required = goal.require_unprotected
+    return report(verdicts, goal.destination, verification, context, require_unprotected=required)
 
 
 def _pairs(
@@ -229,12 +310,14 @@ def _flow(job: VerifyJob, context: Context) -> Outcome:
     for bundle, apks in job.pairs:
         watched = [Watched(apk, check) for apk in apks]
         verdicts.append(served.compare(Watched(bundle, check), watched))
-    return report(verdicts, job.destination, context, require_unprotected=job.require_unprotected)
+    required = job.require_unprotected
+    return report(verdicts, job.destination, Verification(), context, require_unprotected=required)
 
 
 def report(
     verdicts: Sequence[Verdict],
     destination: Destination,
+    verification: Verification,
     context: Context,
     *,
     require_unprotected: bool,
@@ -242,8 +325,8 @@ def report(
     """Write the statement of several comparisons, publish the outputs, and return the outcome; it
     has `trouble` where Google Play serves something else than what was built.
     """
-    worst = next(one for one in _WORST_FIRST if any(one == v.served for v in verdicts))
-    context.write(destination, _statement(verdicts, worst))
+    worst = _worst(verdicts)
+    verification.add(verdicts, destination, context)
     context.publish({"served": worst, "served-file": destination.path})
     findings = _told([finding for verdict in verdicts for finding in verdict.findings])
     for finding in findings[:_MAX_LINES]:
@@ -254,6 +337,12 @@ def report(
     headline = " ".join(_headline(verdict) for verdict in verdicts)
     trouble = _trouble(worst, verdicts, require_unprotected=require_unprotected)
     return Outcome(headline, sections=_sections(verdicts, findings), trouble=trouble)
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Served:
+    """Return the worst of the results."""
+    results = {verdict.served for verdict in verdicts}
+    return next(served for served in WORST_FIRST if served in results)
 
 
 def _headline(verdict: Verdict) -> str:
