@@ -148,6 +148,49 @@ def test_a_standalone_apk_without_any_library_lacks_them() -> None:
     assert compare(AAB, (complete,)).served == "same"
 
 
+UNIVERSAL = ("universal.apk",)
+WHOLE = component("meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"})
+EVERYTHING = {
+    **BASE_ENTRIES,
+    "lib/arm64-v8a/liba.so": b"ELF arm",
+    "lib/x86/liba.so": b"ELF x86",
+    "res/drawable-hdpi/icon.png": PNG,
+    "res/drawable-xhdpi/icon.png": PNG + PNG,
+    "res/raw-de/words.txt": b"Worte",
+    "res/aB.png": PNG,
+}
+
+
+@pytest.mark.parametrize(
+    "entry", [name for name in EVERYTHING if name.startswith(("res/", "lib/"))], ids=str
+)
+def test_the_universal_apk_has_the_files_of_every_device(entry: str) -> None:
+    """Of every ABI, density and language, and those whose paths were shortened. An APK does not
+    tell that it is for all.
+    """
+    more = {"base/res/raw-de/words.txt": b"Worte", "base/res/aB.png": PNG}
+    aab = bundle({"base": manifest(ACTIVITY)}, {**BUILT, **more})
+    whole = apk("universal.apk", manifest(ACTIVITY, WHOLE), EVERYTHING)
+    assert compare(aab, (whole,), UNIVERSAL).served == "same"
+    lacking = whole.with_entries({entry: None})
+    assert states(compare(aab, (lacking,), UNIVERSAL)) == {f"base/{entry}": "missing"}
+
+
+@pytest.mark.parametrize(("include", "served"), [("true", "changed"), ("false", "same")])
+def test_the_universal_apk_has_the_modules_that_are_fused(include: str, served: str) -> None:
+    distribution = "{http://schemas.android.com/apk/distribution}"
+    fusing = Element(f"{distribution}fusing", {f"{distribution}include": f"text:{include}"})
+    feature = manifest(split="text:extra")
+    feature.children.insert(0, Element(f"{distribution}module", {}, [fusing]))
+    files = {**CODE, "extra/dex/classes.dex": b"dex extra"}
+    aab = bundle({"base": manifest(ACTIVITY), "extra": feature}, files)
+    entries = {"classes.dex": CODE["base/dex/classes.dex"]}
+    whole = apk("universal.apk", manifest(ACTIVITY, WHOLE), entries)
+    verdict = compare(aab, (whole,), UNIVERSAL)
+    assert verdict.served == served
+    assert (states(verdict) == {"extra/dex/classes.dex": "missing"}) == (served == "changed")
+
+
 @pytest.mark.parametrize(
     "entry",
     [

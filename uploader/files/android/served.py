@@ -15,7 +15,7 @@ digested as they are read.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal, Protocol
 
@@ -51,6 +51,7 @@ from uploader.files.android.served_table import lacking_values
 
 Served = Literal["same", "protected", "changed", "unverified"]
 
+_DISTRIBUTION = "{http://schemas.android.com/apk/distribution}"
 MAX_APKS = 2000  # of one comparison; an app in a hundred languages has some hundred
 MAX_FINDINGS = 20_000  # that are kept; the others are only counted
 
@@ -141,19 +142,25 @@ class Verdict:
         return sum(1 for finding in self.findings if finding.state in states)
 
 
-def compare(bundle: Source, apks: Sequence[Source], tables: Tables | None = None) -> Verdict:
-    """Compare APKs with the bundle that they should be made of. Where one bundle is compared with
-    several sets of APKs, give the same `tables`, empty at first: they are read once.
+def compare(
+    bundle: Source,
+    apks: Sequence[Source],
+    universal: Collection[str] = (),
+    tables: Tables | None = None,
+) -> Verdict:
+    """Compare APKs with the bundle that they should be made of.
 
     Give the APKs of one device, or of one variant of Google Play's: what the bundle has and none of
-    them has counts as missing. Raises InputError for a file that is not what it should be, or of
+    them has counts as missing. `universal` are the names of those that are known to be for every
+    device: an APK does not tell. Where one bundle is compared with several sets of APKs, give the
+    same `tables`, empty at first: they are read once. Raises InputError for a file that is not what it should be, or of
     another app or version (problem `files` for the bundle, `apks` for an APK).
     """
     if len(apks) > MAX_APKS:
         what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
-        comparison = _Comparison(bundle.name, Bundle(file, tables))
+        comparison = _Comparison(bundle.name, Bundle(file, tables), universal)
         identities = [comparison.identify(apk) for apk in apks]
         comparison.fuse(identities)
         for apk, identity in zip(apks, identities, strict=True):
@@ -176,9 +183,10 @@ def identify_bundle(bundle: Source) -> Identity:
 class _Comparison:
     """The comparison of one bundle with its APKs, one after the other."""
 
-    def __init__(self, name: str, bundle: Bundle) -> None:
+    def __init__(self, name: str, bundle: Bundle, universal: Collection[str]) -> None:
         self._name = name
         self._bundle = bundle
+        self._universal = universal
         self._reports: list[ApkReport] = []
         self._findings: list[Finding] = []
         self._left_out = 0
@@ -233,12 +241,15 @@ class _Comparison:
             )
             device_set = self._splits
             if identity.kind == "standalone":
-                device_set = DeviceSet()
+                device_set = DeviceSet(is_universal=apk.name in self._universal)
             modules = self._modules(identity)
             if identity.is_master:
                 device_set.masters.update(dict.fromkeys((one.name for one in modules), identity))
             else:
                 device_set.configurations.add((identity.module, _devices(identity, members)))
+            if device_set.is_universal:
+                fused = filter(_is_fused, self._bundle.modules.values())
+                device_set.masters.update(dict.fromkeys((one.name for one in fused), identity))
             checker = ApkChecker(apk.name, members, self._bundle, modules, identity, device_set)
             counts: dict[State, int] = {}
             for name in members:
@@ -440,6 +451,17 @@ class _Comparison:
         if self._left_out or "unverified" in states or not compared:
             return "unverified"
         return "same"
+
+
+def _is_fused(module: Module) -> bool:
+    """Return whether a feature module belongs into the universal APK (developer.android.com, "About
+    feature modules": `dist:fusing dist:include`).
+    """
+    settings = module.manifest.find(f"{_DISTRIBUTION}module")
+    if settings is None or f"{_DISTRIBUTION}type" in settings.attributes:
+        return False
+    fusing = settings.find(f"{_DISTRIBUTION}fusing")
+    return fusing is not None and fusing.attributes.get(f"{_DISTRIBUTION}include") == "text:true"
 
 
 def _code_of(module: str, members: Members) -> Iterator[str]:

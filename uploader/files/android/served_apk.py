@@ -58,8 +58,10 @@ class DeviceSet:
     """APKs that a device has together: which entries of the bundle they have, of which modules what
     every device needs is there, and for which configurations, by module, there are APKs. `lacking`
     are entries that are known to be missing, `values` those of resource tables that some APK has.
+    One that `is_universal` is a single APK for every device.
     """
 
+    is_universal: bool = False
     seen: set[str] = field(default_factory=set)
     masters: dict[str, Identity] = field(default_factory=dict)
     configurations: set[tuple[str, str]] = field(default_factory=set)
@@ -382,6 +384,10 @@ class Needed:
     def is_needed(self, path: str) -> bool:
         """Return whether a set of APKs without this entry lacks something."""
         library = LIBRARY.match(path)
+        # A universal APK has the libraries and resources of all devices: nothing is left out by
+        # ABI, density or language (bundletool, `--mode=universal`).
+        if self._set.is_universal and (library or path.startswith("res/")):
+            return True
         if library:
             # Without any library the device would have none to run.
             if not self._abis:

@@ -184,7 +184,8 @@ class _Comparison:
         try:
             check = self._context.check_running
             watched = [Watched(file, check) for file in files]
-            verdict = compare(Watched(self._bundle, check), watched, self._tables)
+            universal = [file.name for file in files if file.apk.kind == "universal"]
+            verdict = compare(Watched(self._bundle, check), watched, universal, self._tables)
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)
