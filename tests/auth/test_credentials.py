@@ -201,7 +201,7 @@ def test_the_login_of_gcloud_is_found(home: Path) -> None:
     (folder / "application_default_credentials.json").write_text(json.dumps(USER))
     assert source_of(read_inputs()).kind == "authorized_user"
     (folder / "application_default_credentials.json").write_text("{")
-    with pytest.raises(InputError, match="application default credentials: JSON that is cut off"):
+    with pytest.raises(InputError, match="application default credentials: only the first line"):
         source_of(read_inputs())
 
 
@@ -303,11 +303,13 @@ def short_key() -> str:
         ("no/such/key", "nor a file that exists"),
         ("/", "nor a file that exists"),
         ("/proc/self/mem", "`/proc/self/mem` can't be read: "),
-        ("{", "cut off or damaged"),
+        ("{", "only the first line of a JSON file"),
         ("[1]", "not an object"),
         ('"text"', "not an object"),
-        ("[" * 100_000, "cut off or damaged"),
-        (json.dumps(service_account())[:-40], "cut off or damaged"),
+        ("[" * 100_000, "JSON that is damaged"),
+        ("{" * 100_000, "JSON that is damaged"),
+        (json.dumps(service_account())[:-40], "JSON that is cut off"),
+        (json.dumps(service_account())[:-1] + ",}", "JSON that is damaged at line 1, column "),
         (pem(), "a private key by itself"),
         ("{}", "`type` is missing"),
         ({"type": "gdch_service_account"}, "not one of `service_account`"),

@@ -129,10 +129,10 @@ class Job:
         for file in (self._outputs, self._summary):
             file.write_text("")
 
-    def run_here(self, inputs: Mapping[str, str], time: FakeTime) -> tuple[int, str]:
+    def run_here(self, inputs: Mapping[str, str], time: FakeTime, **more: str) -> tuple[int, str]:
         """One run inside this process, which sleeps on `time`: its exit code and its log."""
         self.empty_files()
-        given, problems = read_inputs(self.environment(inputs), [])
+        given, problems = read_inputs({**self.environment(inputs), **more}, [])
         log = io.StringIO()
         reporter = make_reporter(given.platform, stdout=log, names=given.names)
         run = Run(given, reporter, Cancellation(), time.clock(), HttpClient())

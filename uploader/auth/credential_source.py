@@ -7,6 +7,7 @@ A complaint names fields and repeats no part of a credential.
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from uploader.auth import mistaken_credentials
 from uploader.auth.destinations import TOKEN_URIS, Rules, principal
 from uploader.auth.token_source import with_named_certificate, wrong_source
 from uploader.errors import InputError, Problem
@@ -66,6 +68,8 @@ PEM = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----(.*)-----END \1--
 # lower case.
 PATH = re.compile(
     r"[\w @+.:~/\\-]{1,200}\.(?:json|txt|key|b64|base64)|(?:~|\.\.?)?(?:/[a-z0-9._-]{1,64}){2,}"
+    # A GitLab variable of type File holds such a path.
+    r"|(?:/[\w.-]{1,100}){1,10}\.tmp/\w{1,255}"
 )
 RSA = bytes.fromhex("06092a864886f70d010101")  # rsaEncryption, RFC 8017 appendix A.1
 
@@ -244,10 +248,10 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
         # Not strict: a shell that turned the key's \n into line breaks left no doubt about what
         # was meant.
         value = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None, "JSON that is cut off or damaged."
+    except (ValueError, RecursionError) as error:
+        return None, mistaken_credentials.what_is_damaged(text, error)
     if not isinstance(value, dict):
-        return None, "JSON, but not an object."
+        return None, mistaken_credentials.no_object(value)
     return value, ""
 
 
@@ -283,8 +287,9 @@ def _read(value: str, workspace: Path) -> tuple[str | None, str, bool]:
 
     Nothing is raised: an exception would keep what was read.
     """
-    if "PRIVATE KEY" in value:
-        return None, "a private key by itself; the whole JSON file around it is needed.", True
+    form = mistaken_credentials.what_it_is(value)
+    if form:
+        return None, form, True
     try:
         path = workspace / Path(value).expanduser()
         with path.open("rb") as file:
@@ -295,6 +300,8 @@ def _read(value: str, workspace: Path) -> tuple[str | None, str, bool]:
     text = None
     if len(content) <= MAX_FILE:
         text = _unwrap(content.decode("utf-8-sig", "replace"))
+    if text is None and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return None, "the file is in UTF-16, as PowerShell writes it; keep it in UTF-8.", True
     return text, "the file holds neither JSON nor base64 of JSON.", in_workspace
 
 
