@@ -23,7 +23,7 @@ from uploader.cancellation import Cancellation
 from uploader.clock import Clock
 from uploader.errors import TemporaryError
 from uploader.http.messages import Response, TransportError
-from uploader.protocol.google_error import last_words
+from uploader.protocol.google_error import is_too_fast, last_words
 from uploader.text import capitalised
 
 Result: TypeAlias = Response | TransportError  # what an attempt came to
@@ -33,6 +33,7 @@ MAX_RETRY_AFTER = 300.0  # seconds
 FIRST_POLL = 15.0  # seconds
 LONGEST_POLL = 40  # times the first
 CAUSE = "The service or the network is having problems."
+TOO_FAST = "A quota is used up for the moment: Google counts requests, by minute or by user."
 HINT = "Run again later."
 # Cause and hint where it is known why there is no way to the service, by the code of a broken
 # connection.
@@ -225,6 +226,8 @@ class Retrier:
             if self._seconds is None:
                 policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
             code = response.code if isinstance(response, TransportError) else ""
+            if is_too_fast(response):
+                cause = TOO_FAST
             cause, hint = ADVICE.get(code, (cause, hint))
             raise TemporaryError(
                 self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code

@@ -89,8 +89,8 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
         (b"\n<!DOCTYPE HTML>\n<title>Blocked</title>", "with an HTML page.", "a proxy or firewall"),
         (
             b"<!DOCTYPE html><title>Error 403 (Forbidden)!!1</title>",
-            "without a word of explanation.",
-            "may not have been Google",
+            ": Error 403 (Forbidden)",
+            "in front of the API",
         ),
         (b'{"error": {"code": 400, "message": ""}}', "without a word of explanation.", ""),
         (b'{"error": {"code": 400, "message": "No."}}', "No.", ""),

@@ -13,6 +13,7 @@ from uploader.http.messages import Response, TransportError
 
 _LONGEST_MESSAGE = 2000  # characters; more than this is no message for people
 _GOOGLE_PAGE = b"!!1"  # in the title of each error page of Google's own
+_GOOGLE_TITLE = re.compile(rb"<title>(Error \d{3} \([A-Za-z ]{1,60}\))!!1")
 _RATE_REASONS = {"rateLimitExceeded", "userRateLimitExceeded"}
 # Quotas of a day have a reason of their own, or share it with rates and are told by their words.
 _DAILY_REASONS = {
@@ -32,7 +33,7 @@ class GoogleError:
     message.
 
     `silent` says that the message is made from the status alone. `page` is true for HTML that is
-    not Google's.
+    not Google's, `front_end` for the error pages of Google's servers in front of the APIs.
     """
 
     status: int
@@ -41,6 +42,7 @@ class GoogleError:
     body: Mapping[str, Any]
     silent: bool = False
     page: bool = False
+    front_end: bool = False
 
     @property
     def reason(self) -> str:
@@ -79,6 +81,17 @@ class GoogleError:
                 "HTTPS_PROXY and NO_PROXY."
             )
             return cause, hint
+        if self.front_end:
+            return (
+                (
+                    "This is a page of Google's servers in front of the API, which did not get the "
+                    "request: they don't know its address, or don't take its form."
+                ),
+                (
+                    "Check `api-endpoint`, the names and ids in the inputs for characters that "
+                    "don't belong there, and whether a proxy changes requests on the way."
+                ),
+            )
         if self.silent and not self.body:
             return (
                 "It may not have been Google that answered: its refusals give a reason.",
@@ -131,6 +144,9 @@ def read(response: Response) -> GoogleError:
     if isinstance(error, str):
         message = _text(body.get("error_description")) or error
         return GoogleError(response.status, message, (error[:100],), body)
+    title = _GOOGLE_TITLE.search(response.body[:_LONGEST_MESSAGE])
+    if title:
+        return GoogleError(response.status, title[1].decode(), (), body, front_end=True)
     message = _plain(response)
     return GoogleError(
         response.status,
@@ -147,6 +163,13 @@ def _is_foreign_page(response: Response) -> bool:
     start = response.body[:_LONGEST_MESSAGE].lstrip().lower()
     is_page = start.startswith((b"<!doctype html", b"<html"))
     return is_page and _GOOGLE_PAGE not in start
+
+
+def is_too_fast(response: Response | TransportError | None) -> bool:
+    """Whether a response says that requests come faster than a quota allows."""
+    if not isinstance(response, Response):
+        return False
+    return response.status == 429 or read(response).rate_limited
 
 
 def last_words(response: Response | TransportError | None) -> str:

@@ -5,7 +5,7 @@ does not take, and what a refusal of Drive's means to them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +22,60 @@ _BUCKET_ADDRESS = re.compile(
     r"|https?://console\.cloud\.google\.com/storage/browser/)?"
     r"([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:/(.*))?",
     re.DOTALL,
+)
+# The beginning of a method's id, words of its refusal, the likely cause, and what to do.
+_REFUSALS: Sequence[tuple[str, str, str, str]] = (
+    (
+        "drive.",
+        "storage quota",
+        (
+            "A file belongs to the account that uploads it, and a service account has no room of "
+            "its own; a folder that a person shares with it does not change that."
+        ),
+        (
+            'Upload into a shared drive (`metadata: {"parents": ["FOLDER"]}` and `params: '
+            "supportsAllDrives: true`), or act for a person with `impersonate-user`."
+        ),
+    ),
+    (
+        "storage.",
+        "specified bucket does not exist",
+        "No project has a bucket of this name.",
+        "Check `bucket` in `params`, or create the bucket.",
+    ),
+    (
+        "storage.",
+        "storage.objects.delete access",
+        (
+            "An object of this name is there already, and the account may create objects but not "
+            "replace them."
+        ),
+        (
+            "Grant the account roles/storage.objectUser on the bucket, or give each upload a name "
+            "of its own."
+        ),
+    ),
+    (
+        "storage.",
+        "storage.objects.create",
+        "The account may not create objects in this bucket, or there is no such bucket.",
+        (
+            "Grant the account roles/storage.objectUser on the bucket, or correct `bucket` in "
+            "`params`."
+        ),
+    ),
+    (
+        "storage.",
+        "uniform bucket-level access",
+        "The bucket takes no access lists for single objects.",
+        "Leave `predefinedAcl` out of `params`, and grant access on the bucket.",
+    ),
+    (
+        "storage.",
+        "billing account",
+        "The project of the bucket has no active billing account.",
+        "Link a billing account to the project in the Google Cloud console, then run again.",
+    ),
 )
 _PAIR = re.compile(r"(\w+)\s*[=:]\s*(\S.*)", re.ASCII)
 
@@ -85,10 +139,15 @@ def _id_in(value: object) -> str:
 
 @contextmanager
 def explained_refusals(method: str, params: Mapping[str, Any]) -> Iterator[None]:
-    """Say what Drive means by a file that is not found: that this account can't see it."""
+    """Say what Drive means by a file that is not found: that this account can't see it. Other
+    refusals of Drive and Cloud Storage get the cause and the hint that their words leave out.
+    """
     try:
         yield
     except ApiError as refused:
+        for service, words, cause, hint in _REFUSALS:
+            if method.startswith(service) and words in refused.message:
+                raise refused.with_advice(cause=cause, hint=hint) from refused
         missing = re.search(r"File not found: ([\w-]+)", refused.message)
         if refused.status != 404 or not missing or not method.startswith("drive."):
             raise

@@ -262,7 +262,13 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Out
                 hint="Check the drafts and the sent mail of the mailbox; `gmail-action: draft` "
                 "makes a new draft.",
             ) from refused
-        if refused.reason == "failedPrecondition" and not impersonated:
+        if refused.reason == "failedPrecondition" and impersonated:
+            raise refused.with_advice(
+                cause="The user of `impersonate-user` has no Gmail mailbox: Gmail is off for the "
+                "user, or the account has no licence for it.",
+                hint="Switch Gmail on for the user in the Admin console, or name another user.",
+            ) from refused
+        if refused.reason == "failedPrecondition":
             raise refused.with_advice(
                 cause="A service account has no mailbox of its own.",
                 hint="Set `impersonate-user`, and allow the account domain-wide delegation for the "
