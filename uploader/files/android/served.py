@@ -153,8 +153,8 @@ def compare(
     Give the APKs of one device, or of one variant of Google Play's: what the bundle has and none of
     them has counts as missing. `universal` are the names of those that are known to be for every
     device: an APK does not tell. Where one bundle is compared with several sets of APKs, give the
-    same `tables`, empty at first: they are read once. Raises InputError for a file that is not what it should be, or of
-    another app or version (problem `files` for the bundle, `apks` for an APK).
+    same `tables`, empty at first: they are read once. Raises InputError for a file that is not what
+    it should be, or of another app or version (problem `files` for the bundle, `apks` for an APK).
     """
     if len(apks) > MAX_APKS:
         what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."

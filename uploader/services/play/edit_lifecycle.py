@@ -229,17 +229,17 @@ class EditState:
 
     def allows(self, event: Event) -> bool:
         """Whether the event may come now."""
-        return ((self.stage, self.commit), event) in TRANSITIONS and (
-            self.own or event not in NEVER_SHARED
-        )
+        if event in NEVER_SHARED and not self.own:
+            return False
+        return ((self.stage, self.commit), event) in TRANSITIONS
 
     def after(self, event: Event) -> EditState:
-        """The edit after an event. Raises `LookupError` for one that can't come now."""
+        """Return the edit after an event. Raises LookupError for one that can't come now."""
         if not self.allows(event):
             raise LookupError(f"{event.name} can't happen to {self}")
-        return EditState(
-            self.own or event is Event.REPLACE, *TRANSITIONS[(self.stage, self.commit), event]
-        )
+        stage, commit = TRANSITIONS[(self.stage, self.commit), event]
+        own = self.own or event is Event.REPLACE
+        return EditState(own, stage, commit)
 
 
 @dataclass
@@ -291,16 +291,12 @@ class ReleaseEdit:
     @property
     def uncommitted(self) -> Collection[str]:
         """The purposes for which something in this very edit was changed."""
-        return (
-            ()
-            if self.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
-            else self.changes.keys()
-        )
+        if self.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED):
+            return ()
+        return self.changes.keys()
 
     def apply(self, event: Event) -> None:
-        """Takes the machine one step further. Raises `LookupError` for an event that can't come
-        now.
-        """
+        """Take the state one step further. Raises LookupError for an event that can't come now."""
         self.state = self.state.after(event)
 
     def is_new(self, track: str) -> bool:
@@ -308,56 +304,63 @@ class ReleaseEdit:
         created = self.job.new_track_purpose(track) in self.uncommitted
         return created or track in self.missing
 
-    def base(self, track: str, found: Releases) -> Releases:
-        """What the track held before this very edit was touched; `found` is what it holds now."""
-        return self.before.get(track, found) if f"track:{track}" in self.uncommitted else found
+    def base(self, track: str, now: Releases) -> Releases:
+        """Return what the track held before this very edit was touched; `now` is what it holds."""
+        if f"track:{track}" not in self.uncommitted:
+            return now
+        return self.before.get(track, now)
 
     def wrote_otherwise(self, track: str, after: Releases) -> bool:
-        """Whether this edit may hold something else on the track, such as countries, that is not
-        wished any more.
+        """Whether this edit may hold something on the track that is not asked for any more.
 
-        What Google Play lists does not show it, since it adds to releases by itself. A record of an
-        earlier version does not say what was written.
+        Google Play's list does not show it, since Google Play adds to releases by itself (countries
+        for example). A record of an earlier version does not say what was written.
         """
         return f"track:{track}" in self.uncommitted and self.wrote.get(track) != after
 
     def found_live(self, settled: bool) -> None:
-        """Takes down whether what the edit before this one changed is live; what is not was lost
-        with it.
+        """Note whether the changes of the edit before this one are live; otherwise they are lost.
 
-        All but supplementary files shows it, by being `settled`. Raises ReleaseRefused where a
-        shared edit may be lost, since other jobs would have to make their part of it again.
+        `settled` says that the tracks and artifacts are as the job wants them. Supplementary files
+        do not show whether they are live. Raises ReleaseRefused where a shared edit may be lost,
+        since other jobs would have to make their part of it again.
         """
-        shows = any(map(is_shown, self.changes))
+        shows = any(is_shown(purpose) for purpose in self.changes)
         if self.replaces and not shows:
             raise gone(self.replaces)
-        self.apply(Event.SEEN_LIVE if settled and shows else Event.NOT_SEEN)
-        if self.state.commit is CommitKnowledge.NONE:
-            self._tell_missing(self.changes)
-            if self.replaces:
-                raise gone(self.replaces, "what this run put into it is not live")
-            _take_back(self, "Uploaded, then lost with the edit, whose commit did not happen.")
-            self._begin_anew()
+        if settled and shows:
+            self.apply(Event.SEEN_LIVE)
+        else:
+            self.apply(Event.NOT_SEEN)
+        if self.state.commit is not CommitKnowledge.NONE:
+            return
+        self._tell_missing(self.changes)
+        if self.replaces:
+            raise gone(self.replaces, "what this run put into it is not live")
+        _take_back(self, "Uploaded, then lost with the edit, whose commit did not happen.")
+        self._begin_anew()
 
     def changing(self, purpose: str) -> None:
-        """Writes a change down before it is made."""
+        """Write a change to the journal before it is made."""
         with self._lock:
             if self._note_change(purpose):
                 self.remember()
 
     def writing(self, track: str, before: Releases, after: Releases) -> None:
-        """Writes down what a track held and is to hold, before it is written."""
+        """Write to the journal what a track held and is to hold, before the track is written."""
         with self._lock:
             self._note_change(f"track:{track}")
-            self.before[track], self.wrote[track], self.wish = before, after, self.job.wish
+            self.before[track] = before
+            self.wrote[track] = after
+            self.wish = self.job.wish
             self.remember()
 
     def _note_change(self, purpose: str) -> bool:
         """Note that something is about to change, and return whether that is new."""
         before = self.state
         self.apply(Event.CHANGE)
-        # they are live; from here on it is about what this edit changes
         if before.commit is CommitKnowledge.HAPPENED:
+            # The changes so far are live. From here on the record is about those of this edit.
             self._begin_anew()
         new = before != self.state or purpose not in self.changes
         self.changes.setdefault(purpose, "")
@@ -366,69 +369,73 @@ class ReleaseEdit:
         return new
 
     def tell_uncommitted(self) -> None:
-        """Sets the output `committed`, as far as it follows from what this edit holds."""
+        """Set the output `committed`, as far as it follows from what this edit holds."""
         self._tell_missing(self.uncommitted)
 
     def _tell_missing(self, purposes: Iterable[str]) -> None:
-        """Sets the output `committed` where something was seen not to be live, for each of these
-        purposes.
+        """Set the output `committed` where what these purposes changed was seen not to be live.
 
-        A commit that may still arrive leaves it open, and of supplementary files Google Play tells
-        nothing.
+        A commit that may still arrive leaves it open, and Google Play does not tell whether
+        supplementary files are live.
         """
-        if any(map(is_shown, purposes)):
+        if any(is_shown(purpose) for purpose in purposes):
             self.tell_committed(None if self.state.in_doubt else False)
 
     def tell_committed(self, committed: bool | None) -> None:
-        """Sets the output `committed`, None where nobody knows; of a run that publishes nothing it
-        is always false.
+        """Set the output `committed`, empty for None: nobody knows.
+
+        It is always false in a run that publishes nothing.
         """
+        if not self.job.commits:
+            committed = False
         words = {True: "true", False: "false", None: ""}
-        self.context.publish({"committed": words[committed if self.job.commits else False]})
+        self.context.publish({"committed": words[committed]})
 
     def changed(self, purpose: str, digest: str) -> None:
-        """Writes down what Google Play accepted."""
+        """Write to the journal what Google Play accepted."""
         with self._lock:
             self.changes[purpose] = digest
             self.remember()
 
     def _begin_anew(self) -> None:
-        """Forgets what the edit before this one changed."""
-        for about in (self.changes, self.before, self.wrote):
-            about.clear()
-        self.wish, self.by_hand = "", None
+        """Forget what the edit before this one changed."""
+        self.changes.clear()
+        self.before.clear()
+        self.wrote.clear()
+        self.wish = ""
+        self.by_hand = None
 
     def remember(self) -> None:
-        """Tells the journal where the next run of the job can go on; edits of others are not ours
-        to remember.
+        """Write to the journal where the next run of the job can continue.
+
+        An edit that `existing-edit-id` names, or its replacement, is in no journal.
         """
-        if self.state.own and not self.replaces:
-            state = {"stage": self.state.stage.value, "commit": self.state.commit.value}
-            tracks = {
-                "before": _tracks_as_json(self.before),
-                "wrote": _tracks_as_json(self.wrote),
-                "wish": self.wish,
-            }
-            record = {
-                "edit": self.id,
-                **state,
-                "changes": self.changes,
-                **tracks,
-                "by_hand": self.by_hand,
-            }
-            if self.begun:
-                begun = {track: release.to_json() for track, release in self.begun.items()}
-                record["begun"] = {"wish": self.job.wish, "releases": begun}
-            if self.surely_committed:
-                record["surely committed"] = True
-            if self.promoted:
-                promoted = self.promoted.to_json()
-                record["promotion"] = {"wish": self.job.promotion, "release": promoted}
-            self.context.remember(self.job.memory, json.dumps(record))
+        if not self.state.own or self.replaces:
+            return
+        record: dict[str, object] = {
+            "edit": self.id,
+            "stage": self.state.stage.value,
+            "commit": self.state.commit.value,
+            "changes": self.changes,
+            "before": _tracks_as_json(self.before),
+            "wrote": _tracks_as_json(self.wrote),
+            "wish": self.wish,
+            "by_hand": self.by_hand,
+        }
+        if self.begun:
+            begun = {track: release.to_json() for track, release in self.begun.items()}
+            record["begun"] = {"wish": self.job.wish, "releases": begun}
+        if self.surely_committed:
+            record["surely committed"] = True
+        if self.promoted:
+            promoted = self.promoted.to_json()
+            record["promotion"] = {"wish": self.job.promotion, "release": promoted}
+        self.context.remember(self.job.memory, json.dumps(record))
 
     def forget(self) -> None:
-        """Tells the journal that nothing is left to go on with. In a shared edit that stays open,
-        other jobs go on.
+        """Note in the journal that there is nothing to continue.
+
+        Uploads are remembered while a shared edit stays open, in which other jobs work on.
         """
         if self.state.own and not self.replaces:
             self.context.remember(self.job.memory, None)
@@ -437,26 +444,30 @@ class ReleaseEdit:
 
 
 def is_shown(purpose: str) -> bool:
-    """Whether Google Play lists what is changed for it, as it does all but the files that go with
-    an artifact.
+    """Whether Google Play lists what is changed for a purpose.
+
+    It lists everything but the files that go with an artifact.
     """
-    return purpose.partition(":")[0] not in WHAT
+    kind = purpose.partition(":")[0]
+    return kind not in WHAT
 
 
 def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
-    """The edit that the journal holds, if any. Whatever can't be read is no record."""
+    """Return the edit that the journal holds, None where it holds none that can be read."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
+        api = Edit(context, job.package, str(record["edit"]))
+        changes = {str(purpose): str(digest) for purpose, digest in record["changes"].items()}
         return ReleaseEdit(
             job,
             context,
-            Edit(context, job.package, str(record["edit"])),
+            api,
             _recalled_state(record),
-            changes={str(purpose): str(digest) for purpose, digest in record["changes"].items()},
+            changes=changes,
             before=_tracks(record["before"]),
             wrote=_tracks(record.get("wrote", {})),
             wish=str(record.get("wish", "")),
-            by_hand={True: True, False: False}.get(record.get("by_hand")),
+            by_hand=_flag(record.get("by_hand")),
             promoted=_promoted(job, record),
             begun=_begun(job, record),
             surely_committed=record.get("surely committed") is True,
@@ -466,10 +477,16 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
 
 
 def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
-    """The release that the promotion was begun with, if it is the same promotion; else none."""
+    """Return the release that the promotion was begun with, None for another promotion."""
     begun = record.get("promotion", {})
-    found = [begun["release"]] if begun.get("wish") == job.promotion else []
-    return next(iter(releases({"releases": found})), None)
+    if begun.get("wish") != job.promotion:
+        return None
+    return releases({"releases": [begun["release"]]})[0]
+
+
+def _flag(value: object) -> bool | None:
+    """Return a recorded truth value, None for anything else."""
+    return value if isinstance(value, bool) else None
 
 
 def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
@@ -477,34 +494,34 @@ def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
     begun = record.get("begun", {})
     if begun.get("wish") != job.wish:
         return {}
-    found = {}
+    by_track = {}
     for track, release in begun["releases"].items():
-        found[str(track)] = releases({"releases": [release]})[0]
-    return found
+        by_track[str(track)] = releases({"releases": [release]})[0]
+    return by_track
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:
-    return EditState(True, Stage(record["stage"]), CommitKnowledge(record["commit"])).after(
-        Event.RECALL
-    )
+    stage = Stage(record["stage"])
+    commit = CommitKnowledge(record["commit"])
+    return EditState(True, stage, commit).after(Event.RECALL)
 
 
 def perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]) -> str:
-    """Says of which of the apps a commit of an earlier run may have happened; empty where there is
-    none.
+    """Return which apps a commit of an earlier run may have published, empty where there is none.
 
     It is for a run that can't log in, and so can't look.
     """
     packages = []
-    for job in (one for one in jobs if one.commits):
+    for job in jobs:
+        if not job.commits:
+            continue
         with suppress(*_UNREADABLE):
-            if _recalled_state(json.loads(recall(job.memory) or "{}")).in_doubt:
+            record = json.loads(recall(job.memory) or "{}")
+            if _recalled_state(record).in_doubt:
                 packages.append(job.package)
-    return (
-        f"Perhaps committed, by an earlier run: {', '.join(packages)}. The next run checks."
-        if packages
-        else ""
-    )
+    if not packages:
+        return ""
+    return f"Perhaps committed, by an earlier run: {', '.join(packages)}. The next run checks."
 
 
 def _tracks_as_json(tracks: Mapping[str, Releases]) -> dict[str, list[dict[str, Any]]]:
@@ -515,29 +532,15 @@ def _tracks_as_json(tracks: Mapping[str, Releases]) -> dict[str, list[dict[str, 
 
 
 def _tracks(record: Mapping[str, Any]) -> dict[str, Releases]:
-    return {str(track): releases({"releases": found}) for track, found in record.items()}
+    return {str(track): releases({"releases": entry}) for track, entry in record.items()}
 
 
 def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
-    """The edit to work in: the one that was named, the one an earlier run of the job left, or a
+    """Return the edit to work in: the named one, the one that an earlier run of the job left, or a
     fresh one.
     """
     if job.existing_edit and not job.dry_run:
-        edit = ReleaseEdit(
-            job,
-            context,
-            Edit(context, job.package, job.existing_edit),
-            EditState(False, Stage.CHANGED),
-        )
-        try:
-            edit.api.get()
-        except ApiError as refused:
-            if find(refused) in (EDIT_GONE, OTHER):
-                raise blaming_the_input(refused) from refused
-            raise
-        context.info(f"Working in edit {edit.id}.")
-        context.publish({"edit-id": edit.id, "committed": "false"})
-        return edit
+        return _open_shared(job, context)
     if not job.commits:
         context.publish({"committed": "false"})
     kept = recalled(job, context)
@@ -552,12 +555,30 @@ def opened(job: ReleaseJob, context: Context) -> ReleaseEdit:
         raise
 
 
+def _open_shared(job: ReleaseJob, context: Context) -> ReleaseEdit:
+    """Return the edit that `existing-edit-id` names. Raises ApiError where it is not open."""
+    api = Edit(context, job.package, job.existing_edit)
+    edit = ReleaseEdit(job, context, api, EditState(False, Stage.CHANGED))
+    try:
+        edit.api.get()
+    except ApiError as refused:
+        if find(refused) in (EDIT_GONE, OTHER):
+            raise blaming_the_input(refused) from refused
+        raise
+    context.info(f"Working in edit {edit.id}.")
+    context.publish({"edit-id": edit.id, "committed": "false"})
+    return edit
+
+
 def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
-    """The edit of an earlier run where it is open and asked for, else a fresh one, perhaps in its
-    place.
+    """Return the edit of an earlier run where it is open and this run asks for what is in it.
+
+    Otherwise return a fresh one, which takes its place if this run asks for the same.
     """
-    job, context = kept.job, kept.context
-    # Before anything can go wrong: it is ours, and it may be open; its commit may have happened.
+    job = kept.job
+    context = kept.context
+    # This comes before anything can fail: the edit is ours and may be open, and its commit may have
+    # happened.
     context.publish({"edit-id": kept.id} if kept.state.open else {})
     if kept.state.in_doubt:
         kept.tell_committed(None)
@@ -583,14 +604,16 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     else:
         context.info(f"Edit {kept.id} of an earlier run is closed.")
         context.publish({"edit-id": ""})
-    if not was_sent:  # nothing of it can have come to users
+    if not was_sent:
+        # None of the promoted versions can have come to users.
         kept.promoted = None
     return inserted(job, context, kept if serves else None)
 
 
 def blaming_the_input(refused: ApiError) -> ApiError:
-    """The refusal, with the advice that the edit which `existing-edit-id` names is not there, which
-    running again would not change.
+    """Return the refusal with the advice that `existing-edit-id` names no open edit.
+
+    Running again would not change that.
     """
     return refused.with_advice(
         cause="`existing-edit-id` names no open edit: it is misspelt, or it is committed, deleted "
@@ -600,25 +623,17 @@ def blaming_the_input(refused: ApiError) -> ApiError:
 
 
 def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None) -> ReleaseEdit:
-    """A fresh edit, perhaps in place of a lost one, whose changes are remembered only while a
-    commit is in doubt.
+    """Open a fresh edit, perhaps in place of a lost one.
+
+    The changes of the lost edit are remembered only while a commit is in doubt.
     """
     if lost is None and (job.dry_run or job.rollout):
         _warn_of_closing(job.package, context)
     edit = ReleaseEdit(job, context, client.insert(context, job.package))
     if lost:
-        edit.state = lost.state.after(Event.REPLACE)
-        if edit.state.in_doubt or job.rollout:
-            edit.changes = dict(lost.changes)  # of a rollout with the first look at it
-        if edit.state.in_doubt:
-            edit.before, edit.wrote = dict(lost.before), dict(lost.wrote)
-            edit.wish, edit.by_hand = lost.wish, lost.by_hand
-        edit.replaces = lost.replaces if lost.state.own else lost.id
-        edit.promoted = lost.promoted
-        edit.begun, edit.rollouts = dict(lost.begun), dict(lost.rollouts)
-        edit.surely_committed = lost.surely_committed or lost.state.stage is Stage.COMMITTED
+        _take_over(edit, lost)
     edit.remember()
-    # Google Play closes the edit that was open
+    # Google Play has closed the edit that was open, and what was uploaded into it is lost.
     context.forget_uploads(client.uploads(job.package))
     context.info(f"Opened edit {edit.id} for {job.package}.")
     context.publish({"edit-id": edit.id})
@@ -628,11 +643,30 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
     return edit
 
 
+def _take_over(edit: ReleaseEdit, lost: ReleaseEdit) -> None:
+    """Copy what is known of a lost edit into the fresh one that takes its place."""
+    edit.state = lost.state.after(Event.REPLACE)
+    if edit.state.in_doubt or edit.job.rollout:
+        # A rollout needs them for its first look at the release.
+        edit.changes = dict(lost.changes)
+    if edit.state.in_doubt:
+        edit.before = dict(lost.before)
+        edit.wrote = dict(lost.wrote)
+        edit.wish = lost.wish
+        edit.by_hand = lost.by_hand
+    edit.replaces = lost.replaces if lost.state.own else lost.id
+    edit.promoted = lost.promoted
+    edit.begun = dict(lost.begun)
+    edit.rollouts = dict(lost.rollouts)
+    edit.surely_committed = lost.surely_committed or lost.state.stage is Stage.COMMITTED
+
+
 def _warn_of_closing(package: str, context: Context) -> None:
-    """Says that the edit which is about to be opened closes that of a release which an earlier run
-    did not finish.
+    """Warn that the edit to be opened closes that of a release which an earlier run did not
+    finish.
     """
-    if kept := unfinished(package, context):
+    kept = unfinished(package, context)
+    if kept:
         context.warning(
             f"Edit {kept} of an unfinished release of {package} is closed by the edit of this run, "
             "because an account has one open edit of an app. The next run of the release begins in "
@@ -641,20 +675,19 @@ def _warn_of_closing(package: str, context: Context) -> None:
 
 
 def _tell_promotion(edit: ReleaseEdit) -> None:
-    """Says which versions a promotion takes that was begun before, in another edit or by another
-    run.
-    """
-    if edit.promoted:
-        source = edit.job.promote_from
-        version_codes = "+".join(edit.promoted.version_codes)
-        edit.context.info(
-            f"The promotion from {source} was begun with {version_codes} and stays so, whatever is "
-            f"on {source} by now."
-        )
+    """Log the versions of a promotion that was begun before, in another edit or by another run."""
+    if not edit.promoted:
+        return
+    source = edit.job.promote_from
+    version_codes = "+".join(edit.promoted.version_codes)
+    edit.context.info(
+        f"The promotion from {source} was begun with {version_codes} and stays so, whatever is "
+        f"on {source} by now."
+    )
 
 
 def look(edit: ReleaseEdit) -> None:
-    """Asks the edit itself whether it is open, committed or gone."""
+    """Ask the edit itself whether it is open, committed or gone."""
     try:
         edit.api.get()
     except ApiError as refused:
@@ -664,9 +697,7 @@ def look(edit: ReleaseEdit) -> None:
 
 
 def _closed(edit: ReleaseEdit, refused: ApiError) -> None:
-    """Takes down whether the edit was committed or is gone, as the refusal has it; raises one that
-    has neither.
-    """
+    """Note whether the refusal says that the edit was committed or is gone; otherwise raise it."""
     if COMMITTED.search(refused.message) or refused.reason == "editAlreadyCommitted":
         edit.apply(Event.FOUND_COMMITTED)
     elif CHANGED_OUTSIDE.search(refused.message):
@@ -694,13 +725,15 @@ def listed_artifacts(
 
 
 def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Exception:
-    """Decide the edit's fate after a failure, do it, and say which; never hide the failure itself.
+    """Decide after a failure what becomes of the edit, do it, and log it.
 
     Return the failure, with other advice where `existing-edit-id` is to blame. With `keep` an edit
     that has changes in it stays open after every failure, since other apps of the run are
     committed.
     """
-    job, context, state = edit.job, edit.context, edit.state
+    job = edit.job
+    context = edit.context
+    state = edit.state
     if state.stage is Stage.DELETED:
         return error  # its deletion said what became of it
     passes = isinstance(error, (TemporaryError, Interrupted)) and state.stage is not Stage.GONE
@@ -710,20 +743,21 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
         _settle_open(edit, error)
     else:
         error = _settle_closed(edit, error)
-    if not edit.state.open and edit.state.commit in (
-        CommitKnowledge.UNKNOWN,
-        CommitKnowledge.HAPPENED,
-    ):
+    perhaps_live = edit.state.commit in (CommitKnowledge.UNKNOWN, CommitKnowledge.HAPPENED)
+    if perhaps_live and not edit.state.open:
         edit.remember()  # that there was a commit, so that the next run does not send it again
     if edit.state.in_doubt and job.commits:
         edit.tell_committed(None)
-        if state.stage is not Stage.COMMITTING:  # of which it was said
+        # Where the commit was just sent, the reason for keeping the edit has said so.
+        if state.stage is not Stage.COMMITTING:
             context.warning(f"{job.package} is perhaps committed: {_who_checks(edit)}.")
     return error
 
 
 def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
-    state, context = edit.state, edit.context
+    """Keep an open edit, or delete it where nobody will continue in it."""
+    state = edit.state
+    context = edit.context
     if not state.own:
         context.info(f"Edit {edit.id} was not opened by this run and stays open.")
     elif state.stage is Stage.REFUSED:
@@ -738,6 +772,7 @@ def _settle_open(edit: ReleaseEdit, error: BaseException) -> None:
 
 
 def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
+    """Take back what is lost with a closed edit, and return the failure with advice."""
     state = edit.state
     if not state.in_doubt:
         lost(edit, error)
@@ -749,36 +784,41 @@ def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
 
 
 def lost(edit: ReleaseEdit, error: BaseException) -> None:
-    """Takes back what this run brought into an edit that is gone. Whoever closed it may have
-    released the same.
+    """Mark this run's uploads as discarded where their edit is gone.
+
+    The output `committed` is taken back as well: whoever closed the edit may have released the
+    same.
     """
-    if edit.state.stage is Stage.GONE:
-        outputs = ("committed",) if edit.job.commits else ()
-        _discarded(edit, "Uploaded, then lost with the edit, which is gone", error, *outputs)
+    if edit.state.stage is not Stage.GONE:
+        return
+    what = "Uploaded, then lost with the edit, which is gone"
+    if edit.job.commits:
+        _discarded(edit, what, error, "committed")
+    else:
+        _discarded(edit, what, error)
 
 
 def _discarded(edit: ReleaseEdit, what: str, error: BaseException, *outputs: str) -> None:
-    """Nothing that this run uploaded is of any use without the edit, and the outputs must not claim
-    otherwise.
-    """
+    """Mark this run's uploads as discarded because of an error, and take back outputs."""
     why = error.what if isinstance(error, UploaderError) else "the program itself failed."
     _take_back(edit, f"{what}: {why}", *outputs)
 
 
 def _take_back(edit: ReleaseEdit, why: str, *outputs: str) -> None:
-    """Makes `why` the error of what was uploaded into the edit, and takes the outputs back that say
-    otherwise.
+    """Make `why` the error of every upload into the edit, and take back these outputs and the
+    version codes.
     """
-    artifacts = zip(edit.job.artifacts, edit.job.codes, strict=True)
-    ours = frozenset(
-        artifact.name for artifact, code in artifacts if f"artifact:{code}" in edit.uncommitted
-    )
-    edit.context.discarded(why, ours, ("version-code", "version-codes", *outputs))
+    uploaded = set()
+    for artifact, code in zip(edit.job.artifacts, edit.job.codes, strict=True):
+        if f"artifact:{code}" in edit.uncommitted:
+            uploaded.add(artifact.name)
+    edit.context.discarded(why, frozenset(uploaded), ("version-code", "version-codes", *outputs))
 
 
 def _why_kept(edit: ReleaseEdit) -> str:
-    """What becomes of an edit that a failure left open; the next run finds it only where the
-    journal keeps it.
+    """Return what becomes of an edit that a failure left open.
+
+    The next run continues in it only where the journal keeps it.
     """
     remembered = _is_remembered(edit)
     if edit.replaces:
@@ -793,20 +833,24 @@ def _why_kept(edit: ReleaseEdit) -> str:
     by_id = f"set `existing-edit-id: {edit.id}` {alone}to continue in it"
     if not remembered:
         return f"Edit {edit.id} is kept: {by_id}."
+    advice = "Keep `state-dir`"
+    if not edit.job.rollout:
+        advice += f", or {by_id}"
     return (
         f"Edit {edit.id} is kept: a run that finds the state of this one continues in it, any "
-        f"other opens a fresh edit. Keep `state-dir`{'' if edit.job.rollout else f', or {by_id}'}."
+        f"other opens a fresh edit. {advice}."
     )
 
 
 def _is_remembered(edit: ReleaseEdit) -> bool:
-    """Whether the state folder has the edit. Under the job's name there is one of its own, never a
-    shared one.
-    """
-    return edit.state.own and not edit.replaces and edit.context.recall(edit.job.memory) is not None
+    """Whether the journal has the edit. What it has under the job's name is never a shared one."""
+    if not edit.state.own or edit.replaces:
+        return False
+    return edit.context.recall(edit.job.memory) is not None
 
 
 def _who_checks(edit: ReleaseEdit) -> str:
+    """Return who finds out whether a commit in doubt has happened."""
     if not _is_remembered(edit):
         return "check in the Play Console"
     if edit.job.lasting_state:
@@ -815,28 +859,35 @@ def _who_checks(edit: ReleaseEdit) -> str:
 
 
 def discard(edit: ReleaseEdit) -> None:
-    """Deletes an edit of our own. A failure to do so is only a warning: an edit that nobody commits
+    """Delete an edit of our own. A failure to do so is only a warning: an edit that nobody commits
     changes nothing.
 
     Raises Interrupted, which ends the run here as anywhere.
     """
     before = edit.state
     edit.apply(Event.DELETE)
-    # a run that is stopped now leaves its record: the next one finds out
+    # The journal is left as it is until the edit is deleted: if the run is stopped now, the next
+    # one finds the edit by it.
     edit.context.publish({"edit-id": ""})
     failure = _delete(edit.api, edit.context)
     if before.stage is Stage.CHANGED:
-        # by a commit, for all we know
-        closed = isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER)
-        unknown = closed or (failure is not None and before.in_doubt)
-        # Of files that go with a version that is live already, nothing shows whether they are.
-        unknown = unknown or not any(map(is_shown, edit.changes))
-        edit.tell_committed(None if unknown else False)
+        edit.tell_committed(None if _may_be_live(edit, before, failure) else False)
     edit.forget()
 
 
+def _may_be_live(edit: ReleaseEdit, before: EditState, failure: UploaderError | None) -> bool:
+    """Whether the changes of an edit may be live after its deletion, which may have failed."""
+    if failure is not None and before.in_doubt:
+        return True
+    if isinstance(failure, ApiError) and find(failure) in (EDIT_GONE, OTHER):
+        return True  # it was closed before, perhaps by a commit
+    # Where only files of a version that is live already were changed, nothing shows whether they
+    # are live.
+    return not any(is_shown(purpose) for purpose in edit.changes)
+
+
 def _delete(edit: Edit, context: Context, *, closing: bool = False) -> UploaderError | None:
-    """What the deletion failed with."""
+    """Delete an edit, and return what the deletion failed with."""
     try:
         edit.delete(closing=closing)
     except ApiError as refused:
@@ -854,13 +905,13 @@ def _delete(edit: Edit, context: Context, *, closing: bool = False) -> UploaderE
 
 
 def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
-    """Says what became of an edit whose deletion was refused."""
+    """Log what became of an edit whose deletion was refused."""
     if COMMITTED.search(refused.message):
         context.warning(f"Edit {edit.id} is not deleted: it is committed, by another job.")
     elif find(refused) is EDIT_GONE:
         context.info(f"Edit {edit.id} is gone.")
-    # in words that are not about an edit: it need not be Google Play's answer
     elif refused.status in (404, 410):
+        # Its words are not about an edit, so the response need not be Google Play's.
         context.info(
             f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it "
             "expires by itself."
@@ -872,16 +923,15 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
 
 
 def commit(edit: ReleaseEdit) -> bool:
-    """Commits the edit; the result is whether the changes still have to be sent for review by hand.
+    """Commit the edit, and return whether the changes still have to be sent for review by hand.
 
     Where Google demands the opposite about the review, the same edit is committed again the other
-    way. A commit whose response is lost is looked up before it is repeated, and so is one that is
-    answered as if there were nothing to commit (404, 410). Raises with the edit gone, or refused
-    with all in it.
+    way. A commit whose response is lost is looked up before it is repeated, and so is one whose
+    response says that there is nothing to commit (404, 410). Raises with the edit gone, or with
+    the edit refused and everything still in it.
     """
-    job = edit.job
-    by_hand = job.not_sent_for_review == "true"
-    turns = 0
+    by_hand = edit.job.not_sent_for_review == "true"
+    refusals = 0
     denied = False
     waits = edit.context.backoff()
     while True:
@@ -889,20 +939,20 @@ def commit(edit: ReleaseEdit) -> bool:
         if error is None:
             edit.apply(Event.COMMIT_ACCEPTED)
             return by_hand
-        if not isinstance(error, (ApiError, CredentialsError)) or (_denies(error) and not denied):
+        refused = isinstance(error, (ApiError, CredentialsError))
+        # The first denial is looked up like a lost response, the second is believed.
+        if not refused or (_denies(error) and not denied):
             denied = denied or _denies(error)
             if _has_happened(edit, error, waits):
                 return bool(edit.by_hand)
             continue
-        turns += 1
-        known = find(error) if isinstance(error, ApiError) else None
-        if isinstance(error, ApiError) and known is EDIT_GONE:
+        if isinstance(error, ApiError) and find(error) is EDIT_GONE:
             _gone_at_commit(edit, error)
             return bool(edit.by_hand)
+        refusals += 1
         edit.apply(Event.COMMIT_REFUSED)
         edit.remember()
-        turned = known is (REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND)
-        if turns > MAX_TURNS or job.not_sent_for_review != "auto" or not turned:
+        if refusals > MAX_TURNS or not _asks_for_opposite(edit.job, error, by_hand=by_hand):
             raise _with_edit(edit, error)
         by_hand = not by_hand
         what = error.what.rstrip(".")
@@ -911,14 +961,25 @@ def commit(edit: ReleaseEdit) -> bool:
         )
 
 
+def _asks_for_opposite(job: ReleaseJob, refused: UploaderError, *, by_hand: bool) -> bool:
+    """Whether Google demands the opposite review setting, and the job leaves that open."""
+    if job.not_sent_for_review != "auto" or not isinstance(refused, ApiError):
+        return False
+    opposite = REVIEW_AUTOMATIC if by_hand else REVIEW_BY_HAND
+    return find(refused) is opposite
+
+
 def _send_commit(
     edit: ReleaseEdit, *, by_hand: bool
 ) -> OutcomeUnknown | ProtocolError | ApiError | CredentialsError | None:
-    """Sends one commit, once it is written down: what went wrong with it. What is no answer is a
-    ProtocolError.
+    """Write the commit to the journal, send it, and return what went wrong.
+
+    A response that is none of Google's is a ProtocolError.
     """
-    # One that was sent the other way before, and may still arrive, leaves it to people as well.
-    edit.by_hand = by_hand or (edit.state.commit is CommitKnowledge.DID_NOT and bool(edit.by_hand))
+    # An earlier commit with the opposite setting may still arrive, and would leave the review to
+    # people as well.
+    earlier_may_arrive = edit.state.commit is CommitKnowledge.DID_NOT
+    edit.by_hand = by_hand or (earlier_may_arrive and bool(edit.by_hand))
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
     try:
@@ -929,12 +990,12 @@ def _send_commit(
 
 
 def _denies(error: UploaderError) -> bool:
-    """Whether it says that there is nothing to commit, in words that are not about an edit."""
+    """Whether the error is a 404 or 410 whose words are not about an edit."""
     return isinstance(error, ApiError) and error.status in (404, 410) and find(error) is OTHER
 
 
 def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> bool:
-    """Waits, then asks the edit whether it is committed. Raises ReleaseRefused where it is gone."""
+    """Wait, then ask the edit whether it is committed. Raises ReleaseRefused where it is gone."""
     edit.apply(Event.RESPONSE_LOST)
     edit.context.warning(f"{sentence(lost.what)} Checking whether edit {edit.id} is committed.")
     waits.wait(f"the commit of edit {edit.id} was not answered")
@@ -945,14 +1006,15 @@ def _has_happened(edit: ReleaseEdit, lost: UploaderError, waits: Backoff) -> boo
 
 
 def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
-    """Takes down what a refusal says that has no edit to commit any more. Raises unless it says:
-    committed before.
+    """Note what a refusal says about an edit that can't be committed any more.
+
+    Returns only if the edit is committed by an earlier commit of the job; raises otherwise.
     """
     if CHANGED_OUTSIDE.search(refused.message):
         edit.apply(Event.CLOSED_UNCOMMITTED)
         raise refused
-    # perhaps by the commit before, which took its time
     if edit.state.commit is CommitKnowledge.DID_NOT:
+        # Perhaps the commit before this one arrived late.
         edit.apply(Event.RESPONSE_LOST)
         _closed(edit, refused)
         if edit.state.stage is Stage.COMMITTED:
@@ -965,27 +1027,26 @@ def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
     raise refused
 
 
-def _with_edit(edit: ReleaseEdit, refused: ApiError | CredentialsError) -> UploaderError:
-    """The refusal of a commit, explained, with what becomes of the edit."""
+def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
+    """Return the refusal of a commit, explained, with what becomes of the edit."""
     error = explained(refused) if isinstance(refused, ApiError) else refused
-    named = (
-        ""
-        if edit.job.rollout or edit.job.one_of_several
-        else f"set `existing-edit-id: {edit.id}`, or "
-    )
     if needs_new_build(error.code):
         return error.with_advice(also=f"Edit {edit.id} is kept with everything in it.")
+    by_id = ""
+    if not edit.job.rollout and not edit.job.one_of_several:
+        by_id = f"set `existing-edit-id: {edit.id}`, or "
     return error.with_advice(
-        also=f"Edit {edit.id} is kept with everything in it: {named}run again."
+        also=f"Edit {edit.id} is kept with everything in it: {by_id}run again."
     )
 
 
-def gone(name: str, known: str = "it is not known whether it was committed") -> ReleaseRefused:
-    """The end of a job whose edit is gone after a commit that was not answered, with what is
-    `known` of that.
+def gone(name: str, outcome: str = "it is not known whether it was committed") -> ReleaseRefused:
+    """Return the error for an edit that is gone after its commit was not answered.
+
+    `outcome` says what is known about that commit.
     """
     return ReleaseRefused(
-        f"Edit {name} is gone, and {known}.",
+        f"Edit {name} is gone, and {outcome}.",
         cause="The answer to its commit was lost, and the edit is not to be found.",
         hint="Check in the Play Console, or run again: every job that shares the edit, where it is "
         "shared.",
@@ -1002,16 +1063,21 @@ def _gone_after_commit(edit: ReleaseEdit) -> ReleaseRefused:
 
 def close(edit: ReleaseEdit, error: ApiError) -> None:
     """Note that others closed the edit. The refusal may prove that it was not committed."""
-    proof = CHANGED_OUTSIDE.search(error.message)
-    edit.apply(Event.CLOSED_UNCOMMITTED if proof else Event.CLOSED)
+    if CHANGED_OUTSIDE.search(error.message):
+        edit.apply(Event.CLOSED_UNCOMMITTED)
+    else:
+        edit.apply(Event.CLOSED)
 
 
 def unfinished(package: str, context: Context) -> str:
-    """The open edit of a release that an earlier run did not finish, if any: to open another would
-    close it.
+    """Return the id of the open edit of a release that an earlier run did not finish, else empty.
+
+    Opening another edit would close it.
     """
     kept = recalled(ReleaseJob(package), context)
-    return kept.id if kept and kept.state.open else ""
+    if kept is None or not kept.state.open:
+        return ""
+    return kept.id
 
 
 def read_and_deleted(edit: Edit, read: Callable[[Edit], T], context: Context) -> T:

@@ -1,11 +1,12 @@
-"""From inputs and files to one release job: every offline check, all problems told at once, nothing
-sent.
+"""Turn inputs and files into release jobs.
+
+Every check that needs no network happens here, and all problems are reported at once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -25,7 +26,7 @@ from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
 from uploader.inputs.records import ReleaseInputs
-from uploader.services.base import Prepared
+from uploader.services.base import Context, Outcome, Prepared
 from uploader.services.play import client, plan, reach, review, testers, universal_apk, verify
 from uploader.services.play.edit_lifecycle import perhaps_committed
 from uploader.services.play.model import STAGED, Notes, Release
@@ -45,19 +46,19 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     Raises InputError with every problem that can be seen offline.
     """
     problems = Problems()
-    inspected = [problems.collect(partial(inspect, file)) for file in files]
-    artifacts = tuple(artifact for artifact in inspected if artifact)
-    apps = {_package(inputs, artifacts, problems): (files, artifacts)}
+    artifacts = _inspect(files, problems)
+    package = _package(inputs, artifacts, problems)
+    apps = {package: (files, artifacts)}
     if len(inputs.package_name) > 1:
         apps = _by_app(inputs, files, artifacts, problems)
-    all_codes = _version_codes(artifacts)
     inputs = _for_all_users(inputs, files, problems)
+    all_codes = _version_codes(artifacts)
     jobs: list[ReleaseJob] = []
     warnings: list[str] = []
     served: set[str] = set()
     for package, (own_files, own) in apps.items():
-        others = all_codes - _version_codes(own)
-        own_inputs = _for_app(inputs, package or PACKAGE, others)
+        codes_of_others = all_codes - _version_codes(own)
+        own_inputs = _for_app(inputs, package or PACKAGE, codes_of_others)
         if own and len(apps) > 1:
             own_inputs = replace(own_inputs, tracks=reach.fitting(own_inputs.tracks, own))
         served.update(own_inputs.tracks)
@@ -68,15 +69,32 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         _check_tracks_are_served(inputs.tracks, served, problems)
     _check_shared(jobs, problems)
     problems.raise_if_any()
-    order = [artifact.manifest.package for artifact in artifacts if artifact.manifest]
     return Prepared(
         lines=tuple(_lines(jobs)),
         scopes=(client.SCOPE,),
-        flow=partial(flow, jobs[0]) if len(jobs) == 1 else partial(flow_of_several, jobs, order),
+        flow=_flow(jobs, artifacts),
         warnings=tuple(dict.fromkeys((*warnings, *problems.warnings))),
-        apps={job.package: tuple(map(int, job.codes)) for job in jobs},
+        apps={job.package: tuple(int(code) for code in job.codes) for job in jobs},
         unsettled=partial(perhaps_committed, jobs),
     )
+
+
+def _inspect(files: Artifacts, problems: Problems) -> Artifacts:
+    """Return the artifacts with their manifests, without those that can't be read."""
+    artifacts = []
+    for file in files:
+        artifact = problems.collect(partial(inspect, file))
+        if artifact:
+            artifacts.append(artifact)
+    return tuple(artifacts)
+
+
+def _flow(jobs: Sequence[ReleaseJob], artifacts: Artifacts) -> Callable[[Context], Outcome]:
+    """Return the flow that carries out the jobs."""
+    if len(jobs) == 1:
+        return partial(flow, jobs[0])
+    order = [artifact.manifest.package for artifact in artifacts if artifact.manifest]
+    return partial(flow_of_several, jobs, order)
 
 
 def _version_codes(artifacts: Artifacts) -> set[str]:
@@ -96,10 +114,11 @@ def _check_tracks_are_served(
 
 
 def _lines(jobs: Sequence[ReleaseJob]) -> Iterator[str]:
-    """Return the steps of all jobs; of several apps each line names its app."""
+    """Yield the steps of all jobs; with several apps each line names its app."""
     for job in jobs:
+        prefix = "" if len(jobs) == 1 else f"for {job.package}: "
         for step in _steps(job):
-            yield step if len(jobs) == 1 else f"for {job.package}: {step}"
+            yield prefix + step
 
 
 _ByApp: TypeAlias = dict[str, tuple[Artifacts, Artifacts]]
@@ -110,7 +129,8 @@ def _by_app(
 ) -> _ByApp:
     """Return the files of each of several apps, in the order of `package-name`.
 
-    They are there twice, as the files and as the artifacts of the app: all of them can be read.
+    Only files that can be read belong to an app, so the same ones stand for its files and for its
+    artifacts.
     """
     by_app: dict[str, list[Artifact]] = {name: [] for name in inputs.package_name}
     for artifact in artifacts:
@@ -138,14 +158,18 @@ def _by_app(
     return {name: (tuple(own), tuple(own)) for name, own in by_app.items() if own or not files}
 
 
-def _for_app(inputs: ReleaseInputs, package: str, others: Collection[str]) -> ReleaseInputs:
-    """The inputs of one app: its name in its paths, and no file for a version code that only other
-    apps have.
+def _for_app(
+    inputs: ReleaseInputs, package: str, codes_of_others: Collection[str]
+) -> ReleaseInputs:
+    """Return the inputs of one app: paths with its name, and no file for a version code that only
+    other apps have.
     """
 
-    def of(files: FilesByVersion) -> FilesByVersion:
+    def own_files(files: FilesByVersion) -> FilesByVersion:
         return tuple(
-            (code, path.replace(PACKAGE, package)) for code, path in files if code not in others
+            (code, path.replace(PACKAGE, package))
+            for code, path in files
+            if code not in codes_of_others
         )
 
     return replace(
@@ -153,24 +177,23 @@ def _for_app(inputs: ReleaseInputs, package: str, others: Collection[str]) -> Re
         whats_new_directory=inputs.whats_new_directory.replace(PACKAGE, package),
         images_directory=inputs.images_directory.replace(PACKAGE, package),
         universal_apk=inputs.universal_apk.replace(PACKAGE, package),
-        mapping_file=of(inputs.mapping_file),
-        debug_symbols=of(inputs.debug_symbols),
+        mapping_file=own_files(inputs.mapping_file),
+        debug_symbols=own_files(inputs.debug_symbols),
     )
 
 
 def _check_shared(jobs: Sequence[ReleaseJob], problems: Problems) -> None:
-    """Adds a problem for each mapping or symbols file that several apps would be given."""
+    """Add a problem for each mapping or symbols file that several apps would be given."""
     owners: dict[tuple[str, str], list[str]] = {}
     for job in jobs:
-        for one in job.supplementary:
-            if isinstance(one.file, Artifact) and one.kind in DEBUG_INPUTS:
-                owners.setdefault((DEBUG_INPUTS[one.kind], one.file.name), []).append(job.package)
+        for companion in job.supplementary:
+            if companion.kind in DEBUG_INPUTS and isinstance(companion.file, Artifact):
+                name = DEBUG_INPUTS[companion.kind]
+                owners.setdefault((name, companion.file.name), []).append(job.package)
     for (name, path), packages in owners.items():
-        if len(set(packages)) > 1:
-            what = (
-                f"{path} belongs to one artifact, and is named for "
-                f"{', '.join(dict.fromkeys(packages))}."
-            )
+        apps = list(dict.fromkeys(packages))
+        if len(apps) > 1:
+            what = f"{path} belongs to one artifact, and is named for {', '.join(apps)}."
             problems.add(name, what, f"a path with `{PACKAGE}`", code="companion-for-several")
 
 
@@ -182,33 +205,48 @@ def _job(
     workspace: Workspace,
     problems: Problems,
 ) -> ReleaseJob:
-    """The release of one app, of whose `files` the `artifacts` can be read; what is wrong with it
-    is added.
+    """Return the release of one app, and add what is wrong with it to the problems.
+
+    `artifacts` are those of the `files` that can be read.
     """
     supplementary = tuple(supplementary_files(inputs, files, artifacts, workspace, problems))
     notes, notes_left_out = _notes(inputs, artifacts, workspace, problems)
     names = _names(inputs, workspace, problems)
-    listing = (
-        store_listing(inputs.images_directory, workspace, problems)
-        if inputs.images_directory
-        else None
-    )
+    listing = None
+    if inputs.images_directory:
+        listing = store_listing(inputs.images_directory, workspace, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
     reach.check_form_factors(artifacts, inputs.tracks, problems)
+    tester_tracks: tuple[str, ...] = ()
     if inputs.testers:
         testers.check(inputs.tracks, inputs.testers, problems)
-    # which would bring the name with them
+        tester_tracks = testers.closed(inputs.tracks)
+    # A problem with `files` may be the reason why the name is not known.
     if not package and not files and "files" not in problems.names:
         problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
-    priority, countries = inputs.in_app_update_priority, inputs.countries
     options = ReleaseOptions(
-        inputs.status, inputs.user_fraction, inputs.release_name, (), priority, countries
+        status=inputs.status,
+        fraction=inputs.user_fraction,
+        name=inputs.release_name,
+        priority=inputs.in_app_update_priority,
+        countries=inputs.countries,
     )
-    tracks = inputs.tracks if _releases(inputs, files) else ()
+    tracks: tuple[str, ...] = ()
+    if _releases(inputs, files):
+        tracks = inputs.tracks
+    review_goal = None
+    if inputs.wait_for:
+        review_goal = review.goal_of(inputs, tracks, problems)
+    apk_goal = None
+    if inputs.universal_apk:
+        apk_goal = universal_apk.goal_of(inputs, artifacts, workspace, problems)
+    verify_goal = None
+    if inputs.verify:
+        verify_goal = _verify_goal(inputs, artifacts, workspace, problems)
     return ReleaseJob(
         package=package,
         artifacts=artifacts,
@@ -220,7 +258,7 @@ def _job(
         names=names,
         copy_notes=LAST_RELEASE in (inputs.whats_new, inputs.whats_new_directory),
         testers=inputs.testers,
-        tester_tracks=testers.closed(inputs.tracks) if inputs.testers else (),
+        tester_tracks=tester_tracks,
         retained=_retained(inputs),
         retain_last=LAST_RELEASE in inputs.version_codes_to_retain,
         supplementary=supplementary,
@@ -238,11 +276,9 @@ def _job(
         not_sent_for_review=inputs.changes_not_sent_for_review,
         cancel_review=inputs.changes_in_review == "cancel",
         lasting_state=inputs.lasting_state,
-        review=review.goal_of(inputs, tracks, problems) if inputs.wait_for else None,
-        universal_apk=universal_apk.goal_of(inputs, artifacts, workspace, problems)
-        if inputs.universal_apk
-        else None,
-        verify=_verify_goal(inputs, artifacts, workspace, problems) if inputs.verify else None,
+        review=review_goal,
+        universal_apk=apk_goal,
+        verify=verify_goal,
     )
 
 
@@ -250,8 +286,13 @@ def _verify_goal(
     inputs: ReleaseInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems
 ) -> verify.VerifyGoal:
     """Return what is compared after the commit; what can't be is added to the problems."""
+    bundles = []
     for artifact in artifacts:
-        if artifact.manifest and artifact.manifest.kind == "apk":
+        if artifact.manifest is None:
+            continue
+        if artifact.manifest.kind == "bundle":
+            bundles.append(artifact)
+        elif artifact.manifest.kind == "apk":
             what = (
                 f"{artifact.name} is an APK, which Google Play delivers as it is; APKs are "
                 "generated only from a bundle."
@@ -260,12 +301,7 @@ def _verify_goal(
     if not (inputs.common.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APKs."
         problems.add("verify", what, "with `files` and `commit: true`, or `target: play-verify`")
-    bundles = tuple(
-        artifact
-        for artifact in artifacts
-        if artifact.manifest and artifact.manifest.kind == "bundle"
-    )
-    return verify.goal_of(inputs, bundles, workspace, problems)
+    return verify.goal_of(inputs, tuple(bundles), workspace, problems)
 
 
 _ByTrack: TypeAlias = Mapping[str | None, Notes]
@@ -274,17 +310,17 @@ _ByTrack: TypeAlias = Mapping[str | None, Notes]
 def _notes(
     inputs: ReleaseInputs, artifacts: Sequence[Artifact], workspace: Workspace, problems: Problems
 ) -> tuple[_ByTrack, _ByTrack]:
-    """Release notes by track, and what was left out of those that were too long; under None those
-    of every other track.
+    """Return the release notes by track, and what was cut off of those that were too long.
+
+    Notes for every other track are under None.
     """
-    directory, text = inputs.whats_new_directory, inputs.whats_new
+    directory = inputs.whats_new_directory
+    text = inputs.whats_new
     if directory and text:
-        problems.add(
-            "whats-new", "release notes were given in `whats-new-directory` as well.", "one of them"
-        )
+        what = "release notes were given in `whats-new-directory` as well."
+        problems.add("whats-new", what, "one of them")
     cuts = inputs.whats_new_overflow == "cut"
     max_length = None if cuts else MAX_RELEASE_NOTES
-    input_name = "whats-new-directory"
     notes: dict[str | None, dict[str, str]]
     if text and text != LAST_RELEASE:
         input_name = "whats-new"
@@ -292,10 +328,8 @@ def _notes(
     elif directory in ("", LAST_RELEASE):
         return {}, {}
     else:
-        named = inputs.promote_version_codes or _retained(inputs)
-        codes = [one.manifest.version_code for one in artifacts if one.manifest] or [
-            int(code) for code in named
-        ]
+        input_name = "whats-new-directory"
+        codes = _codes_with_notes(inputs, artifacts)
         notes = release_notes(
             directory, workspace, codes, inputs.tracks, problems, max_length=max_length
         )
@@ -310,56 +344,71 @@ def _notes(
     return kept, left_out
 
 
+def _codes_with_notes(inputs: ReleaseInputs, artifacts: Sequence[Artifact]) -> list[int]:
+    """Return the version codes after which files of release notes may be named."""
+    codes = [artifact.manifest.version_code for artifact in artifacts if artifact.manifest]
+    if codes:
+        return codes
+    named_codes = inputs.promote_version_codes or _retained(inputs)
+    return [int(code) for code in named_codes]
+
+
 def _names(
     inputs: ReleaseInputs, workspace: Workspace, problems: Problems
 ) -> Mapping[str | None, str]:
-    """Names of releases by track, under None that of every other track."""
-    if re.fullmatch(r"file:\S+", inputs.release_name) or is_existing_file(
-        inputs.release_name, workspace.root
-    ):
+    """Return the names of releases by track, under None that of every other track."""
+    name = inputs.release_name
+    if re.fullmatch(r"file:\S+", name) or is_existing_file(name, workspace.root):
         what = "is the path of a file, and would be shown as the name of the release."
         problems.add("release-name", what, "the name itself")
     directory = inputs.whats_new_directory
     inline = inputs.whats_new not in ("", LAST_RELEASE)
-    if inputs.release_name or inline or directory in ("", LAST_RELEASE):
+    if name or inline or directory in ("", LAST_RELEASE):
         return {}
     return release_names(directory, workspace, inputs.tracks, problems)
 
 
 def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) -> str:
-    packages = {
-        artifact.manifest.package: artifact.name for artifact in artifacts if artifact.manifest
-    }
-    given = "".join(inputs.package_name[:1])
+    """Return the app's package name, empty where there are several apps or none is known."""
     if len(inputs.package_name) > 1:
         return ""
+    packages = {}
+    for artifact in artifacts:
+        if artifact.manifest:
+            packages[artifact.manifest.package] = artifact.name
     if len(packages) > 1:
-        named = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        what = f"the artifacts belong to different apps: {named}."
+        apps = ", ".join(f"{package} ({name})" for package, name in packages.items())
+        what = f"the artifacts belong to different apps: {apps}."
         problems.add(
             "files", what, "the artifacts of one app, or the names of all in `package-name`"
         )
+    package_name = "".join(inputs.package_name)
+    if not package_name:
+        return next(iter(packages), "")
     for package, name in packages.items():
-        if given and package != given:
-            what = f"{given!r} was given, but {name} is {package!r}."
+        if package != package_name:
+            what = f"{package_name!r} was given, but {name} is {package!r}."
             problems.add("package-name", what, "the artifact's own name, or nothing")
-    return given or next(iter(packages), "")
+    return package_name
 
 
 def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
+    """Add a problem for each version code that Google Play does not accept, and for sizes."""
     by_code: dict[tuple[str, int], list[str]] = {}
     for artifact in artifacts:
-        if manifest := artifact.manifest:
-            by_code.setdefault((manifest.package, manifest.version_code), []).append(artifact.name)
-            check_size(artifact, manifest.kind, problems)
-            if not manifest.version_code:
-                what = (
-                    f"{artifact.name} has no android:versionCode, which Google Play uses to "
-                    "identify artifacts."
-                )
-                problems.add("files", what, "an artifact whose build sets versionCode")
-            elif manifest.version_code > MAX_VERSION_CODE:
-                _refuse_version_code(artifact.name, manifest.version_code, problems)
+        manifest = artifact.manifest
+        if manifest is None:
+            continue
+        by_code.setdefault((manifest.package, manifest.version_code), []).append(artifact.name)
+        check_size(artifact, manifest.kind, problems)
+        if not manifest.version_code:
+            what = (
+                f"{artifact.name} has no android:versionCode, which Google Play uses to "
+                "identify artifacts."
+            )
+            problems.add("files", what, "an artifact whose build sets versionCode")
+        elif manifest.version_code > MAX_VERSION_CODE:
+            _refuse_version_code(artifact.name, manifest.version_code, problems)
     for (_, code), names in by_code.items():
         if code and len(names) > 1:
             what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
@@ -370,18 +419,19 @@ def _refuse_version_code(name: str, version_code: int, problems: Problems) -> No
     accepted = f"a versionCode from 1 to {MAX_VERSION_CODE}"
     parts = ""
     # Larger values contain a versionCodeMajor in the upper 32 bits.
-    if major := version_code >> 32:
-        parts = f" (versionCodeMajor {major}, versionCode {version_code & 0xFFFFFFFF})"
+    major = version_code >> 32
+    if major:
+        minor = version_code & 0xFFFFFFFF
+        parts = f" (versionCodeMajor {major}, versionCode {minor})"
         accepted += ", and no versionCodeMajor"
-    problems.add(
-        "files",
-        f"{name} has version code {version_code}{parts}, more than Google Play accepts.",
-        accepted,
-    )
+    what = f"{name} has version code {version_code}{parts}, more than Google Play accepts."
+    problems.add("files", what, accepted)
 
 
 def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
-    """Add a problem for whatever leaves open what goes where, or what is looked at afterwards."""
+    """Add a problem for whatever leaves open which release goes to which track, or what is looked
+    at afterwards.
+    """
     if inputs.require_unprotected and not inputs.verify:
         what = "what is served is not looked at."
         problems.add("require-unprotected", what, "together with `verify: true`")
@@ -415,20 +465,18 @@ def _check_tracks(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -
         problems.add("tracks", what, accepted)
     if inputs.tracks and not releasing and not inputs.testers:
         what = "none are given, and no other input says what should change on the track."
-        problems.add(
-            "files",
-            what,
-            "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there",
-        )
-    asked = releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
-    if inputs.commit and not asked:
+        accepted = "artifacts, or `promote-from`, or `status` or `user-fraction` for what is there"
+        problems.add("files", what, accepted)
+    has_work = releasing or inputs.tracks or inputs.images_directory or inputs.existing_edit_id
+    if inputs.commit and not has_work:
         what = "none are given, and no other input asks for anything."
         problems.add("files", what, "artifacts (.aab, .apk)")
 
 
 def _check_shard(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
-    """Jobs that split the files of one release would each commit a part of it, against one
-    another.
+    """Add a problem for jobs that share the files of one release and would each commit its own.
+
+    Each commit would be of a part of the release, and would close the edits of the other jobs.
     """
     if not files or not inputs.common.shard:
         return
@@ -446,9 +494,7 @@ def _check_shard(inputs: ReleaseInputs, files: Artifacts, problems: Problems) ->
 
 
 def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> ReleaseInputs:
-    """The inputs with no fraction where it was given as `100%`: a release for all users has
-    none.
-    """
+    """Return the inputs without a fraction where it is `100%`: a release for all users has none."""
     if inputs.user_fraction != 1:
         return inputs
     if inputs.status in STAGED:
@@ -464,27 +510,26 @@ def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
 
 
 def _check_status(inputs: ReleaseInputs, files: Artifacts, problems: Problems) -> None:
-    """Google's rules: a fraction belongs to a release in progress or halted, and one in progress
-    has one.
+    """Check the status against Google's rules.
+
+    A release that is in progress has a user fraction, a halted one may have one, no other does.
     """
     new = _makes_release(inputs, files)
-    status, fraction = inputs.status, inputs.user_fraction
-    if fraction is not None and status and status not in STAGED:
+    status = inputs.status
+    has_fraction = inputs.user_fraction is not None
+    if has_fraction and status and status not in STAGED:
         what = f"a release with status {status} has none."
         problems.add("user-fraction", what, "only with `inProgress` or `halted`")
-    if new and status == "inProgress" and fraction is None:
+    if new and status == "inProgress" and not has_fraction:
         what = "a release with status inProgress needs one."
         problems.add("user-fraction", what, "a decimal between 0 and 1")
-    if (files or inputs.promote_from) and status == "halted" and fraction is None:
+    if (files or inputs.promote_from) and status == "halted" and not has_fraction:
         what = (
             "only a release that is on the track can be halted; a new one can't be released as "
             "halted."
         )
-        problems.add(
-            "status",
-            what,
-            "completed, inProgress, draft; or `halted` without `files` and `promote-from`",
-        )
+        accepted = "completed, inProgress, draft; or `halted` without `files` and `promote-from`"
+        problems.add("status", what, accepted)
     if not new and status == "draft":
         what = "a release that is on the track can't become a draft again."
         problems.add("status", what, "with `files`")
@@ -506,17 +551,13 @@ def _check_countries(inputs: ReleaseInputs, *, new: bool, problems: Problems) ->
 
 def _releases(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
     """Whether the tracks get a release, or the one that is there is changed."""
-    said = (
-        inputs.status,
-        inputs.release_name,
-        inputs.whats_new,
-        inputs.whats_new_directory,
-        inputs.countries,
-    )
-    numbers = (inputs.user_fraction, inputs.in_app_update_priority)
-    return (
-        any(said) or any(number is not None for number in numbers) or _makes_release(inputs, files)
-    )
+    if inputs.user_fraction is not None or inputs.in_app_update_priority is not None:
+        return True
+    if inputs.status or inputs.release_name or inputs.countries:
+        return True
+    if inputs.whats_new or inputs.whats_new_directory:
+        return True
+    return _makes_release(inputs, files)
 
 
 def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
@@ -525,11 +566,12 @@ def _makes_release(inputs: ReleaseInputs, files: Sequence[Artifact]) -> bool:
 
 
 def _retained(inputs: ReleaseInputs) -> tuple[str, ...]:
-    """The version codes to retain that are named."""
+    """Return the version codes to retain that are given as numbers."""
     return tuple(code for code in inputs.version_codes_to_retain if code != LAST_RELEASE)
 
 
 def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
+    """Yield a warning for each input that has no effect, or another one than is expected."""
     if inputs.common.dry_run and inputs.existing_edit_id:
         yield (
             "`existing-edit-id` is ignored: a dry run opens an edit of its own, and Google may "
@@ -537,28 +579,25 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
         )
     if inputs.images_prune != "false" and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
-    if inputs.create_tracks and all(map(is_standard, inputs.tracks)):
+    if inputs.create_tracks and all(is_standard(track) for track in inputs.tracks):
         yield "`create-tracks` does nothing: `tracks` has no closed track with a name of its own."
     if len(inputs.release_name) > MAX_RELEASE_NAME:
         yield (
             f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows "
             f"{MAX_RELEASE_NAME}."
         )
-    elif (
-        _makes_release(inputs, artifacts)
-        and not inputs.release_name
-        and len(inputs.tag) > MAX_RELEASE_NAME
-    ):
+    named_after_tag = _makes_release(inputs, artifacts) and not inputs.release_name
+    if named_after_tag and len(inputs.tag) > MAX_RELEASE_NAME:
         yield (
             f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set "
             "`release-name` for another."
         )
-    if (artifacts or inputs.promote_from) and inputs.status == "halted":
+    if inputs.status == "halted" and (artifacts or inputs.promote_from):
         yield "`status: halted`: Google Play halts only a release that is on the track already."
 
 
 def _steps(job: ReleaseJob) -> Iterator[str]:
-    """Return the job as people read it before it begins: a line for each step, in order."""
+    """Yield a line for each step of the job, in order, to be read before it begins."""
     if job.existing_edit and not job.dry_run:
         yield f"work in edit {job.existing_edit}"
     else:
@@ -569,9 +608,9 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
         if file.kind != "artifact":
             yield f"with {file}"
     if job.listing:
-        images = plural(sum(map(len, job.listing.images.values())), "image")
+        count = sum(len(images) for images in job.listing.images.values())
         languages = plural(len(job.listing.texts), "language")
-        yield f"synchronise {images} and the texts of {languages}"
+        yield f"synchronise {plural(count, 'image')} and the texts of {languages}"
     if job.create_tracks:
         yield "create the closed tracks that the app does not have"
     for track in job.tracks:
@@ -581,12 +620,15 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
     if job.dry_run:
         yield "validate the edit and delete it: nothing is published"
         return
-    yield "commit the edit" if job.commit else "leave the edit open"
+    if job.commit:
+        yield "commit the edit"
+    else:
+        yield "leave the edit open"
     yield from _steps_after_commit(job)
 
 
 def _steps_after_commit(job: ReleaseJob) -> Iterator[str]:
-    """Return what follows the commit."""
+    """Yield what follows the commit."""
     if job.universal_apk:
         yield f"fetch the universal APK once it is generated: {job.universal_apk.destination.name}"
     if job.verify:
@@ -596,13 +638,15 @@ def _steps_after_commit(job: ReleaseJob) -> Iterator[str]:
 
 
 def _steps_of_artifact(artifact: Artifact) -> Iterator[str]:
-    """Return the upload of an artifact, and what is known of it."""
+    """Yield the upload of an artifact, and the facts about it that matter to a release."""
     manifest = artifact.manifest
     if manifest is None:
         return
     size = format_size(artifact.size or 0)
-    what = f"{artifact.name}, {size}, version {manifest.version}"
-    yield f"upload {what}, unless Google Play has it already"
+    yield (
+        f"upload {artifact.name}, {size}, version {manifest.version}, unless Google Play has it "
+        "already"
+    )
     # Sixteen digits are enough to tell one key from another.
     signer = preflight.fingerprint(artifact.certificate_sha256[:16])
     yield f"in {artifact.name}: signed with certificate {signer}…"
@@ -611,15 +655,18 @@ def _steps_of_artifact(artifact: Artifact) -> Iterator[str]:
 
 
 def _step_on_track(job: ReleaseJob, track: str) -> str:
-    status = job.options.new_status or "completed"
-    made = in_words(Release.of((), status, job.options.fraction))
+    """Return what becomes of one track, in words."""
+    status = job.options.new_status
+    in_status = in_words(Release.of((), status or "completed", job.options.fraction))
     codes = list(dict.fromkeys((*job.codes, *job.retained)))
-    if not (codes or job.promote_from):
-        return (
-            "update the current release on track "
-            f"{track}{f' ({made})' if job.options.new_status else ''}"
-        )
-    promoted = f"promote {'+'.join(job.promoted) or 'the release'} of {job.promote_from}"
-    new = named(Release.of(codes), told_name(job))
-    last = " with the versions of the last release" if job.retain_last else ""
-    return f"{promoted if job.promote_from else f'release {new}'}{last} to track {track} ({made})"
+    if not codes and not job.promote_from:
+        step = f"update the current release on track {track}"
+        return f"{step} ({in_status})" if status else step
+    if job.promote_from:
+        promoted = "+".join(job.promoted) or "the release"
+        step = f"promote {promoted} of {job.promote_from}"
+    else:
+        step = f"release {named(Release.of(codes), told_name(job))}"
+    if job.retain_last:
+        step += " with the versions of the last release"
+    return f"{step} to track {track} ({in_status})"
