@@ -76,8 +76,11 @@ def connect(
         raise error.with_advice(also=unsettled) from error
     debug = reporter.debug if inputs.platform.debug else None
     api = ApiClient(client, login, policy, settings, debug)
+    # The emulator of a rehearsal ends with this run, and all that it holds.
+    rehearsal = plan.inputs.common.rehearsal
+    quiet = rehearsal or not plan.prepared.sends_files
     journal = _open_journal(
-        inputs, login.account, source.lasting, clock, reporter, quiet=not plan.prepared.sends_files
+        inputs, login.account, source.lasting, clock, reporter, quiet=quiet, kept=not rehearsal
     )
     return Engine(api, settings, journal, reporter)
 
@@ -94,7 +97,8 @@ def _unsettled(
     it.
     """
     state = inputs.record(RunInputs)
-    if inputs.common.rehearsal or not (state.state_dir and state.state_dir.is_dir()):
+    rehearsal = plan.inputs.common.rehearsal
+    if rehearsal or not (state.state_dir and state.state_dir.is_dir()):
         return ""
     if not (state.state_key or lasting):
         return ""
@@ -112,17 +116,16 @@ def _open_journal(
     reporter: LogReporter,
     *,
     quiet: bool = False,
+    kept: bool = True,
 ) -> Journal:
     """Open where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it.
 
-    A `quiet` run uploads nothing, so it does not say where nothing is kept.
+    With `kept` false nothing is left on disk. A `quiet` run does not say where nothing is kept.
     """
     state = inputs.record(RunInputs)
-    # The emulator of a rehearsal ends with this run, and all that it holds.
-    rehearsal = inputs.common.rehearsal
     key = make_seal_key(state.state_key, lasting, account)
-    folder = None if rehearsal or key is None else state.state_dir
-    if folder is None and not rehearsal and not quiet:
+    folder = state.state_dir if kept and key is not None else None
+    if folder is None and not quiet:
         why = "there is no folder to keep them in; set `state-dir`"
         if key is None:
             why = "there is no lasting secret to encrypt them with; set `state-key`"

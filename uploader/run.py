@@ -169,6 +169,9 @@ class Run:
         if error:
             if self.engine:
                 reporter.info(self._times())
+            if self._common.rehearsal and self.engine:
+                beginning = _BEGINNINGS["rehearsal"]
+                error = error.with_what(f"{beginning}In the emulator: {error.what}")
             reporter.error(error)
         else:
             reporter.result(f"{last_line} {self._times()}")

@@ -121,6 +121,8 @@ def test_lists_take_several_words_and_add_up() -> None:
     )
     found, _ = read("--files", "-", "--tracks", "beta")
     assert values(found).files == ("-",)
+    found, _ = read("--apks", "served/*.apk", "base.apk")
+    assert values(found).apks == ("served/*.apk", "base.apk")
 
 
 @pytest.mark.parametrize(("argv", "value"), [([], True), (["--commit"], True), (["False"], False)])
@@ -219,3 +221,9 @@ def test_help_names_every_input_and_every_default() -> None:
     ):
         assert [line for line in lines[:16] if words in line], words
     assert max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize("given", ["123", "deployments/123"])
+def test_a_deployment_may_have_the_name_that_google_s_api_gives_it(given: str) -> None:
+    found, problems = read("--target", "ota", "--deployment", given)
+    assert (problems, values(found).deployment) == ([], "123")

@@ -263,3 +263,19 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
         ended.log
     )
     assert ended.last_line.endswith(f"goes to 20 %; {TO_SEND}.")
+
+
+def test_a_rehearsal_keeps_nothing_for_a_later_run(job: Job) -> None:
+    """Its emulator is gone with it, so a later run could not go on with anything."""
+    rehearsed(job, {**PLAY, "state-dir": "state"})
+    assert not (job.workspace / "state").exists()
+
+
+def test_a_rehearsed_halt_ends_as_a_rehearsal(job: Job) -> None:
+    """Nobody may take it for a halt of the real rollout."""
+    ended = rehearsed(job, {**ROLLOUT, "halt-above": "crash-rate 0.001%"})
+    assert ended.code == 6, ended.log
+    assert (
+        "Rehearsal, nothing was published. In the emulator: The rollout of com.example.app on "
+        "production is halted" in ended.log
+    )

@@ -185,6 +185,13 @@ def path_part(value: str) -> str:
     return value
 
 
+def deployment(value: str) -> str:
+    """Return the id of an OTA deployment, also of one that is given as Google's API names it:
+    `deployments/ID`.
+    """
+    return path_part(value.removeprefix("deployments/"))
+
+
 def word(value: str) -> str:
     """One line without whitespace, for the path of a URL: an id."""
     if any(character.isspace() for character in path_part(value)):

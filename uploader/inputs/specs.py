@@ -1159,9 +1159,9 @@ DEPLOYMENT = InputSpec(
     name="deployment",
     group=Group.OTHERS,
     targets=("ota",),
-    parser=parsers.path_part,
+    parser=parsers.deployment,
     empty="",
-    help="OTA: the id of the deployment.",
+    help="OTA: the id of the deployment, with or without `deployments/` before it.",
 )
 PACKAGE_TITLE = InputSpec(
     name="package-title",

@@ -192,7 +192,7 @@ class SealedStore:
         if unreadable:
             self.reporter.warning(
                 f"{plural(unreadable, 'file')} in the state folder can't be opened and will be "
-                "ignored: another account, credential or endpoint left them, or they are damaged."
+                "ignored: written for another account, credential or endpoint, or damaged."
             )
 
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
