@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,10 @@ def test_a_thousand_files_share_eight_connections(begin: Begin) -> None:
     """1,000 files, 8 at once: each arrives once, over 8 connections that are used again, in flat
     memory.
     """
-    few = begin()
+    few = replace(begin(), fresh=True)
     fill(few.workspace, 8, 20_000)
     small = few.run({**DRIVE, "files": "*.bin", "concurrency": "8"})
-    job = begin()
+    job = replace(begin(), fresh=True)
     digests = fill(job.workspace, 1000, 20_000)
     running = job.start({**DRIVE, "files": "*.bin", "concurrency": "8"})
     with watched(running.child.pid) as descriptors:

@@ -164,7 +164,8 @@ def test_a_long_stream_takes_no_more_memory_than_a_short_one(job: Job) -> None:
     for size in (MIB, 96 * MIB):
         content = bytes(size)
         with poured(content) as stdin:
-            ended = replace(job, stdin=stdin).run({**STORAGE, "files": "-", "chunk-size": "1MiB"})
+            fresh = replace(job, stdin=stdin, fresh=True)
+            ended = fresh.run({**STORAGE, "files": "-", "chunk-size": "1MiB"})
         assert ended.code == 0, ended.log
         peaks.append(ended.peak)
         assert objects(job)["-"]["size"] == size

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from google_emulator import Emulator
-from tests.support import secret_watch
+from tests.support import fork_server, secret_watch
 from tests.support.discovery import refused_by_google
+from tests.support.fork_server import ForkedRun
 from tests.support.platforms import file_commands
 from tests.support.transfer_harness import FakeTime
 from uploader.cancellation import Cancellation
@@ -28,7 +29,7 @@ from uploader.inputs import read as read_inputs
 from uploader.outputs import make_reporter
 from uploader.run import Run
 
-ENTRYPOINT = Path(__file__).resolve().parents[2] / "entrypoint.py"
+ENTRYPOINT = fork_server.ENTRYPOINT
 # GitHub's runner names the files of each step by another one
 STEP = "0b0a2a5c-7bfa-4b5e-9e44-0d3a3f1f4a51"
 
@@ -60,13 +61,14 @@ class Job:
     names.
 
     `stdin` is a descriptor that the program reads as its standard input; there is none unless it is
-    given.
+    given. A `fresh` run has a Python of its own: where its memory counts, or how it starts.
     """
 
     workspace: Path
     emulator: Emulator
     kind: str = "github"
     stdin: int = subprocess.DEVNULL
+    fresh: bool = False
 
     def environment(self, inputs: Mapping[str, str]) -> dict[str, str]:
         """What the CI system would set, and nothing of this process but the path."""
@@ -114,9 +116,13 @@ class Job:
     def start(self, inputs: Mapping[str, str], **more: str) -> Running:
         """A run that goes on while the test does something to it."""
         self.empty_files()
+        environment = {**self.environment(inputs), **more}
+        if fork_server.can_fork(environment) and not self.fresh:
+            server = fork_server.fork_server()
+            return Running(self, server.start(environment, self.workspace, self.stdin))
         child = subprocess.Popen(
             [sys.executable, str(ENTRYPOINT)],
-            env={**self.environment(inputs), **more},
+            env=environment,
             cwd=self.workspace,
             stdin=self.stdin,
             stdout=subprocess.PIPE,
@@ -174,7 +180,7 @@ class Running:
     """A run that has not ended."""
 
     job: Job
-    child: subprocess.Popen[bytes]
+    child: subprocess.Popen[bytes] | ForkedRun
 
     def when(self, true: Callable[[dict[str, Any]], bool], seconds: float = 20.0) -> Running:
         """Waits until the emulator's state is as wanted."""
@@ -201,7 +207,7 @@ class Running:
             log += line
             peak = max(peak, self._high_water())
         self.child.stdout.close()
-        self.child.wait()
+        code = self.child.wait()
         results = self.job.workspace / "uploader-results.json"
         written = secret_watch.files(
             self.job._private, results, self.job.workspace / "uploader.env"
@@ -216,7 +222,7 @@ class Running:
             "a chunk was no multiple of the granularity"
         )
         return Ended(
-            code=self.child.returncode,
+            code=code,
             log=log.decode(),
             outputs=file_commands(self.job._outputs.read_bytes()),
             summary=self.job._summary.read_text(),

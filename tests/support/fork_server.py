@@ -1,0 +1,213 @@
+"""Starts runs of the program by fork from a process that has imported it already: most of the
+processor time of a short run goes into its imports.
+
+`tests.support.job` starts this module as a program of its own, apart from pytest, its threads and
+its modules, and sends it one request a run. Everything after the imports is as in a process of its
+own: entrypoint.py itself, the streams, the environment, the working folder, signals, and the end of
+the interpreter. Tests of what comes earlier start a Python for each run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRYPOINT = ROOT / "entrypoint.py"
+NUMBER = struct.Struct("=i")
+# what Python reads when it starts, and what a fork comes too late for
+READ_AT_START = ("PYTHON", "LC_", "LANG")
+# what the program and its libraries import only on their way
+LATE = (
+    "encodings.idna",
+    "encodings.utf_8_sig",
+    "google.auth.aws",
+    "google.auth.compute_engine",
+    "google.auth.external_account_authorized_user",
+    "google.auth.identity_pool",
+    "google.auth.impersonated_credentials",
+    "google.auth.pluggable",
+    "google.oauth2.service_account",
+    "google_emulator",
+    "platform",
+)
+
+
+class ForkedRun:
+    """A run that was started by fork, with the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, stdout: IO[bytes], monitor: socket.socket) -> None:
+        self.pid = pid
+        self.stdout = stdout
+        self.returncode: int | None = None
+        self._monitor = monitor
+
+    def poll(self) -> int | None:
+        """Return the exit code as subprocess does, or None while the run goes on."""
+        if self.returncode is None:
+            self._monitor.setblocking(False)
+            with suppress(BlockingIOError):
+                self._receive_status()
+        return self.returncode
+
+    def wait(self) -> int:
+        """Wait for the end; return the exit code as subprocess does."""
+        if self.returncode is None:
+            self._monitor.setblocking(True)
+            self._receive_status()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal unless the run is over."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _receive_status(self) -> None:
+        (status,) = NUMBER.unpack(self._monitor.recv(NUMBER.size))
+        self._monitor.close()
+        self.returncode = os.waitstatus_to_exitcode(status)
+
+
+class ForkServer:
+    """The process that forks, as the tests see it. It ends with the process of the tests."""
+
+    def __init__(self) -> None:
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.fork_server", str(theirs.fileno())],
+                cwd=ROOT,
+                env={"PATH": os.environ["PATH"]},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+
+    def close(self) -> None:
+        """End the process; runs that go on are not its concern."""
+        self._requests.close()
+        self.process.wait()
+
+    def start(self, environment: Mapping[str, str], folder: Path, stdin: int) -> ForkedRun:
+        """Start a run in `folder`, with exactly this environment."""
+        details = json.dumps({"environment": dict(environment), "folder": str(folder)}).encode()
+        monitor, theirs = socket.socketpair()
+        output, write = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        source = nothing if stdin == subprocess.DEVNULL else stdin
+        with theirs:
+            socket.send_fds(self._requests, [b"run"], [theirs.fileno(), source, write])
+        os.close(write)
+        os.close(nothing)
+        monitor.sendall(NUMBER.pack(len(details)) + details)
+        (pid,) = NUMBER.unpack(monitor.recv(NUMBER.size))
+        return ForkedRun(pid, os.fdopen(output, "rb"), monitor)
+
+
+@cache
+def fork_server() -> ForkServer:
+    """Return the server of this process, started when the first run asks for it."""
+    server = ForkServer()
+    atexit.register(server.close)
+    return server
+
+
+def can_fork(environment: Mapping[str, str]) -> bool:
+    """Return whether a run by fork is like one in a Python of its own under this environment."""
+    return not any(name.startswith(READ_AT_START) for name in environment)
+
+
+def main() -> None:
+    """Serve until the tests are over; in each new process, be the program."""
+    load()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    sys.argv[:] = [str(ENTRYPOINT)]
+    runpy.run_path(str(ENTRYPOINT), run_name="__main__")
+
+
+def load() -> None:
+    """Import the whole program, and what it imports only on its way."""
+    import uploader
+
+    for module in pkgutil.walk_packages(uploader.__path__, "uploader."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in LATE:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # the collector of a run would copy the pages of all that
+
+
+def serve(requests: socket.socket) -> None:
+    """Fork for each request. Returns in the new processes alone, where the program is to begin."""
+    while True:
+        try:
+            message, descriptors, _, _ = socket.recv_fds(requests, 16, 3)
+        except KeyboardInterrupt:
+            os._exit(0)
+        if not message:
+            os._exit(0)
+        monitor, stdin, output = descriptors
+        if os.fork() == 0:
+            requests.close()
+            become_run(socket.socket(fileno=monitor), stdin, output)
+            return
+        for descriptor in descriptors:
+            os.close(descriptor)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def become_run(tests: socket.socket, stdin: int, output: int) -> None:
+    """Fork once more: the new process becomes the run, this one tells the tests how it ends."""
+    (size,) = NUMBER.unpack(tests.recv(NUMBER.size, socket.MSG_WAITALL))
+    details = json.loads(tests.recv(size, socket.MSG_WAITALL))
+    pid = os.fork()
+    if pid:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.close(stdin)
+        os.close(output)
+        tests.sendall(NUMBER.pack(pid))
+        _, status = os.waitpid(pid, 0)
+        with suppress(BrokenPipeError):  # the test may have ended before
+            tests.sendall(NUMBER.pack(status))
+        os._exit(0)
+    tests.close()
+    set_up(details, stdin, output)
+
+
+def set_up(details: Mapping[str, Any], stdin: int, output: int) -> None:
+    """Give this process the streams, the environment and the folder of the run."""
+    for source, target in ((stdin, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.close(stdin)
+    os.close(output)
+    sys.stdin = os.fdopen(0, "r", -1, sys.stdin.encoding, sys.stdin.errors, closefd=False)
+    sys.stdout = os.fdopen(1, "w", -1, sys.stdout.encoding, sys.stdout.errors, closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, sys.stderr.encoding, sys.stderr.errors, closefd=False)
+    # Python itself sets LC_CTYPE where the locale would be C.
+    locale = {name: os.environ[name] for name in ("LC_CTYPE",) if name in os.environ}
+    os.environ.clear()
+    os.environ.update({**locale, **details["environment"]})
+    os.chdir(details["folder"])
+
+
+if __name__ == "__main__":
+    main()
