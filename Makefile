@@ -3,6 +3,9 @@
 
 VENV = .venv/bin
 
+# Where Python is told to keep no bytecode, each worker would compile all tests anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: help demo test slow-tests strangers bench lint format types validate check soak fuzz lock sbom clean
 
 help:  ## list the targets
