@@ -21,10 +21,11 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,19 +106,48 @@ class ForkServer:
         self.process.wait()
 
     def start(self, environment: Mapping[str, str], folder: Path, stdin: int) -> ForkedRun:
-        """Start a run in `folder`, with exactly this environment."""
-        details = json.dumps({"environment": dict(environment), "folder": str(folder)}).encode()
-        monitor, theirs = socket.socketpair()
+        """Start a run in `folder`, with exactly this environment, and its outputs in one pipe."""
         output, write = os.pipe()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        source = nothing if stdin == subprocess.DEVNULL else stdin
-        with theirs:
-            socket.send_fds(self._requests, [b"run"], [theirs.fileno(), source, write])
-        os.close(write)
-        os.close(nothing)
+        try:
+            pid, monitor = self._fork(environment, folder, (), (stdin, write, write))
+        finally:
+            os.close(write)
+        return ForkedRun(pid, os.fdopen(output, "rb"), monitor)
+
+    def run(
+        self, environment: Mapping[str, str], folder: Path, argv: Sequence[str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Carry out a run whose outputs are kept apart."""
+        with TemporaryFile() as stdout, TemporaryFile() as stderr:
+            streams = (subprocess.DEVNULL, stdout.fileno(), stderr.fileno())
+            pid, monitor = self._fork(environment, folder, argv, streams)
+            code = ForkedRun(pid, stdout, monitor).wait()
+            stdout.seek(0)
+            stderr.seek(0)
+            return subprocess.CompletedProcess(
+                argv, code, stdout.read().decode(), stderr.read().decode()
+            )
+
+    def _fork(
+        self,
+        environment: Mapping[str, str],
+        folder: Path,
+        argv: Sequence[str],
+        streams: tuple[int, int, int],
+    ) -> tuple[int, socket.socket]:
+        """Return the process id of a new run, and the socket that tells its status."""
+        details = json.dumps(
+            {"environment": dict(environment), "folder": str(folder), "argv": list(argv)}
+        ).encode()
+        monitor, theirs = socket.socketpair()
+        stdin, stdout, stderr = streams
+        with theirs, open(os.devnull, "rb") as nothing:
+            source = nothing.fileno() if stdin == subprocess.DEVNULL else stdin
+            descriptors = [theirs.fileno(), source, stdout, stderr]
+            socket.send_fds(self._requests, [b"run"], descriptors)
         monitor.sendall(NUMBER.pack(len(details)) + details)
         (pid,) = NUMBER.unpack(monitor.recv(NUMBER.size))
-        return ForkedRun(pid, os.fdopen(output, "rb"), monitor)
+        return pid, monitor
 
 
 @cache
@@ -137,7 +167,6 @@ def main() -> None:
     """Serve until the tests are over; in each new process, be the program."""
     load()
     serve(socket.socket(fileno=int(sys.argv[1])))
-    sys.argv[:] = [str(ENTRYPOINT)]
     runpy.run_path(str(ENTRYPOINT), run_name="__main__")
 
 
@@ -158,15 +187,14 @@ def serve(requests: socket.socket) -> None:
     """Fork for each request. Returns in the new processes alone, where the program is to begin."""
     while True:
         try:
-            message, descriptors, _, _ = socket.recv_fds(requests, 16, 3)
+            message, descriptors, _, _ = socket.recv_fds(requests, 16, 4)
         except KeyboardInterrupt:
             os._exit(0)
         if not message:
             os._exit(0)
-        monitor, stdin, output = descriptors
         if os.fork() == 0:
             requests.close()
-            become_run(socket.socket(fileno=monitor), stdin, output)
+            become_run(socket.socket(fileno=descriptors[0]), descriptors[1:])
             return
         for descriptor in descriptors:
             os.close(descriptor)
@@ -175,30 +203,30 @@ def serve(requests: socket.socket) -> None:
                 pass
 
 
-def become_run(tests: socket.socket, stdin: int, output: int) -> None:
+def become_run(tests: socket.socket, streams: Sequence[int]) -> None:
     """Fork once more: the new process becomes the run, this one tells the tests how it ends."""
     (size,) = NUMBER.unpack(tests.recv(NUMBER.size, socket.MSG_WAITALL))
     details = json.loads(tests.recv(size, socket.MSG_WAITALL))
     pid = os.fork()
     if pid:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        os.close(stdin)
-        os.close(output)
+        for stream in streams:
+            os.close(stream)
         tests.sendall(NUMBER.pack(pid))
         _, status = os.waitpid(pid, 0)
         with suppress(BrokenPipeError):  # the test may have ended before
             tests.sendall(NUMBER.pack(status))
         os._exit(0)
     tests.close()
-    set_up(details, stdin, output)
+    set_up(details, streams)
 
 
-def set_up(details: Mapping[str, Any], stdin: int, output: int) -> None:
-    """Give this process the streams, the environment and the folder of the run."""
-    for source, target in ((stdin, 0), (output, 1), (output, 2)):
-        os.dup2(source, target)
-    os.close(stdin)
-    os.close(output)
+def set_up(details: Mapping[str, Any], streams: Sequence[int]) -> None:
+    """Give this process the streams, the arguments, the environment and the folder of the run."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for stream in streams:
+        os.close(stream)
     sys.stdin = os.fdopen(0, "r", -1, sys.stdin.encoding, sys.stdin.errors, closefd=False)
     sys.stdout = os.fdopen(1, "w", -1, sys.stdout.encoding, sys.stdout.errors, closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, sys.stderr.encoding, sys.stderr.errors, closefd=False)
@@ -207,6 +235,7 @@ def set_up(details: Mapping[str, Any], stdin: int, output: int) -> None:
     os.environ.clear()
     os.environ.update({**locale, **details["environment"]})
     os.chdir(details["folder"])
+    sys.argv[:] = [str(ENTRYPOINT), *details["argv"]]
 
 
 if __name__ == "__main__":

@@ -15,18 +15,16 @@ from tests.support.job import Ended, Job
 
 PLAY = {"target": "play", "files": "app.aab", "tracks": "internal"}
 RUNS = {
-    "a release": PLAY,
     "a dry run": {**PLAY, "dry-run": "true"},
     "mistaken inputs": {**PLAY, "dry-run": "perhaps"},
     "a refused login": {**PLAY, "credentials": "{}"},
-    "files that are not there": {**PLAY, "files": "*.apk"},
 }
 
 
 def comparable(ended: Ended) -> Ended:
     """Leave out what differs between any two runs: tokens, the numbers of edits, times, memory."""
     log = re.sub(r"^::add-mask::.*\n", "", ended.log, flags=re.MULTILINE)
-    log = re.sub(r"\d+\.\d s\b|\d{15,}", "…", log)
+    log = re.sub(r"\d+\.\d s\b|[\d.]+ \w+/s|\d{15,}", "…", log)
     outputs = {name: value for name, value in ended.outputs.items() if name != "results-file"}
     return replace(ended, log=log, outputs=outputs, results=[], peak=0)
 
@@ -36,5 +34,4 @@ def test_a_forked_run_is_like_one_in_a_python_of_its_own(
     job: Job, inputs: Mapping[str, str]
 ) -> None:
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 42, "1.0")
-    job.succeed(PLAY)
     assert comparable(job.run(inputs)) == comparable(replace(job, fresh=True).run(inputs))

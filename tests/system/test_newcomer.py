@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import specimens
-from tests.support.job import ENTRYPOINT
+from tests.support.fork_server import ENTRYPOINT, can_fork, fork_server
 from tests.support.token_server import service_account
 from uploader import inputs
 from uploader.errors import InputError
@@ -36,12 +36,15 @@ def mistakes(workspace: Path, *argv: str, **variables: str) -> list[str]:
 def shell(
     folder: Path, *argv: str, python: tuple[str, ...] = (), streams: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """One run as a person starts it; `streams` is what their shell does with its standard
-    streams.
+    """One run as a person starts it; `python` are options of the interpreter, `streams` is what
+    their shell does with its standard streams.
     """
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **variables}
+    if not python and not streams and can_fork(environment):
+        return fork_server().run(environment, folder, argv)
     return subprocess.run(
         ["bash", "-c", f'"$@" {streams}', "bash", sys.executable, *python, str(ENTRYPOINT), *argv],
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), **variables},
+        env=environment,
         cwd=folder,
         capture_output=True,
         text=True,
