@@ -29,7 +29,7 @@ from tests.support.table_specimens import (
 from uploader.files.android.resource_proto import ProtoTable
 from uploader.files.android.resource_table import BinaryTable
 from uploader.files.android.resource_values import (
-    MAX_ITEMS,
+    MAX_ITEMS_OF_VALUE,
     TableValue,
     UnreadableTable,
     describe,
@@ -314,8 +314,8 @@ def test_strings_that_overlap_cost_no_more_than_the_pool() -> None:
         _ = [overlapping[index] for index in range(100_000)]
 
 
-def test_the_items_of_a_table_are_counted() -> None:
-    entry = struct.pack("<2H3I", 16, 1, 0, 0, MAX_ITEMS + 1)
+def test_the_items_of_a_value_are_counted() -> None:
+    entry = struct.pack("<2H3I", 16, 1, 0, 0, MAX_ITEMS_OF_VALUE + 1)
     with pytest.raises(UnreadableTable, match="items"):
         binary(table_of_type(struct.pack("<I", 0), 1, entry))
 

@@ -40,7 +40,7 @@ from uploader.files.android.resource_values import (
     pack_letters,
 )
 
-_MAX_FIELDS = 16 * MAX_VALUES
+_MAX_FIELDS = 12 * MAX_VALUES  # as many as a value has, with what leads to it
 # fields of a table, a package, a type, a resource
 _PACKAGE = 2
 _LIBRARY = 5

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from uploader.files.android.resource_values import (
     CONFIGURATION_SIZE,
     MAX_ITEMS,
+    MAX_ITEMS_OF_VALUE,
     MAX_VALUES,
     STRING,
     Encoded,
@@ -300,8 +301,8 @@ class BinaryTable:
         first = offset + _ENTRY.size + _MAP.size
         stop = first + count * _ITEM.size
         self._items_left -= count
-        if self._items_left < 0:
-            raise UnreadableTable(f"has more than {MAX_ITEMS:,} items")
+        if self._items_left < 0 or count > MAX_ITEMS_OF_VALUE:
+            raise UnreadableTable("has more items than are plausible")
         if stop > end:
             raise ValueError(count)
         items = []

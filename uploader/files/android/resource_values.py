@@ -20,6 +20,7 @@ MAX_BUILT_TABLE = 64 << 20
 MAX_TABLE = 32 << 20
 MAX_VALUES = 1_000_000  # of one table: a hundred languages with ten thousand texts
 MAX_ITEMS = 2_000_000  # within all styles, arrays, plurals and attributes of one table
+MAX_ITEMS_OF_VALUE = 0xFFFF  # within one of them
 
 # types of a value (Res_value in ResourceTypes.h)
 NULL = 0x00
