@@ -26,7 +26,8 @@ from uploader.errors import (
 from uploader.inputs.records import CommonInputs, RolloutInputs
 from uploader.services.base import Call
 from uploader.services.play.client import CONSOLE
-from uploader.services.play.rollout import flow, prepare
+from uploader.services.play.model import Release
+from uploader.services.play.rollout import flow, prepare, step_since
 
 OLD = release(41, name="4.1")
 COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
@@ -68,6 +69,12 @@ def test_each_look_is_one_step_up_to_everybody() -> None:
         ("nothing", "42"),
         ("nothing", "42"),
     ]
+
+
+def test_a_share_that_is_null_is_no_step_since_the_first_look() -> None:
+    """Google Play leaves out what is not there, and a null says the same."""
+    rollout = Release(release(42, status="inProgress", userFraction=None))
+    assert step_since((("42",), 0.1), (rollout,)) is None
 
 
 def test_a_rollout_for_chosen_countries_is_not_completed() -> None:
