@@ -204,8 +204,8 @@ def test_what_another_job_adds_meanwhile_is_named_before_the_commit() -> None:
     assert "beta" not in "".join(shown.lines)
     told = [text for text in engine.texts if "beta" in text]
     everything = (
-        "internal 2.0 (2), all users, completed, production 1 (all users, completed) (not from this "
-        "run), beta 1 (10 % of users, in progress), new (not from this run)"
+        "internal 2.0 (2), all users, completed, production 1 (all users, completed) (not from "
+        "this run), beta 1 (10 % of users, in progress), new (not from this run)"
     )
     assert told == [f"The commit of edit 1 publishes: {everything}."]
     assert ("  + track beta: 1 (10 % of users, in progress), new",) in outcome.sections[0].rows
