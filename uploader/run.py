@@ -18,6 +18,7 @@ from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_m
 from uploader.inputs import Inputs
 from uploader.inputs.records import AppDistributionInputs, ReleaseInputs, RolloutInputs, RunInputs
 from uploader.outputs import LogReporter, summary
+from uploader.outputs.pictures import committed_images
 from uploader.outputs.report import Report
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
@@ -90,6 +91,10 @@ class Run:
         with self._reporter.group(f"Plan: {self._common.target}"):
             for line in plan.lines():
                 self._reporter.info(line)
+            platform = self._inputs.platform
+            # GitLab has no page for a summary, which tells it elsewhere.
+            if platform.kind == "gitlab" and platform.provenance.in_words:
+                self._reporter.info(f"For {platform.provenance.in_words}")
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
             self._reporter.warning(warning)
         with ExitStack() as stack:
@@ -183,9 +188,14 @@ class Run:
 
     def _times(self) -> str:
         """Return how long the run took, and how much of that it waited for answers."""
+        seconds, answers = self._seconds()
+        return f"Took {seconds:.1f} s, {answers:.1f} s of that waiting for answers."
+
+    def _seconds(self) -> tuple[float, float]:
+        """Return how many seconds the run took, and how many of them it waited for answers."""
         seconds = self._clock.monotonic() - self._began
         answers = self.engine.waited_for_answers if self.engine else 0.0
-        return f"Took {seconds:.1f} s, {min(answers, seconds):.1f} s of that waiting for answers."
+        return seconds, min(answers, seconds)
 
     def _results(self) -> list[FileResult]:
         """One record for each upload, and one for each file that the run did not come to."""
@@ -237,6 +247,9 @@ class Run:
                 *sections,
             )
         where = ", in the emulator" if self._common.rehearsal else ""
+        platform = self._inputs.platform
+        facts = [section.facts for section in sections if section.facts]
+        seconds, waited = self._seconds()
         report = Report(
             headline=self._error.what if self._error else headline,
             target=self._common.target,
@@ -256,6 +269,10 @@ class Run:
             heading=self._outcome.heading if self._outcome else None,
             fate=self._what_did_not_happen(outputs) if self._error else "",
             todo=self._outcome.todo if self._outcome else "",
+            provenance=platform.provenance,
+            seconds=seconds,
+            waited=waited,
+            pictures=committed_images(facts, platform.provenance.raw_url, platform.workspace),
         )
         return summary.render(report, self._reporter.redactor)
 

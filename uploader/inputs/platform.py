@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from uploader.inputs import provenance
+from uploader.inputs.provenance import Provenance
+
 Kind = Literal["github", "gitlab", "console"]
 DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
 # What google-auth reads in the environment by itself and what decides where a login goes; checked
@@ -101,7 +104,8 @@ class Platform:
     somebody asked for a log without colours. `takes_masks` tells whether the runner keeps
     `::add-mask::` lines out of the log: anywhere else such a line shows the secret. `doubt` says
     that the variables of several systems are set; it is empty where they are not. `google_auth`
-    holds what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it.
+    holds what is set of `GOOGLE_AUTH`. `server_url` is empty unless a runner has surely set it, and
+    so is what `provenance` says of GitHub.
     """
 
     kind: Kind = "console"
@@ -125,6 +129,7 @@ class Platform:
     google_application_credentials: str = ""
     google_auth: Mapping[str, str] = field(default_factory=dict)
     server_url: str = ""
+    provenance: Provenance = Provenance()
 
     def __repr__(self) -> str:
         return f"Platform(kind={self.kind!r})"  # the rest holds tokens
@@ -166,7 +171,17 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
         google_auth={name: environ[name] for name in GOOGLE_AUTH if environ.get(name)},
         server_url=of_github("GITHUB_SERVER_URL") if by_runner else "",
+        provenance=_provenance(kind, get, by_runner=by_runner),
     )
+
+
+def _provenance(kind: Kind, get: _Get, *, by_runner: bool) -> Provenance:
+    """What the CI system says of the commit and of who started the run."""
+    if kind == "gitlab":
+        return provenance.of_gitlab(get)
+    if kind == "github" and by_runner:
+        return provenance.of_github(get)
+    return Provenance()
 
 
 def _marks_of_others(environ: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from uploader import __version__
 from uploader.errors import UploaderError
+from uploader.inputs.provenance import Provenance
 from uploader.results import FileResult
 from uploader.services.base import Heading, Section
 
@@ -23,7 +24,9 @@ class Report:
     `error`.
 
     `heading` is what became of a release, and `fate` what did not happen where the run failed:
-    `Not released`. `todo` is what is left to a person.
+    `Not released`. `todo` is what is left to a person. The run took `seconds`, and `waited` so many
+    of them for answers. `pictures` are the addresses of images that are in the commit, by their
+    paths.
     """
 
     headline: str
@@ -40,3 +43,7 @@ class Report:
     heading: Heading | None = None
     fate: str = ""
     todo: str = ""
+    provenance: Provenance = Provenance()
+    seconds: float = 0.0
+    waited: float = 0.0
+    pictures: Mapping[str, str] = field(default_factory=dict)

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from uploader.outputs.charts import MAX_NAME, bars, timeline
 from uploader.outputs.markdown import MAX_SENTENCE, Escaper, details, diff, short_names, size_of
 from uploader.outputs.opening import advice, opening
+from uploader.outputs.release_page import listing, notes, shares
 from uploader.outputs.report import Report
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 from uploader.services.base import Section
-from uploader.text import format_size
+from uploader.text import capitalised, format_size, plural
 
 LIMIT = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
 MAX_ROWS, MAX_LINES = 10, 40  # of a table, of a diff; the rest is folded
@@ -60,7 +61,25 @@ class _Page:
         endpoint = self._report.endpoint
         where = f" at {self._escaper.code(endpoint)}" if endpoint else ""
         target = f"Target: {self._escaper.code(self._report.target)}{where}"
-        return f"{opening(self._report, self._escaper)}\n\n{target}"
+        lines = [opening(self._report, self._escaper), target, self._run()]
+        return "\n\n".join(filter(None, lines))
+
+    def _run(self) -> str:
+        """The commit that the run was about, who started it, and how long it took."""
+        report, escaper = self._report, self._escaper
+        origin = report.provenance
+        parts = []
+        if origin.tag:
+            parts.append(f"tag {escaper.code(origin.tag)}")
+        if origin.commit:
+            parts.append(f"commit {escaper.link(f'`{origin.commit[:8]}`', origin.commit_url)}")
+        if origin.started_by:
+            parts.append(f"started by {escaper.text(origin.started_by)}")
+        if report.seconds:
+            whom = "answers" if report.endpoint else "Google"
+            took = f"took {report.seconds:.1f} s, {report.waited:.1f} s of it waiting for {whom}"
+            parts.append(took)
+        return capitalised(" · ".join(parts))
 
     def blocks(self) -> Iterator[str]:
         """Everything below the head; what is more important comes first."""
@@ -68,6 +87,9 @@ class _Page:
         yield from advice(report, self._escaper)
         yield "\n".join(self._bullets(report.error.details if report.error else (), "❌"))
         yield " · ".join(self._escaper.link(label, url) for label, url in report.links)
+        facts = [section.facts for section in report.sections if section.facts]
+        for one in facts if len(facts) == 1 else ():
+            yield shares(one, self._escaper)
         yield self._sent()
         for section in report.sections:
             yield from self._section(section)
@@ -94,14 +116,18 @@ class _Page:
 
     def _sent(self) -> str:
         """The table of what was sent; a version or an id has a column where a file has one."""
-        paths = [self._escaper.line(file.path, MAX_SENTENCE) for file in self._files]
+        in_listing: set[str] = set()
+        for section in self._report.sections:
+            if section.facts:
+                in_listing |= section.facts.listing_files
+        # The listing's own table shows its images; one that failed is told here all the same.
+        files = [file for file in self._files if file.error or file.path not in in_listing]
+        paths = [self._escaper.line(file.path, MAX_SENTENCE) for file in files]
         shortened = zip(paths, short_names(paths, MAX_NAME), strict=True)
         names = [path if len(path) <= MAX_NAME else name for path, name in shortened]
-        versions = any(file.version for file in self._files)
+        versions = any(file.version for file in files)
         header = ["File", "Version" if versions else "Id", "Size", "Result"]
-        rows = [
-            self._file(*each, versions=versions) for each in zip(names, self._files, strict=True)
-        ]
+        rows = [self._file(*each, versions=versions) for each in zip(names, files, strict=True)]
         if not any(row[1] for row in rows):
             header, rows = [header[0], *header[2:]], [(row[0], *row[2:]) for row in rows]
         return self._folded(header, rows, "files")
@@ -147,7 +173,14 @@ class _Page:
             ]
             lines = [re.sub("^  (?=[-+~=?] )", "", line) for line in lines]
             more = details(f"{len(lines) - MAX_LINES} more lines", diff(lines[MAX_LINES:]))
-            return [f"{title}\n\n{diff(lines[:MAX_LINES])}", more] if lines else []
+            changes = diff(lines[:MAX_LINES])
+            drawn = self._listing(section)
+            if section.folded:
+                blocks = [*drawn, changes, more, self._notes(section)]
+                body = "\n\n".join(filter(None, blocks))
+                return [details(self._escaper.text(section.title), body)]
+            changes = f"{title}\n\n{changes}" if changes else ""
+            return [*drawn, changes, more, self._notes(section)]
         # empty where the section has no row
         table = [tuple(map(self._escaper.text, row)) for row in section.table]
         charts = [bars(chart, self._escaper.redactor) for chart in section.charts]
@@ -156,6 +189,29 @@ class _Page:
             if table
             else []
         )
+
+    def _notes(self, section: Section) -> str:
+        """The release notes in full, folded."""
+        return notes(section.facts, self._escaper) if section.facts else ""
+
+    def _listing(self, section: Section) -> list[str]:
+        """What becomes of the store listing."""
+        if section.facts is None:
+            return []
+        blocks = [listing(section.facts, self._report.pictures, self._escaper)]
+        if section.facts.listing_files:
+            blocks.append(self._listing_files(section.facts.listing_files))
+        return blocks
+
+    def _listing_files(self, paths: frozenset[str]) -> str:
+        """How many images of the store listing were sent."""
+        images = [file for file in self._files if file.path in paths and not file.error]
+        there = sum(file.reused for file in images)
+        sent = len(images) - there
+        parts = [f"{plural(sent, 'image')} sent"] if sent else []
+        if there:
+            parts.append(f"{there} there already")
+        return ", ".join(parts)
 
     def _folded(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
         """A table whose first rows are seen at once, and the others after a click."""

@@ -20,6 +20,7 @@ from uploader.protocol.resources import identifier
 from uploader.results import FileResult, Results
 from uploader.retry import FIRST_POLL
 from uploader.services.completion import Completion
+from uploader.services.release_facts import ReleaseFacts
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -201,12 +202,17 @@ class Chart:
 class Section:
     """A table for the job summary that only the service can know; without a header its rows are the
     lines of a diff.
+
+    `facts` is what the summary draws of a release beside its diff. One that is `folded` is seen
+    after a click.
     """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     charts: tuple[Chart, ...] = ()
+    facts: ReleaseFacts | None = None
+    folded: bool = False
 
     @property
     def table(self) -> tuple[tuple[str, ...], ...]:

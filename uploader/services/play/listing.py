@@ -414,7 +414,11 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Pl
     change = None
     if uploads or unwanted:
         staying = len(live) - replaced - len(moved)
-        change = ImageChange(*name, tuple(added), tuple(moved), replaced, staying)
+        going = [image for image in unwanted if removed[_sha256(image)]]
+        if name[1] in SINGLE and added:
+            going = list(live)
+        addresses = tuple(str(image.get("url", "")) for image in going)
+        change = ImageChange(*name, tuple(added), tuple(moved), replaced, staying, addresses)
     ids = tuple(str(image["id"]) for image in unwanted if image.get("id"))
     return Place(*name, images, tuple(uploads), tuple(reused), ids, expected, change)
 

@@ -145,6 +145,8 @@ class OtherTrack:
 class ImageChange:
     """The images of one type in one language: names of files that come, or come again for their
     order, and counts.
+
+    `live` are the addresses at which Google serves those that go.
     """
 
     language: str
@@ -153,6 +155,7 @@ class ImageChange:
     sent_again: tuple[str, ...] = ()
     removed: int = 0
     kept: int = 0
+    live: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = []
@@ -586,6 +589,11 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     for text in changes.texts:
         before_and_after = {"before": _text(text.before), "after": _text(text.after)}
         listing.append({"language": text.language, "field": text.field, **before_and_after})
+    images = []
+    for image in changes.images:
+        entry = asdict(image)
+        del entry["live"]  # for the summary alone
+        images.append(entry)
     others = []
     for other in changes.others:
         releases = list(map(_release_as_json, other.held))
@@ -598,7 +606,7 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         "files": files,
         "notes_left_out": notes_left_out,
         "listing": listing,
-        "images": list(map(asdict, changes.images)),
+        "images": images,
         "testers": list(map(asdict, changes.testers)),
         "reach": changes.reach,
         "review": {

@@ -11,7 +11,6 @@ from uploader.services.base import Heading, Outcome
 from uploader.services.play import (
     companions,
     edit_lifecycle,
-    plan,
     reach,
     status,
     track_merge,
@@ -24,6 +23,7 @@ from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
+from uploader.services.play.summary_facts import section
 from uploader.services.play.track_merge import TrackChange
 from uploader.text import capitalised
 
@@ -382,7 +382,7 @@ def _outcome(
     links: list[tuple[str, str]] = []
     if any(TrackName(track).base == "production" for track in job.tracks):
         links.append(("Store page", STORE + job.package))
-    sections = (plan.section(title, changes, review),)
+    sections = (section(title, changes, review),)
     told = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
     # A name is told as it was given: `v1.4.2`.

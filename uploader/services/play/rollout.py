@@ -45,10 +45,11 @@ from uploader.services.play.edit_lifecycle import (
 )
 from uploader.services.play.known_errors import explained
 from uploader.services.play.model import Release, Releases, all_version_codes, having_status
-from uploader.services.play.plan import Changes, lines, plan_output, section
+from uploader.services.play.plan import Changes, lines, plan_output
 from uploader.services.play.publish import committed, told_review
 from uploader.services.play.release import in_an_edit
 from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.summary_facts import section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 

@@ -1,0 +1,222 @@
+"""What the summary draws of a release: the shares, the notes, the store listing, where it came
+from. Nothing that files or servers say becomes markup, and no image is taken from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from tests.outputs.test_summary import page
+from tests.support.platforms import hostile, tables
+from uploader.inputs.provenance import Provenance, of_github, of_gitlab
+from uploader.outputs.markdown import Escaper
+from uploader.outputs.pictures import committed_images, live_image
+from uploader.outputs.release_page import listing, notes, shares
+from uploader.outputs.word_diff import word_diff
+from uploader.redaction import Redactor
+from uploader.results import FileResult
+from uploader.services.base import Section
+from uploader.services.release_facts import (
+    ChangedImages,
+    ChangedText,
+    ReleaseFacts,
+    TrackFacts,
+    VersionShare,
+)
+
+PLAIN = Escaper(Redactor(["hunter2-hunter2"]))
+COMMIT = "5f0e1c2d3b4a59687766554433221100ffeeddcc"
+RAW = f"https://github.com/example/shop/raw/{COMMIT}/"
+LIVE = "https://play-lh.googleusercontent.com/abc"
+ICON = "listing/en-US/images/icon.png"
+
+
+def test_shares_are_bars_of_versions() -> None:
+    """What is above nothing shows, and so does what is missing; a halted version has no users to
+    come.
+    """
+    rollout = (VersionShare("1.4.2 (42)", 0.01), VersionShare("1.4.1 (41)", 0.99))
+    halted = (VersionShare("42", 0.0), VersionShare("41", 1.0))
+    facts = ReleaseFacts(
+        (TrackFacts("production", "", "", "", rollout), TrackFacts("beta", "", "", "", halted))
+    )
+    assert shares(facts, PLAIN).split("\n\n") == [
+        f"**production:** 1.4.2 (42) `▓{'░' * 19}` 1&#160;% · 1.4.1 (41) `{'▓' * 19}░` 99&#160;%",
+        f"**beta:** 42 `{'░' * 20}` halted · 41 `{'▓' * 20}` 100&#160;%",
+    ]
+
+
+def test_notes_are_told_in_full_and_folded_by_language() -> None:
+    """Line by line; those that change as a comparison, many languages in one fold."""
+    new = ChangedText("en-US", "notes", "", "Starts faster.\n\nCrashes <less>.")
+    changed = ChangedText("de-DE", "notes", "Startet schnell.", "Startet schneller.")
+    told = notes(ReleaseFacts(notes=(new, changed)), PLAIN)
+    assert told.startswith("<details><summary>Release notes en-US (31 characters)</summary>\n\n")
+    assert "Starts faster.<br>\n<br>\nCrashes &#60;less&#62;.\n" in told
+    assert "Release notes de-DE (changed)</summary>" in told
+    assert "Startet <del>schnell</del><ins>schneller</ins>." in told
+    many = tuple(ChangedText(f"l{number}", "notes", "", "x") for number in range(6))
+    folded = notes(ReleaseFacts(notes=many), PLAIN)
+    assert folded.startswith(
+        "<details><summary>Release notes in 6 languages</summary>\n\n<details>"
+    )
+
+
+LISTING = ReleaseFacts(
+    texts=(
+        ChangedText("fr-FR", "title", "", "Boutique"),
+        ChangedText("en-US", "title", "Shop", "Shop | on the road"),
+    ),
+    images=(
+        ChangedImages("en-US", "icon", (ICON,), (LIVE,), 1),
+        ChangedImages("fr-FR", "phoneScreenshots", tuple("12345678"), kept=0),
+    ),
+    listing_files=frozenset({ICON, *"12345678"}),
+)
+
+
+def test_listing_has_a_row_for_each_language() -> None:
+    """Additions have a plus, changed texts show their words, and images stand beside one another
+    where they have an address.
+    """
+    header, english, french = tables(listing(LISTING, {ICON: RAW + ICON}, PLAIN))[0]
+    assert [cell.replace("&#160;", "") for cell in header] == ["Language", "Icon", "Phone", "Texts"]
+    before = f'<img src="{LIVE}" height="48" alt="before">'
+    after = f'<img src="{RAW}{ICON}" height="48" alt="after">'
+    assert english == [
+        "en&#45;US".replace("&#45;", "-"),
+        f"+1, -1<br>{before}&#160;→&#160;{after}",
+        "",
+        "~ title: Shop<ins> &#124; on the road</ins>",
+    ]
+    assert french == ["fr-FR", "", "+8", "+ title: Boutique"]
+
+
+def test_images_of_the_listing_are_not_listed_once_more() -> None:
+    """They are counted; one that failed is told all the same."""
+    files = [FileResult(name, 5, reused=name == "1") for name in (ICON, "1", "2")]
+    files.append(FileResult("3", 5, error="not reached"))
+    section = Section("Changes", (), (("Review",),), facts=LISTING)
+    text = page(files=tuple(files), sections=(section,))
+    assert [row[0] for row in tables(text)[0]] == ["File", "`3`"]
+    assert "\n2 images sent, 1 there already\n" in text
+
+
+@given(hostile, hostile)
+def test_texts_of_the_listing_and_notes_stay_text(before: str, after: str) -> None:
+    """No text makes an element, a cell or a line of its own."""
+    text = ChangedText("en-US", "title", before, after)
+    note = ChangedText(before, "notes", before, after)
+    image = ChangedImages(after, "icon", (before,), (after,), 1)
+    facts = ReleaseFacts(
+        (TrackFacts(before, "", "", "", (VersionShare(after, 0.5),)),), (note,), (text,), (image,)
+    )
+    drawn = listing(facts, {before: RAW + "x"}, PLAIN)
+    told = f"{shares(facts, PLAIN)}\n\n{drawn}\n\n{notes(facts, PLAIN)}"
+    elements = set(re.findall(r"<[^>]*>", told))
+    assert elements <= {
+        f'<img src="{RAW}x" height="48" alt="after">',
+        *("<details>", "</details>", "<summary>", "</summary>", "<br>", "<code>", "</code>"),
+        *("<ins>", "</ins>", "<del>", "</del>", "<!-- -->"),
+    }
+    assert "](" not in told
+    assert all(len(row) == len(table[0]) for table in tables(drawn) for row in table)
+
+
+def test_word_diff_shows_what_is_beside_a_change() -> None:
+    """A long stretch that is the same is left out in its middle, and no secret is cut in two."""
+    same = "".join(f"word{number} " for number in range(60))
+    told = word_diff(f"{same}old {same}", f"{same}new {same}", PLAIN)
+    assert told.count("<del>old</del><ins>new</ins>") == 1
+    assert len(told) < 200
+    assert "hunter2" not in word_diff("a", "a hunter2-hunter2 b", PLAIN)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://play-lh.googleusercontent.com/abc",
+        "https://play-lh.googleusercontent.com.e.vil/abc",
+        "https://e.vil/abc",
+        'https://play-lh.googleusercontent.com/a"onerror=x',
+        "https://play-lh.googleusercontent.com/a?q=1",
+        "javascript:alert(1)",
+        "",
+    ],
+)
+def test_image_from_elsewhere_is_not_shown(url: str) -> None:
+    """Only from the hosts at which Google serves images, and only at a plain address."""
+    assert live_image(url) == ""
+    assert live_image(LIVE) == LIVE
+
+
+def test_image_has_an_address_where_the_commit_has_it_as_it_is(tmp_path: Path) -> None:
+    """One that the job made or changed has none: GitHub would show another, or nothing."""
+    for name in ("same.png", "changed.png", "made.png"):
+        (tmp_path / name).write_bytes(name.encode())
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "same.png", "changed.png"], cwd=tmp_path, check=True)
+    (tmp_path / "changed.png").write_bytes(b"other")
+    added = ("same.png", "changed.png", "made.png")
+    facts = [ReleaseFacts(images=(ChangedImages("en-US", "icon", added),))]
+    assert committed_images(facts, RAW, tmp_path) == {"same.png": f"{RAW}same.png"}
+    assert committed_images(facts, "", tmp_path) == {}
+    assert committed_images(facts, RAW, tmp_path / "elsewhere") == {}
+
+
+GITHUB = {
+    "GITHUB_SERVER_URL": "https://github.com",
+    "GITHUB_REPOSITORY": "example/shop",
+    "GITHUB_SHA": COMMIT,
+    "GITHUB_REF_TYPE": "tag",
+    "GITHUB_REF_NAME": "v1.4.2",
+    "GITHUB_ACTOR": "octocat",
+}
+GITLAB = {
+    "CI_SERVER_URL": "https://gitlab.example",
+    "CI_PROJECT_URL": "https://gitlab.example/group/shop",
+    "CI_COMMIT_SHA": COMMIT,
+    "CI_COMMIT_TAG": "v1.4.2",
+    "GITLAB_USER_LOGIN": "ada",
+}
+
+
+def test_ci_system_says_where_a_run_comes_from() -> None:
+    """The tag, the commit with its page, and who started it, on the page of the summary."""
+    found = of_github(lambda name: GITHUB.get(name, ""))
+    address = f"https://github.com/example/shop/commit/{COMMIT}"
+    assert found == Provenance("v1.4.2", COMMIT, "octocat", address, RAW)
+    text = page(provenance=found, seconds=3.94, waited=0.11)
+    assert (
+        f"\n\nTag `v1.4.2` · commit [`5f0e1c2d`](<{address}>) · started by octocat · took 3.9 s, "
+        "0.1 s of it waiting for Google\n"
+    ) in text
+    found = of_gitlab(lambda name: GITLAB.get(name, ""))
+    assert found.commit_url == f"https://gitlab.example/group/shop/-/commit/{COMMIT}"
+    assert found.in_words == "tag v1.4.2, commit 5f0e1c2d, started by ada"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"GITHUB_SHA": "main"},
+        {"GITHUB_SERVER_URL": "http://github.com"},
+        {"GITHUB_SERVER_URL": "https://me@github.com"},
+        {"GITHUB_SERVER_URL": "https://github.com/else"},
+        {"GITHUB_REPOSITORY": "../../else"},
+        {"CI_PROJECT_URL": "https://e.vil/group/shop"},
+        {"CI_PROJECT_URL": "https://gitlab.example.e.vil/group/shop"},
+        {"CI_SERVER_URL": "http://gitlab.example"},
+    ],
+    ids=lambda changed: " ".join(map("=".join, changed.items())),
+)
+def test_variable_in_another_form_gives_no_address(changed: dict[str, str]) -> None:
+    """Whoever set it could lead people elsewhere."""
+    read = of_github if "GITHUB" in next(iter(changed)) else of_gitlab
+    found = read(lambda name: {**GITHUB, **GITLAB, **changed}.get(name, ""))
+    assert (found.commit_url, found.raw_url) == ("", "")

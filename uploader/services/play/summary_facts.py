@@ -1,0 +1,127 @@
+"""Makes of the changes of a run what the job summary draws: shares of users, notes, the listing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from uploader.services.base import Section
+from uploader.services.play import plan
+from uploader.services.play.model import Release, Releases, find_same_versions, having_status
+from uploader.services.play.plan import Changes
+from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.release_names import as_told
+from uploader.services.play.track_merge import TrackChange
+from uploader.services.play.tracks import in_words, named, share
+from uploader.services.release_facts import (
+    ChangedImages,
+    ChangedText,
+    ReleaseFacts,
+    TrackFacts,
+    VersionShare,
+)
+
+_EVERYBODY = 1.0
+_NOTES = re.compile(r" {6}notes \S+: ")  # a line of the plan about release notes
+
+
+def section(title: str, changes: Changes, review: Sequence[str] | None = None) -> Section:
+    """Return the changes for the summary: what it draws of them, and the lines of the rest.
+
+    Notes, texts and images are drawn, so that no line is about them.
+    """
+    if review is None:
+        review = plan.on_review(changes)
+    rest = plan.section(title, replace(changes, texts=(), images=()), review)
+    rows = tuple(row for row in rest.rows if not _NOTES.match(row[0]))
+    return replace(rest, rows=rows, facts=facts_of(changes))
+
+
+def facts_of(changes: Changes) -> ReleaseFacts:
+    """Return what the summary draws of the changes."""
+    job = changes.job
+    texts = [
+        ChangedText(text.language, text.field, text.before, text.after) for text in changes.texts
+    ]
+    images = []
+    for image in changes.images:
+        replaced = tuple(image.live)
+        counts = (image.removed, image.kept, len(image.sent_again))
+        images.append(ChangedImages(image.language, image.type, image.added, replaced, *counts))
+    files: set[str] = set()
+    if job.listing:
+        for artifacts in job.listing.images.values():
+            files.update(artifact.name for artifact in artifacts)
+    return ReleaseFacts(
+        tracks=tuple(_track_facts(change, job) for change in changes.tracks),
+        notes=tuple(_changed_notes(changes.tracks)),
+        texts=tuple(texts),
+        images=tuple(images),
+        listing_files=frozenset(files),
+    )
+
+
+def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
+    release = change.release
+    if not release.json and change.after:
+        release = change.after[0]
+    version = ""
+    reach = ""
+    if release.json:
+        version = named(as_told(job, release))
+        reach = _reach(release)
+    before = [_in_brief(as_told(job, replaced)) for replaced in change.before]
+    shares = tuple(_shares(change.after, job))
+    return TrackFacts(change.track, version, "; ".join(before), reach, shares)
+
+
+def _in_brief(release: Release) -> str:
+    """Return a release and whom it reaches: `1.4.1 (41), all users`."""
+    return f"{named(release)}, {_reach(release)}"
+
+
+def _reach(release: Release) -> str:
+    """Return whom a release reaches: `5 %`, `all users`, `halted at 5 %`, `draft`."""
+    if release.status == "completed":
+        return "all users"
+    if release.status == "inProgress" and share(release):
+        return share(release)
+    if release.status == "halted" and share(release):
+        return f"halted at {share(release)}"
+    return in_words(release)
+
+
+def _shares(after: Releases, job: ReleaseJob) -> Iterator[VersionShare]:
+    """Yield the version that each part of the users is offered; nothing where nobody knows.
+
+    A staged release leaves the completed one to all others. A halted one is offered to nobody.
+    """
+    left = _EVERYBODY
+    for release in having_status(after, "inProgress"):
+        fraction = release.user_fraction
+        if not isinstance(fraction, float) or not 0 < fraction < left:
+            return
+        yield VersionShare(named(as_told(job, release)), fraction)
+        left -= fraction
+    for release in having_status(after, "halted"):
+        yield VersionShare(named(as_told(job, release)), 0.0)
+    for release in having_status(after, "completed"):
+        yield VersionShare(named(as_told(job, release)), left)
+        return
+
+
+def _changed_notes(tracks: Sequence[TrackChange]) -> Iterator[ChangedText]:
+    """Yield the notes that come with a release, or change, each once though it is on several
+    tracks.
+    """
+    seen = set[ChangedText]()
+    for change in tracks:
+        for release in change.after:
+            old = find_same_versions(change.before, release) or Release()
+            before = dict(old.notes)
+            for language, text in release.notes:
+                changed = ChangedText(language, "notes", before.get(language, ""), text)
+                if text != changed.before and changed not in seen:
+                    seen.add(changed)
+                    yield changed
