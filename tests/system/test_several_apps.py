@@ -4,6 +4,7 @@ each app is true.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import signal
@@ -75,7 +76,12 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
     ended = job.succeed(RELEASE)
     assert commits(job) == list(APPS)
     assert live(job) == list(APPS)
-    assert "com.example.tv 1.0 (44) is released on internal." in ended.log  # GitLab has no summary
+    # GitLab has no summary
+    assert re.search(
+        r"^com.example.tv +1.0 \(44\) +empty +✅ all users of internal +sent$",
+        ended.log,
+        re.MULTILINE,
+    )
     if kind == "gitlab":
         report = (job.workspace / "uploader.env").read_text()
         assert "UPLOADER_COMMITTED=true\n" in report
@@ -98,15 +104,14 @@ def test_all_apps_are_committed_in_the_order_of_their_names(job: Job, kind: str)
         "1-tv.aab",
     ]
     assert ended.log.count("Acting as") == 1
-    assert (
-        "| com.example.tv | 44 | com.example.tv 1.0 (44) is released on internal. |"
-        in ended.summary
+    assert "| com.example.tv | 1.0 (44) | empty | ✅ all users of internal |" in html.unescape(
+        ended.summary
     )
 
 
 def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
-    """What Google Play refuses of one app deletes the edits of all, and each app's fate is told,
-    the failure first.
+    """What Google Play refuses of one app deletes the edits of all, and each app's fate is told
+    in the order of `package-name`.
     """
     job.emulator.add_fault("play.edits.validate", "status", status=400, nth=2)
     ended = job.fail(4, RELEASE)
@@ -119,7 +124,9 @@ def test_a_refusal_before_the_first_commit_publishes_nothing(job: Job) -> None:
     assert (ended.outputs["committed"], ended.outputs.get("ids", "")) == ("false", "")
     assert f"Not committed by this run, and no edit is kept: {', '.join(APPS)}." in ended.log
     rows = [line for line in ended.summary.splitlines() if line.startswith("| com.example.")]
-    assert rows[0].startswith(f"| {failed[0]} ")
+    assert [row.split()[1] for row in rows] == list(APPS)
+    states = {row.split()[1]: html.unescape(row).split(" | ")[3] for row in rows}
+    assert [name for name, state in states.items() if state.startswith("❌")] == failed
     assert all(result["error"] and not result["id"] for result in ended.results)
 
 

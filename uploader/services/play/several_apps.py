@@ -36,8 +36,9 @@ from uploader.services.base import (
     Section,
     Upload,
 )
+from uploader.services.play import apps_table
+from uploader.services.play.apps_table import AppState
 from uploader.tasks import rank
-from uploader.text import sentence
 
 T = TypeVar("T")
 
@@ -374,15 +375,14 @@ class SeveralApps:
         return values[0] if len(set(values)) == 1 else ""
 
     def end(self, headline: str) -> Outcome:
-        """Return the outcome of the run with its table of apps, failures first.
+        """Return the outcome of the run with its table of apps; the changes of each are folded.
 
         Raises the failure that ends the run.
         """
         self.publish()
-        apps = sorted(self.apps, key=lambda app: not app.error)
-        rows = [(app.package, "+".join(app.codes), _state(app)) for app in apps]
-        table = Section("Apps", ("App", "Versions", "State"), tuple(rows))
-        tables = dict(self._planned)
+        states = [self._state_of(app) for app in self.apps]
+        table = apps_table.table(states, commits=self._commits)
+        tables = {app.package: self._planned.get(app.package, ()) for app in self.apps}
         links = []
         troubles = []
         for app in self.apps:
@@ -395,7 +395,8 @@ class SeveralApps:
                 troubles.append(_named(app.package, outcome.trouble))
             if outcome.remarks:
                 headline += f" {app.package}:{outcome.remarks}"
-        sections = (table, *chain.from_iterable(tables.values()))
+        changes = [replace(one, folded=True) for one in chain.from_iterable(tables.values())]
+        sections = (table, *changes)
         failed = self.failed
         if failed or self._commits:
             self._context.show("Apps", table.lines(), sections)
@@ -403,6 +404,14 @@ class SeveralApps:
             raise self._explained(failed)
         trouble = min(troubles, key=rank, default=None)
         return Outcome(headline, tuple(links[:_LINKS]), sections, trouble)
+
+    def _state_of(self, app: App) -> AppState:
+        """Return how an app has ended, for the table."""
+        outcome = app.outcome
+        sections = outcome.sections if outcome else self._planned.get(app.package, ())
+        headline = outcome.headline.removeprefix(f"{app.package} ") if outcome else ""
+        remarks = outcome.remarks if outcome else ""
+        return AppState(app.package, app.outputs, sections, app.error, headline, remarks)
 
     def _as_json(self, app: App) -> dict[str, Any]:
         failure = ""
@@ -483,12 +492,3 @@ def _fate(app: App) -> str:
         return "Perhaps committed"
     edit = "its" if app.outputs.get("edit-id") else "no"
     return f"Not committed by this run, and {edit} edit is kept"
-
-
-def _state(app: App) -> str:
-    """What became of an app, for the table."""
-    if isinstance(app.failure, UploaderError) and "committed" in app.outputs:
-        return f"{sentence(app.failure.what)} {_fate(app)}."
-    if isinstance(app.error, UploaderError):
-        return app.error.what
-    return app.outcome.headline if app.outcome else _fate(app)
