@@ -195,10 +195,10 @@ def bars(chart: Chart, redactor: Redactor) -> str:
     ]
     for _, values in drawn:
         series.append(f"line {_series([values[0], *values, values[-1]])}")
-    highest = max(*chart.bars, *(max(values) for _, values in drawn))
+    highest = max([*chart.bars, *(max(values) for _, values in drawn)])
     colours = [*_BAR_COLOURS, *(colour for colour, _ in _LINE_COLOURS)]
     settings = {
-        "xyChart": {"width": 720, "height": 280},
+        "xyChart": {"width": 720, "height": 280 if drawn else 260},
         "themeVariables": {"xyChart": {"plotColorPalette": ", ".join(colours)}},
     }
     lines = [
@@ -214,7 +214,8 @@ def bars(chart: Chart, redactor: Redactor) -> str:
     legend = ["⬜ within the limits", "🟥 over"] if any(chart.over) else []
     for (name, _), (_, square) in zip(drawn, _LINE_COLOURS, strict=False):
         legend.append(f"{square} {text(redactor.one_line(name, 100))}")
-    return "\n".join(lines) + f"\n\n{' · '.join(legend)}"
+    drawing = "\n".join(lines)
+    return f"{drawing}\n\n{' · '.join(legend)}" if legend else drawing
 
 
 def _series(values: Sequence[float]) -> str:

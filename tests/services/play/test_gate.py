@@ -349,7 +349,9 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
             "over (certain), limit 0.9 %",
         ),
     )
-    (chart,) = table.charts
+    shares, chart = table.charts
+    assert shares.title == "Users who had 42 in percent of all users whom Google counted"
+    assert (shares.labels, shares.bars) == (("22 Jun", "23 Jun"), (4.7619, 4.7619))
     certain = "95 percent sure, 23 Jun: at least 1.81"
     assert chart.title == f"User-perceived crash rate of 42 in percent; {certain}"
     assert (chart.labels, chart.bars) == (("22 Jun", "23 Jun"), (0.545, 2.18))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
 from typing import Literal, TypeAlias
@@ -103,7 +103,8 @@ class Judged:
     """The finding for one version on one day under one limit.
 
     `bound` is the limit as a share of users, None where the day can't be judged. `others` is the
-    rate that the limit is a multiple of, and `other_codes` are the versions that have it.
+    rate that the limit is a multiple of, and `other_codes` are the versions that have it. `share`
+    is that of the users of the day, as far as Google counted them, who had the version.
     """
 
     limit: Limit
@@ -112,6 +113,7 @@ class Judged:
     finding: Finding
     others: float | None = None
     other_codes: tuple[str, ...] = ()
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -396,8 +398,20 @@ def _judge(
         if row.code in baseline and row.users >= gate.min_users:
             compared.append(row)
     rows.sort(key=lambda row: (row.day, row.code))
-    judged = tuple(_day(limit, row, compared, gate.min_users) for row in rows)
+    users = _users_by_day(measurements)
+    judged = tuple(
+        replace(_day(limit, row, compared, gate.min_users), share=row.users / users[row.day])
+        for row in rows
+    )
     return _ruling(judged, gate.min_users, name)
+
+
+def _users_by_day(measurements: Iterable[Measurement]) -> dict[date, int]:
+    """Return how many users all versions together had on each day, and 1 for a day without any."""
+    users: dict[date, int] = {}
+    for row in measurements:
+        users[row.day] = users.get(row.day, 0) + row.users
+    return {day: max(count, 1) for day, count in users.items()}
 
 
 def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int) -> Judged:
@@ -574,7 +588,11 @@ def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
 
 
 def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
-    """Return a chart for each metric of each version, as far as its days could be judged."""
+    """Return a chart of the share of users by day for each version, then one for each metric, as
+    far as its days could be judged.
+    """
+    for code in dict.fromkeys(day.row.code for day in judged):
+        yield from _chart_of_shares(code, [day for day in judged if day.row.code == code])
     for metric in _metrics(judged):
         by_version: dict[str, list[Judged]] = {}
         for day in judged:
@@ -582,6 +600,16 @@ def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
                 by_version.setdefault(day.row.code, []).append(day)
         for code, days in by_version.items():
             yield _chart(metric, code, days)
+
+
+def _chart_of_shares(code: str, days: Sequence[Judged]) -> Iterator[Chart]:
+    """Yield the steps of one version's share of the users, for the days that were measured."""
+    shares = {day.row.day: day.share for day in days if day.share is not None}
+    if shares:
+        title = f"Users who had {code} in percent of all users whom Google counted"
+        labels = tuple(f"{day:%d %b}" for day in shares)
+        bars = _in_percent(list(shares.values()))
+        yield Chart(title, labels, bars, (False,) * len(bars), ())
 
 
 def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
