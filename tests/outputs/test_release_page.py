@@ -51,6 +51,14 @@ def test_shares_are_bars_of_versions() -> None:
     ]
 
 
+def test_shares_that_are_planned_are_told_as_such() -> None:
+    """After a refusal and in a dry run nobody takes them for what is live."""
+    track = TrackFacts("production", "", "", "", (VersionShare("42", 1.0),))
+    assert shares(ReleaseFacts((track,), planned=True), PLAIN).startswith(
+        "**production, planned:**"
+    )
+
+
 def test_notes_are_told_in_full_and_folded_by_language() -> None:
     """Line by line; those that change as a comparison, many languages in one fold."""
     new = ChangedText("en-US", "notes", "", "Starts faster.\n\nCrashes <less>.")
@@ -86,8 +94,8 @@ def test_listing_has_a_row_for_each_language() -> None:
     """
     header, english, french = tables(listing(LISTING, {ICON: RAW + ICON}, PLAIN))[0]
     assert [cell.replace("&#160;", "") for cell in header] == ["Language", "Icon", "Phone", "Texts"]
-    before = f'<img src="{LIVE}" height="48" alt="before">'
-    after = f'<img src="{RAW}{ICON}" height="48" alt="after">'
+    before = f'<img src="{LIVE}" height="40" alt="before">'
+    after = f'<img src="{RAW}{ICON}" height="40" alt="after">'
     assert english == [
         "en&#45;US".replace("&#45;", "-"),
         f"+1, -1<br>{before}&#160;→&#160;{after}",
@@ -120,7 +128,7 @@ def test_texts_of_the_listing_and_notes_stay_text(before: str, after: str) -> No
     told = f"{shares(facts, PLAIN)}\n\n{drawn}\n\n{notes(facts, PLAIN)}"
     elements = set(re.findall(r"<[^>]*>", told))
     assert elements <= {
-        f'<img src="{RAW}x" height="48" alt="after">',
+        f'<img src="{RAW}x" height="40" alt="after">',
         *("<details>", "</details>", "<summary>", "</summary>", "<br>", "<code>", "</code>"),
         *("<ins>", "</ins>", "<del>", "</del>", "<!-- -->"),
     }

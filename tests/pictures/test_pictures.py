@@ -1,5 +1,5 @@
-"""Pictures of job summaries as GitHub shows them, and of job logs as GitLab does, to be looked at in
-`build/pictures`. They are not compared, since every browser draws them a little differently.
+"""Pictures of job summaries as GitHub shows them, and of job logs as GitLab does. They are to be
+looked at in `build/pictures`, and not compared: every browser draws them a little differently.
 """
 
 from __future__ import annotations

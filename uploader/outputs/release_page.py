@@ -15,7 +15,7 @@ from uploader.text import plural
 
 MAX_LANGUAGES = 5  # whose notes have a fold each; more are in one fold together
 MAX_PICTURES = 8  # of one place, before and after
-_HEIGHT = 48  # pixels of a thumbnail
+_HEIGHT = 40  # pixels of a thumbnail
 # Pixels that the thumbnails of a place need to stand beside one another. A column can't be given a
 # width in Markdown, so that its heading is made as wide.
 _WIDTHS = {"icon": 120, "featureGraphic": 220, "tvBanner": 200}
@@ -40,7 +40,10 @@ _FIELDS = {
 
 
 def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
-    """Which version how many users are offered, a line for each track: `42 ▓░░░░ 5 %`."""
+    """Which version how many users are offered, or would be, a line for each track:
+    `42 ▓░░░░ 5 %`.
+    """
+    planned = ", planned" if facts.planned else ""
     lines = []
     for track in facts.tracks:
         parts = [
@@ -48,7 +51,7 @@ def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
             for one in track.shares
         ]
         if parts:
-            lines.append(f"**{escaper.text(track.track)}:** {' · '.join(parts)}")
+            lines.append(f"**{escaper.text(track.track)}{planned}:** {' · '.join(parts)}")
     return "\n\n".join(lines)
 
 

@@ -59,7 +59,7 @@ class ChangedImages:
 @dataclass(frozen=True)
 class ReleaseFacts:
     """Everything of it. `listing_files` are the paths of all images of the store listing, also of
-    those that stay, and `new_languages` those that had no listing text before.
+    those that stay. What is `planned` has not happened.
     """
 
     tracks: tuple[TrackFacts, ...] = ()
@@ -67,3 +67,4 @@ class ReleaseFacts:
     texts: tuple[ChangedText, ...] = ()
     images: tuple[ChangedImages, ...] = ()
     listing_files: frozenset[str] = frozenset()
+    planned: bool = False

@@ -23,7 +23,7 @@ from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
-from uploader.services.play.summary_facts import section
+from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.track_merge import TrackChange
 from uploader.text import capitalised
 
@@ -70,7 +70,7 @@ def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
     passed = "Google Play's validation; nothing was published"
     if job.rehearsal:
         passed = "the validation"
-    outcome = _outcome(job, f"{_subject(changes)} passed {passed}.", "Planned changes", changes)
+    outcome = _outcome(job, f"{_subject(changes)} passed {passed}.", PLANNED, changes)
     return replace(outcome, heading=Heading(_what_would_be(changes)))
 
 

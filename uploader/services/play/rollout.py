@@ -49,7 +49,7 @@ from uploader.services.play.plan import Changes, lines, plan_output
 from uploader.services.play.publish import committed, told_review
 from uploader.services.play.release import in_an_edit
 from uploader.services.play.release_job import ReleaseJob
-from uploader.services.play.summary_facts import section
+from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
@@ -616,7 +616,7 @@ class Rollout:
             subject += f", {decision.kind}"
         headline = f"{subject}: {decision.why}."
         if self._job.dry_run:
-            tables = [section("Planned changes", changes)]
+            tables = [section(PLANNED, changes)]
         else:
             tables = [section("Changes", changes, ())]
         measured = gate.section(judgement.judged)

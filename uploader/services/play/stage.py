@@ -32,7 +32,7 @@ from uploader.services.play.listing import ListingDifference
 from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import live_versions
-from uploader.services.play.summary_facts import section
+from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange
 from uploader.text import capitalised
@@ -340,7 +340,7 @@ def _show(context: Context, changes: Changes) -> None:
     context.show(
         f"Changes: {changes.job.package}",
         plan.lines(changes),
-        (section("Planned changes", changes),),
+        (section(PLANNED, changes),),
     )
     if changes.job.dry_run:
         context.publish({"plan": plan.plan_output(changes)})

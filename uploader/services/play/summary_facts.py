@@ -22,6 +22,7 @@ from uploader.services.release_facts import (
     VersionShare,
 )
 
+PLANNED = "Planned changes"  # the title of what has not happened
 _EVERYBODY = 1.0
 _NOTES = re.compile(r" {6}notes \S+: ")  # a line of the plan about release notes
 
@@ -35,7 +36,8 @@ def section(title: str, changes: Changes, review: Sequence[str] | None = None) -
         review = plan.on_review(changes)
     rest = plan.section(title, replace(changes, texts=(), images=()), review)
     rows = tuple(row for row in rest.rows if not _NOTES.match(row[0]))
-    return replace(rest, rows=rows, facts=facts_of(changes))
+    facts = replace(facts_of(changes), planned=title == PLANNED)
+    return replace(rest, rows=rows, facts=facts)
 
 
 def facts_of(changes: Changes) -> ReleaseFacts:
