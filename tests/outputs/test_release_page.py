@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,12 @@ LISTING = ReleaseFacts(
     ),
     listing_files=frozenset({ICON, *"12345678"}),
 )
+
+
+def test_listing_that_is_planned_is_told_as_such() -> None:
+    """After a refusal nobody takes it for what is live."""
+    planned = replace(LISTING, planned=True)
+    assert listing(planned, {}, PLAIN).startswith("### Store listing, planned\n")
 
 
 def test_listing_has_a_row_for_each_language() -> None:

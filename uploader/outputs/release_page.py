@@ -107,7 +107,8 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     if not languages:
         return ""
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(["### Store listing", "", *lines])
+    planned = ", planned" if facts.planned else ""
+    return "\n".join([f"### Store listing{planned}", "", *lines])
 
 
 def _heading(kind: str, pictures: Mapping[str, str]) -> str:
