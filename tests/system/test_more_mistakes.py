@@ -29,6 +29,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     workspace.mkdir()
     specimens.make_bundle(workspace / "app.aab", PACKAGE, 7, "1.0")
     (workspace / "ota.zip").write_bytes(b"PK\5\6" + bytes(18))
+    (workspace / "abi").mkdir()
+    for abi in ("arm", "x86"):
+        specimens.make_apk(workspace / "abi" / f"{abi}.apk", PACKAGE, 7, "1.0")
     with Emulator() as emulator:
         yield Job(workspace, emulator)
 
@@ -693,3 +696,160 @@ def test_a_keyless_login_that_is_refused_says_what_to_compare(
     error = answer(job, 3, {**PLAY, **KEYLESS}, **runner)
     assert words in error, where
     assert "The job's token has issuer `https://" in error
+
+
+# Inputs
+
+
+@pytest.mark.parametrize(
+    ("where", "inputs", "words"),
+    [
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"tracks": "internal beta"},
+            "names several tracks without a comma. Accepted: `internal, beta`",
+            id="lines folded by YAML",
+        ),
+        pytest.param(
+            "codemagic",
+            {"tracks": "alpha;beta"},
+            "names several tracks without a comma. Accepted: `alpha, beta`",
+            id="semicolons",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"tracks": "- internal\n- beta"},
+            "is written as YAML or JSON, or in quotes",
+            id="list in a block",
+        ),
+        pytest.param(
+            "gradle-play-publisher",
+            {"tracks": "rollout"},
+            "for a staged rollout use `tracks: production` with `user-fraction`",
+            id="track of the past",
+        ),
+        pytest.param(
+            "microsoft/google-play-vsts-extension",
+            {"user-fraction": "100"},
+            "For all users write `100%`, or leave it out.",
+            id="percent without its sign",
+        ),
+        pytest.param(
+            "microsoft/google-play-vsts-extension",
+            {"user-fraction": "1.0"},
+            "For all users write `100%`, or leave it out.",
+            id="fraction 1.0",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"user-fraction": "10"},
+            "For 10 % of users write `0.1`.",
+            id="fraction 10",
+        ),
+        pytest.param(
+            "codemagic",
+            {"user-fraction": "10,5%"},
+            "its decimal sign must be a point",
+            id="decimal comma",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"status": "completed", "user-fraction": "0.1"},
+            "user-fraction: a release with status completed has none.",
+            id="fraction of a completed release",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"status": "in_progress", "user-fraction": "0.1"},
+            "Did you mean `inProgress`?",
+            id="status with an underscore",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"package-name": "https://play.google.com/store/apps/details?id=com.example.app"},
+            "Did you mean `com.example.app`?",
+            id="address of the app",
+        ),
+        pytest.param(
+            "gradle-play-publisher",
+            {"package-name": "com.example.app/.MainActivity"},
+            "Did you mean `com.example.app`?",
+            id="activity",
+        ),
+        pytest.param(
+            "gradle-play-publisher",
+            {"package-name": "com.example.app.debug"},
+            "'com.example.app.debug' was given, but app.aab is 'com.example.app'",
+            id="suffix of another variant",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"files": "$GITHUB_WORKSPACE/app.aab"},
+            "$GITHUB_WORKSPACE was not expanded: GitHub expands no variables in `with:`",
+            id="variable of a shell",
+        ),
+        pytest.param(
+            "microsoft/google-play-vsts-extension",
+            {"files": "C:\\a\\_work\\app.aab"},
+            "This is a path of a Windows machine: write one relative to the workspace.",
+            id="drive of Windows",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"files": "/home/runner/work/app/app/app.aab"},
+            "Inside a container the workspace has another path",
+            id="path of the runner",
+        ),
+        pytest.param(
+            "r0adkll/upload-google-play",
+            {"files": "app.aab\r\nota.zip"},
+            "ota.zip is a zip, but neither an APK nor an Android App Bundle.",
+            id="archive of the earlier job",
+        ),
+        pytest.param(
+            "fastlane",
+            {"files": "abi/*.apk"},
+            "version code 7 occurs 2 times: abi/arm.apk, abi/x86.apk. Accepted: each version code "
+            "once: one of its own for the APK of each ABI",
+            id="APKs by ABI",
+        ),
+        pytest.param(
+            "google-github-actions/auth",
+            {**KEYLESS, "service-account": "serviceAccount:ci@example.iam.gserviceaccount.com"},
+            "Accepted: `name@example.com`, without `serviceAccount:`.",
+            id="member of a policy",
+        ),
+        pytest.param(
+            "google-github-actions/auth",
+            {**KEYLESS, "workload-identity-provider": "my-pool/providers/github"},
+            "is not the resource name of a workload identity provider",
+            id="short name of a provider",
+        ),
+    ],
+)
+def test_an_input_that_is_wrong_says_what_to_write(
+    job: Job, where: str, inputs: Mapping[str, str], words: str
+) -> None:
+    """And nothing is sent."""
+    sent = len(job.emulator.requests)
+    assert words in answer(job, 2, {**PLAY, **inputs}), where
+    assert len(job.emulator.requests) == sent
+
+
+@pytest.mark.parametrize(
+    ("name", "track"),
+    [
+        ("Interner Test", "internal"),
+        ("Test interne", "internal"),
+        ("Prueba cerrada", "alpha"),
+        ("Geschlossener Test \N{EN DASH} Alpha", "alpha"),
+        ("Teste aberto", "beta"),
+        ("正式版", "production"),
+    ],
+)
+def test_the_consoles_names_of_tracks_are_known_in_other_languages(
+    job: Job, name: str, track: str
+) -> None:
+    """The Play Console shows them; the API knows none of them."""
+    error = answer(job, 4, {**PLAY, "tracks": name})
+    assert f"It is probably the Play Console's name of {track}. Write `{track}`" in error

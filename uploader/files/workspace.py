@@ -368,6 +368,7 @@ def below(folder: str) -> str:
 
 
 MAX_ENTRIES = 10_000  # of one folder that are looked at
+_WINDOWS_DRIVE = re.compile(r"[A-Za-z]:[\\/]", re.ASCII)
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})", re.ASCII)
 
 
@@ -378,9 +379,11 @@ def path_hint(path: str, root: Path) -> str:
     reference = _REFERENCE.search(path)
     if reference:
         return (
-            f" {reference[0]} was not expanded, since this job has no such variable, or it is "
-            "protected."
+            f" {reference[0]} was not expanded: GitHub expands no variables in `with:`, and GitLab "
+            "none that this job does not have, or that is protected and its branch is not."
         )
+    if _WINDOWS_DRIVE.match(path):
+        return " This is a path of a Windows machine: write one relative to the workspace."
     if "\\" in path:
         slashed = path.replace("\\", "/")
         return f" Write `/` between folders: `{_existing(slashed, root) or slashed}`."

@@ -49,6 +49,7 @@ BOOLEANS = {
     "False": False,
     "FALSE": False,
 }
+_STANDARD_TRACKS = frozenset({"internal", "alpha", "beta", "production"})
 RENAMED_TRACKS = {
     "internalsharing": "is not a track: for internal app sharing use `target: "
     "play-internal-sharing`.",
@@ -83,6 +84,10 @@ EXPANDED: Mapping[Kind, str] = {
     "docs/GITLAB.md, Secrets.",
     "console": "the value itself. Nothing is expanded in single quotes or in an env file.",
 }
+# The name in the address of an app's page, or before the name of an activity.
+_PACKAGE_INSIDE = re.compile(
+    r"(?:[?&]id=|^)([A-Za-z]\w{0,99}(?:\.[A-Za-z]\w{0,99}){1,9})(?=[/&#]|$)", re.ASCII
+)
 _NUMBER = r"[0-9]{1,4}(?:\.[0-9]{1,6})?"
 _FILES = (
     "one path, a path with `{version-code}` or `{name}`, or a line `42=path` for each version code"
@@ -366,7 +371,9 @@ def package_name(value: str) -> str:
             "two or more words joined by dots, such as `com.example.app`, with a comma between two "
             "apps"
         )
-        raise InvalidValue("is not a package name.", accepted)
+        inside = _PACKAGE_INSIDE.search(value[:MAX_LINE])
+        meant = f" Did you mean `{inside[1]}`?" if inside else ""
+        raise InvalidValue(f"is not a package name.{meant}", accepted)
     return value
 
 
@@ -400,7 +407,10 @@ def provider(value: str) -> str:
 def address(value: str) -> str:
     """The e-mail address of an account."""
     if not re.fullmatch(r"[^@\s\"<>(),;:]+@[^@\s\"<>(),;:]+", line(value)):
-        raise InvalidValue("is not the e-mail address of an account.", "`name@example.com`")
+        accepted = "`name@example.com`"
+        if value.startswith("serviceAccount:"):  # as IAM policies write it
+            accepted += ", without `serviceAccount:`"
+        raise InvalidValue("is not the e-mail address of an account.", accepted)
     return value
 
 
@@ -470,6 +480,9 @@ def track(value: str) -> str:
             "is what an expression without a value writes.",
             "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones",
         )
+    words = re.split(r"[\s;|+]+", line(value))
+    if len(words) > 1 and _STANDARD_TRACKS.issuperset(words):
+        raise InvalidValue("names several tracks without a comma.", f"`{', '.join(words)}`")
     if reason := RENAMED_TRACKS.get(value.lower()):
         raise InvalidValue(
             reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
@@ -558,11 +571,11 @@ def fraction(value: str) -> float:
             "for a rollout."
         )
         raise InvalidValue(what, accepted)
-    if share == 1:
+    percent = _share(f"{value}%")
+    if share == 1 or percent == 1:
         raise InvalidValue(
             "is not a fraction. For all users write `100%`, or leave it out.", accepted
         )
-    percent = _share(f"{value}%")
     if percent is not None and 0 < percent < 1:
         exact = f"{percent:.12f}".rstrip("0")
         raise InvalidValue(

@@ -412,7 +412,11 @@ def _check_artifacts(artifacts: Artifacts, problems: Problems) -> None:
     for (_, code), names in by_code.items():
         if code and len(names) > 1:
             what = f"version code {code} occurs {len(names)} times: {', '.join(names)}."
-            problems.add("files", what, "each version once")
+            accepted = (
+                "each version code once: one of its own for the APK of each ABI, or the bundle "
+                "alone"
+            )
+            problems.add("files", what, accepted)
 
 
 def _refuse_version_code(name: str, version_code: int, problems: Problems) -> None:

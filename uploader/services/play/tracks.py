@@ -16,6 +16,7 @@ from uploader.services.play.model import Release, Releases, TrackName
 from uploader.text import first_line
 
 STANDARD = ("production", "beta", "alpha", "internal")
+INTERNAL = "internal"
 QA = "qa"  # the internal track of a form factor
 _CREATABLE = {"": "DEFAULT", "wear": "WEAR", "automotive": "AUTOMOTIVE"}
 """The form factors whose closed tracks can be created, by the prefix of their names: the values of
@@ -24,9 +25,23 @@ _IN_THE_CONSOLE = {
     "internal testing": "internal",
     "closed testing": "alpha",
     "open testing": "beta",
+    # In the other languages of the Play Console in which people have written them.
+    **dict.fromkeys(("interner test", "interne tests", "test interne", "tests internes"), INTERNAL),
+    **dict.fromkeys(("prueba interna", "teste interno", "test interno"), INTERNAL),
+    **dict.fromkeys(("内部テスト", "内部测试"), INTERNAL),
+    **dict.fromkeys(("geschlossener test", "geschlossene tests", "test fermé"), "alpha"),
+    **dict.fromkeys(("prueba cerrada", "teste fechado", "test chiuso"), "alpha"),
+    **dict.fromkeys(("クローズド テスト", "封闭式测试"), "alpha"),
+    **dict.fromkeys(("offener test", "offene tests", "test ouvert", "tests ouverts"), "beta"),
+    **dict.fromkeys(("prueba abierta", "teste aberto", "test aperto"), "beta"),
+    **dict.fromkeys(("オープン テスト", "开放式测试"), "beta"),
+    **dict.fromkeys(("produktion", "producción", "produção", "produzione"), "production"),
+    **dict.fromkeys(("製品版", "正式版"), "production"),
 }
 # `Closed testing - Alpha`: the Play Console's heading above a track, and the track's own name
-_HEADING = re.compile(r"(?:internal|closed|open) testing\s*[-\u2013\u2014:/]\s*(?=\S)")
+_HEADING = re.compile(
+    rf"(?:{'|'.join(map(re.escape, _IN_THE_CONSOLE))})\s*[-\u2013\u2014:/]\s*(?=\S)"
+)
 # What people call a form factor, without blanks and hyphens, and the prefix of its tracks
 # (developers.google.com/android-publisher/tracks#ff-track-name).
 _FORM_FACTORS = {
