@@ -89,14 +89,14 @@ GONE_ON = Planted(
 )
 REVIEW = Planted(
     "edit_lifecycle",
-    "edit.wish, edit.by_hand = lost.wish, lost.by_hand",
-    "edit.wish = lost.wish",
+    "        edit.by_hand = lost.by_hand\n",
+    "",
     "review by hand",
     "nobody is told to send it for review",
 )
 REVIEW_KEPT = Planted(
     "edit_lifecycle",
-    'by_hand={True: True, False: False}.get(record.get("by_hand")),',
+    'by_hand=_flag(record.get("by_hand")),',
     "by_hand=None,",
     "review by hand",
     "nobody is told to send it for review",
@@ -110,15 +110,15 @@ BUILT_AGAIN = Planted(
 )
 PROMOTION = Planted(
     "edit_lifecycle",
-    "        edit.promoted = lost.promoted\n",
+    "    edit.promoted = lost.promoted\n",
     "",
     "promotion",
     "another version was promoted",
 )
 PROMOTION_KEPT = Planted(
     "edit_lifecycle",
-    'found = [begun["release"]] if begun.get("wish") == job.promotion else []',
-    "found: list[Release] = []",
+    'return releases({"releases": [begun["release"]]})[0]',
+    "return {}",
     "promotion",
     "another version was promoted",
 )
