@@ -1,12 +1,10 @@
-"""Several apps in one run, all or none: no app is committed before all of them are uploaded and
-validated.
+"""Release several apps in one run: none is committed before all are uploaded and validated.
 
-The apps are worked on at the same time, each at its own pace. Before the first commit a failure of
-one stops the others at their next request, and what becomes of all edits is decided together, once
-everybody has stopped. Then the edits are committed one after the other, in the order of
-`package-name`; after a failure the edits that are left stay open, and the next run goes on in them.
-An app of which Google Play has everything already is done without a commit, whatever becomes of the
-others.
+The apps are worked on at the same time, each at its own pace. Before the first commit, a failure of
+one stops the others at their next request, and once all have stopped it is decided what becomes of
+their edits. Then the edits are committed one after the other, in the order of `package-name`. After
+a failed commit the remaining edits stay open, and the next run continues in them. An app of which
+Google Play has everything already needs no commit, whatever becomes of the others.
 """
 
 from __future__ import annotations
@@ -47,27 +45,25 @@ ABOUT_ONE = (
     "a run of one app, or a run without this input",
 )
 _LINKS = 20  # of a summary
-_JSON, _LISTS = ("status", "plan"), ("universal-apk", "universal-apk-sha256")
+_JSON = ("status", "plan")  # outputs that become an object with a member for each app
+_LISTS = ("universal-apk", "universal-apk-sha256")
 
 
 def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> None:
-    """Adds what can't be said for several apps at once."""
+    """Add a problem for each input that can't be given for several apps at once."""
     if inputs.existing_edit_id:
         problems.add("existing-edit-id", *ABOUT_ONE)
     if inputs.universal_apk and PACKAGE not in inputs.universal_apk:
-        problems.add(
-            "universal-apk",
-            "is one place for the APKs of several apps.",
-            f"a path with `{PACKAGE}`",
-        )
+        what = "is one place for the APKs of several apps."
+        problems.add("universal-apk", what, f"a path with `{PACKAGE}`")
 
 
 class App:
-    """One app of several: the context that its work is given, and what came of it.
+    """One app of several: the context for its work, and the result.
 
-    Its outputs are its own, and every sentence that it logs begins with its name. Its requests,
-    uploads and waits are those of the run; once the app is to stop, the next of them raises the
-    reason instead.
+    It keeps its own outputs, and puts its name before every line that it logs. Its requests,
+    uploads and waits are those of the run. Once the app is told to stop, the next of them raises
+    the reason instead.
     """
 
     def __init__(self, package: str, run: SeveralApps, whole: Context) -> None:
@@ -80,19 +76,28 @@ class App:
         self._stop_with: UploaderError | None = None
         self.paths: list[str] = []  # of the files that it has to do with, as they came
         self._results: list[FileResult] = []
-        self.remember, self.recall = whole.remember, whole.recall
-        self.forget_uploads, self.identified = whole.forget_uploads, whole.identified
-        self.now, self.sha256, self.write = whole.now, whole.sha256, whole.write
+        self.remember = whole.remember
+        self.recall = whole.recall
+        self.forget_uploads = whole.forget_uploads
+        self.identified = whole.identified
+        self.now = whole.now
+        self.sha256 = whole.sha256
+        self.write = whole.write
 
     @property
     def codes(self) -> list[str]:
         """The version codes that its release is about, as far as they are known."""
-        return list(filter(None, self.outputs.get("version-codes", "").split(",")))
+        codes = self.outputs.get("version-codes", "")
+        return codes.split(",") if codes else []
 
     @property
     def error(self) -> Exception | None:
         """What ended its work, or is wrong with its release."""
-        return self.failure or (self.outcome.trouble if self.outcome else None)
+        if self.failure:
+            return self.failure
+        if self.outcome:
+            return self.outcome.trouble
+        return None
 
     def stop(self, why: UploaderError) -> None:
         """Make the next request, upload or wait of the app raise the reason."""
@@ -104,10 +109,12 @@ class App:
         self._stop_with = None
 
     def has_stopped_with(self, error: Exception) -> bool:
-        """Return whether an error is the one by which the app was told to stop, perhaps with other
+        """Return whether an error is the one that the app was told to stop with, perhaps with other
         advice.
         """
-        return self._stop_with is not None and self._stop_with in (error, error.__cause__)
+        if self._stop_with is None:
+            return False
+        return self._stop_with in (error, error.__cause__)
 
     def check(self) -> None:
         """Raise the reason once the app is to stop."""
@@ -123,7 +130,7 @@ class App:
         return self._whole.call(replace(call, about=self.package))
 
     def expect(self, uploads: Sequence[Upload]) -> None:
-        """Give files their places in the results."""
+        """Reserve places in the results for files."""
         self.paths += [upload.artifact.name for upload in uploads]
         self._whole.expect(uploads)
 
@@ -175,30 +182,32 @@ class App:
     # --- the log, the outputs, the results --------------------------------------------------------
 
     def info(self, text: str) -> None:
-        """Logs a sentence under the app's name."""
+        """Log a sentence under the app's name."""
         self._whole.info(f"{self.package}: {text}")
 
     def warning(self, text: str) -> None:
-        """Logs a warning under the app's name."""
-        self._whole.warning(text if text.startswith(self.package) else f"{self.package}: {text}")
+        """Log a warning under the app's name."""
+        if not text.startswith(self.package):
+            text = f"{self.package}: {text}"
+        self._whole.warning(text)
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
-        """Logs what is about to change, and keeps it beside that of the other apps."""
+        """Log what is about to change, and keep it beside that of the other apps."""
         self._run.show(self, title, lines, sections)
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Keeps the app's outputs; the ids of its release are its version codes."""
+        """Keep the app's outputs; the ids of its release are its version codes."""
         del ids
         self.outputs = {**self.outputs, **outputs}
         self._run.publish()
 
     def arrange(self, paths: Sequence[str]) -> None:
-        """Puts the app's own files in this order, in which the run tells them at its end."""
+        """Put the app's files in this order, in which the run lists their results."""
         order = {path: number for number, path in enumerate(paths)}
         self.paths.sort(key=lambda path: order.get(path, len(order)))
 
     def reused(self, result: FileResult) -> None:
-        """Adds the result of a file that Google Play has already."""
+        """Add the result of a file that Google Play has already."""
         self.paths.append(result.path)
         self._results.append(result)
         self._whole.reused(result)
@@ -210,9 +219,11 @@ class App:
         outputs: tuple[str, ...] = (),
         among: Sequence[FileResult] | None = None,
     ) -> None:
-        """Takes back what was uploaded for this app."""
+        """Mark this app's uploads as discarded, and take back outputs."""
         self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
-        self._whole.discarded(why, files, (), self._results if among is None else among)
+        if among is None:
+            among = self._results
+        self._whole.discarded(why, files, (), among)
 
 
 class _AppBackoff:
@@ -244,26 +255,32 @@ class _AppPoll:
 
 
 class SeveralApps:
-    """The apps of one run, in the order of `package-name`; `order` has the app of each of the
-    `files`.
+    """The apps of one run, in the order of `package-name`.
+
+    `order` has the package of each of the `files`, in their order.
     """
 
     def __init__(
         self, packages: Iterable[str], order: Sequence[str], context: Context, *, commits: bool
     ) -> None:
         self._planned: dict[str, tuple[Section, ...]] = {}
-        self._order, self._context, self._commits = order, context, commits
-        self._lock = threading.RLock()  # of what the apps say and publish at the same time
-        self.apps: list[App] = []
-        self.apps += [App(package, self, context) for package in packages]
+        self._order = order
+        self._context = context
+        self._commits = commits
+        self._lock = threading.RLock()  # guards what the apps show and publish at the same time
+        self.apps = [App(package, self, context) for package in packages]
 
     @property
     def failed(self) -> App | None:
-        """The app whose failure ends the run: a signal before a refusal, and that before what
-        passes by itself.
+        """The app whose failure ends the run.
+
+        A signal comes before a refusal, and that before a failure that passes by itself.
         """
-        failed = [app for app in self.apps if app.failure]
-        return min(failed, key=lambda app: rank(app.failure), default=None)
+        failed = None
+        for app in self.apps:
+            if app.failure and (failed is None or rank(app.failure) < rank(failed.failure)):
+                failed = app
+        return failed
 
     def do_together(self, work: Mapping[App, Callable[[], None]], *, stop: bool = False) -> None:
         """Do the work of every app at the same time, and wait for all. A failure is the app's.
@@ -273,9 +290,11 @@ class SeveralApps:
         self._context.together(
             [partial(self._do, app, task, stop=stop) for app, task in work.items()]
         )
+        paths = []
         for app in self.apps:
             app.go_on()
-        self._context.arrange([path for app in self.apps for path in app.paths])
+            paths += app.paths
+        self._context.arrange(paths)
         self.publish()
 
     def do_in_order(self, work: Mapping[App, Callable[[], None]]) -> None:
@@ -286,12 +305,15 @@ class SeveralApps:
         self.publish()
 
     def _do(self, app: App, task: Callable[[], None], *, stop: bool) -> None:
+        """Do the work of one app, and note its failure."""
         try:
             task()
         except Exception as error:  # noqa: BLE001  # after a defect, too, the others are settled
-            if not app.has_stopped_with(error):
-                app.failure = error
-                for other in self.apps if stop else ():
+            if app.has_stopped_with(error):
+                return
+            app.failure = error
+            if stop:
+                for other in self.apps:
                     other.stop(self._stopped_by(app, error))
 
     def _stopped_by(self, app: App, error: Exception, *, keep: bool = False) -> UploaderError:
@@ -299,10 +321,11 @@ class SeveralApps:
 
         It is one that keeps their edits after a failure that passes by itself, or with `keep`.
         """
-        passes = keep or isinstance(error, (TemporaryError, Interrupted))
         why = error.what if isinstance(error, UploaderError) else "The program itself failed."
-        kind = TemporaryError if passes else UploaderError
-        return kind(f"{app.package}: {why}")
+        what = f"{app.package}: {why}"
+        if keep or isinstance(error, (TemporaryError, Interrupted)):
+            return TemporaryError(what)
+        return UploaderError(what)
 
     def reason_of(self, app: App, *, keep: bool = False) -> Exception:
         """Return why an app that is not done has ended: by its own failure, or by that of another.
@@ -327,8 +350,9 @@ class SeveralApps:
             self._context.show(title, lines, tuple(chain.from_iterable(self._planned.values())))
 
     def publish(self) -> None:
-        """The outputs of the run, as far as those of its apps are known; a value in which they
-        differ is left out.
+        """Publish the outputs of the run, as far as those of its apps are known.
+
+        A value in which the apps differ is left out.
         """
         with self._lock:
             self._context.publish(*self._outputs())
@@ -353,25 +377,27 @@ class SeveralApps:
         """Return the version codes of all apps, in the order of the files."""
         left = {app.package: app.codes for app in self.apps}
         codes = [left[package].pop(0) for package in self._order if left[package]]
-        return [*codes, *chain.from_iterable(left.values())]
+        for others in left.values():
+            codes += others
+        return codes
 
     def _output_of_all(self, name: str) -> str:
         """Return one value for an output of several apps; empty where they differ."""
-        values = [app.outputs.get(name, "") for app in self.apps]
-        given = {app.package: app.outputs[name] for app in self.apps if name in app.outputs}
+        published = {app.package: app.outputs[name] for app in self.apps if name in app.outputs}
+        values = [published.get(app.package, "") for app in self.apps]
         if name in _JSON:
-            members = [f"{json.dumps(package)}: {value}" for package, value in given.items()]
+            members = [f"{json.dumps(package)}: {value}" for package, value in published.items()]
             return f"{{{', '.join(members)}}}"
         if name in _LISTS:
-            return ",".join(filter(None, values))
+            return ",".join(value for value in values if value)
         if name == "sent-for-review":
-            return _all_or_none(given.values())  # it is about what was committed
+            return _all_or_none(published.values())  # it is about what was committed
         if name == "committed":
             return _all_or_none(values)
         if name == "served":
             return _worst_served(values)
         if name == "served-file":
-            return next(iter(given.values()))  # one file for all
+            return next(iter(published.values()))  # one file for all
         return values[0] if len(set(values)) == 1 else ""
 
     def end(self, headline: str) -> Outcome:
@@ -472,12 +498,13 @@ def _worst_served(values: Sequence[str]) -> str:
 
 
 def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
-    """The tables of an app under its name."""
-    yield from (replace(one, title=f"{one.title}: {package}") for one in sections)
+    """Yield the tables of an app, with its name in their titles."""
+    for section in sections:
+        yield replace(section, title=f"{section.title}: {package}")
 
 
 def _named(package: str, error: UploaderError) -> UploaderError:
-    """The error, which says whose it is; a signal is nobody's."""
+    """Return the error with the app's name in it; a signal is about no app."""
     if package not in error.what and not isinstance(error, Interrupted):
         return error.with_what(f"{package}: {error.what}")
     return error
