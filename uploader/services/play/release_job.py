@@ -1,6 +1,4 @@
-"""What one run asks of Play, after all offline checks: frozen, complete, without a trace of where
-it came from.
-"""
+"""A release job: what one run asks of Google Play for one app, after all offline checks."""
 
 from __future__ import annotations
 
@@ -30,8 +28,9 @@ WHAT: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """What was asked for a release, apart from its version codes; an empty text or None leaves a
-    field as it is.
+    """What a release is to have, apart from its version codes.
+
+    An empty text or None leaves a field as it is.
     """
 
     status: str = ""
@@ -43,7 +42,7 @@ class ReleaseOptions:
 
     @property
     def new_status(self) -> str:
-        """The status that was given, or the one that a fraction stands for."""
+        """The status that was given, or the one that follows from a fraction; else empty."""
         if not self.status and self.fraction is not None:
             return "inProgress"
         return self.status
@@ -51,8 +50,10 @@ class ReleaseOptions:
 
 @dataclass(frozen=True)
 class SupplementaryFile:
-    """What goes with an artifact: a file, the version whose file is used, or `bundle` where the
-    bundle has it in it.
+    """A file that goes with an artifact.
+
+    `file` is the file itself, the version code whose file is used, or `bundle` where the bundle
+    contains it.
     """
 
     kind: SupplementaryKind
@@ -62,15 +63,17 @@ class SupplementaryFile:
 
 @dataclass(frozen=True)
 class ReleaseJob:
-    """One release job. `artifacts` carry their manifests; `notes` are release notes by track and
-    `names` release names, under None those of every other track; `notes_left_out` is what was cut
-    off of notes that were too long; `copy_notes` takes the notes of
-    the release that is there instead. Notes without a language are for the app's default one.
-    `retain_last` keeps the versions of the last completed release. `testers` are the Google Groups
-    of the `tester_tracks`. `rollout` marks a look at a release that is there already. In a
-    `rehearsal` it all happens in the emulator. `apps_in_run` is how many apps the run releases.
+    """One release job, for one app.
 
-    Without artifacts a release is taken from `promote_from` (all of it or the `promoted` version
+    `artifacts` have their manifests. `notes` are release notes by track and `names` release names,
+    those of every other track under None. `notes_left_out` is what was cut off of notes that were
+    too long. With `copy_notes` the notes of the release on the track are used instead. Notes
+    without a language are for the app's default one. `retain_last` keeps the versions of the last
+    completed release. `testers` are the Google Groups of the `tester_tracks`. `rollout` marks a job
+    that looks at a release on the track. In a `rehearsal` everything happens in the emulator.
+    `apps_in_run` is the number of apps that the run releases.
+
+    Without artifacts, the release is taken from `promote_from` (all of it or the `promoted` version
     codes), made of the `retained` version codes, or it is the one that is on the track already.
     """
 
@@ -135,7 +138,7 @@ class ReleaseJob:
         return "+".join(names)
 
     def notes_of(self, track: str) -> Notes:
-        """The release notes for a track."""
+        """Return the release notes for a track."""
         return self.notes.get(track, self.notes.get(None, ()))
 
     @property
@@ -150,11 +153,11 @@ class ReleaseJob:
         return False
 
     def purposes(self, sha256: Callable[[Artifact], str]) -> frozenset[str]:
-        """What the job may change in an edit, each under the name that the journal has for it.
+        """Return what the job may change in an edit, as it is named in the journal.
 
-        A later run replaces another mapping, symbols, expansion file or track for certain, and sees
-        other bytes of an artifact by their digest. What it would only add to has the digest of what
-        is wished in its name.
+        A later run replaces another mapping, symbols, expansion file or track, and sees other bytes
+        of an artifact by their digest. Changes that it would only add to have a digest of what is
+        wished in their names.
         """
         purposes = set()
         for code in self.codes:
@@ -173,8 +176,9 @@ class ReleaseJob:
         return frozenset(purposes)
 
     def listing_purpose(self, sha256: Callable[[Artifact], str]) -> str:
-        """The purpose of all changes to the store listing: texts, images in their order, and what
-        is removed.
+        """Return the purpose of all changes to the store listing.
+
+        It has a digest of the texts, of the images in their order, and of what is pruned.
         """
         listing = self.listing or StoreFiles()
         texts = {language: dict(texts) for language, texts in listing.texts.items()}
@@ -185,17 +189,18 @@ class ReleaseJob:
 
     @staticmethod
     def new_track_purpose(track: str) -> str:
-        """The purpose of the creation of a track."""
+        """Return the purpose of the creation of a track."""
         return f"new-track:{track}"
 
     def testers_purpose(self, track: str) -> str:
-        """The purpose of the change to a track's testers."""
+        """Return the purpose of the change to a track's testers."""
         return f"testers:{track}:{_digest(sorted(self.testers))}"
 
     @property
     def wish(self) -> str:
-        """A digest of what is wished for the tracks: two jobs with the same one ask for the same
-        releases.
+        """A digest of what is wished for the tracks.
+
+        Two jobs with the same digest ask for the same releases.
         """
         notes = [[str(track), list(texts)] for track, texts in self.notes.items()]
         names = [[str(track), name] for track, name in self.names.items()]
@@ -212,13 +217,14 @@ class ReleaseJob:
 
     @property
     def promotion(self) -> str:
-        """Which versions a promotion is to take, in words of its own; empty where it is none."""
+        """The source of a promotion and its version codes, empty where the job is no promotion."""
         return " ".join((self.promote_from, *self.promoted))
 
     @property
     def memory(self) -> str:
-        """The name under which the journal keeps the edit; a rehearsal never goes on in the edit of
-        a release.
+        """The name under which the journal keeps the edit.
+
+        Dry runs have other names, so that they never continue in the edit of a release.
         """
         if self.rollout:
             kind = "look" if self.dry_run else "rollout"
@@ -228,10 +234,11 @@ class ReleaseJob:
 
 
 def _digest(value: object) -> str:
-    """The SHA-256 of a JSON value, whatever the order of its names."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    """Return the SHA-256 of a JSON value, which does not depend on the order of its names."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def version_code(artifact: Artifact) -> int:
-    """The version code in an artifact's manifest, 0 where it could not be read."""
+    """Return the version code in an artifact's manifest, 0 where it could not be read."""
     return artifact.manifest.version_code if artifact.manifest else 0

@@ -84,12 +84,11 @@ class Comparison:
 
 def _compare(edit: ReleaseEdit) -> Comparison:
     """Read what the edit has, and find out whether a commit that is in doubt has happened."""
-    job = edit.job
     content = _read(edit)
     content.testers = _of_new_tracks(edit, content.testers)
     lists_tracks = bool(edit.seen)
     reused = _find_reused(edit, content.artifacts)
-    all_there = reused.keys() == {version_code(artifact) for artifact in job.artifacts}
+    all_there = reused.keys() == {version_code(artifact) for artifact in edit.job.artifacts}
     # This edit may have taken the place of one whose commit may have happened.
     in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
     live: tuple[TrackChange, ...] = ()
@@ -98,7 +97,7 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     changes = live or _plan_tracks(edit, content.artifacts)
     if in_doubt:
         tracks_are_live = bool(live) or all(change.settled for change in changes)
-        same_groups = not any(map(str, content.testers))
+        same_groups = not any(str(change) for change in content.testers)
         rest_is_live = same_groups and not content.listing.changes_anything
         edit.found_live(all_there and tracks_are_live and rest_is_live)
     # What an earlier run put into the same edit is not on Google Play yet.
@@ -107,7 +106,7 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     )
     published: tuple[SupplementaryFile, ...] = ()
     if edit.state.own:
-        published = companions.published(job, edit.context, on_google_play)
+        published = companions.published(edit.job, edit.context, on_google_play)
     return Comparison(
         reused,
         changes,
@@ -265,12 +264,12 @@ def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes
 
 
 def _put_artifacts(edit: ReleaseEdit, reused: Mapping[int, FileResult]) -> None:
-    edit.context.together(
-        [
-            partial(_put_artifact, edit, artifact, reused.get(version_code(artifact)))
-            for artifact in edit.job.artifacts
-        ]
-    )
+    """Upload the artifacts that Google Play does not have yet, several at a time."""
+    uploads = []
+    for artifact in edit.job.artifacts:
+        existing = reused.get(version_code(artifact))
+        uploads.append(partial(_put_artifact, edit, artifact, existing))
+    edit.context.together(uploads)
 
 
 def _put_what_needs_artifacts(
@@ -318,23 +317,25 @@ def _paths(job: ReleaseJob) -> list[str]:
     return paths
 
 
-def _plan_tracks(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
-    """Return what becomes of each track; `known` are the version codes that Google Play has."""
-    updates = track_merge.plan_updates(edit, known)
+def _plan_tracks(edit: ReleaseEdit, codes: Collection[int]) -> tuple[TrackChange, ...]:
+    """Return what becomes of each track; `codes` are the version codes that Google Play has."""
+    updates = track_merge.plan_updates(edit, codes)
     for update in updates:
         reach.check_upgrade(update)
     return updates
 
 
 def _put_tracks(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
-    # other jobs may have written to its tracks meanwhile
+    """Write the release to each of the job's tracks."""
     if edit.job.tracks and not edit.state.own:
+        # Other jobs may have written to the tracks of the shared edit meanwhile.
         edit.seen = tracks.all_tracks(edit.api)
     updates = [partial(track_merge.update_track, edit, track) for track in edit.job.tracks]
     return tuple(edit.context.together(updates))
 
 
 def _show(context: Context, changes: Changes) -> None:
+    """Show what is about to change, and warn of users whom the release does not reach."""
     for line in changes.reach:
         context.warning(f"{capitalised(line)}.")
     context.show(
@@ -347,13 +348,14 @@ def _show(context: Context, changes: Changes) -> None:
 
 
 def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
+    """Return what the commit would publish besides, but the plan can't show; empty for nothing."""
     if not edit.state.own:
         others = "texts, images, files and user fractions that other jobs changed"
-        unlisted = (
-            ""
-            if listed
-            else "; so are tracks with names of their own, which Google Play does not list now"
-        )
+        unlisted = ""
+        if not listed:
+            unlisted = (
+                "; so are tracks with names of their own, which Google Play does not list now"
+            )
         return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
     if not any(purpose.startswith("listing:") for purpose in edit.uncommitted):
         return ""
@@ -363,21 +365,22 @@ def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
     )
 
 
-def _put_artifact(edit: ReleaseEdit, artifact: Artifact, there: FileResult | None) -> None:
-    code = version_code(artifact)
-    if there is None:
-        there = _upload_artifact(edit, artifact)
-    if there:
+def _put_artifact(edit: ReleaseEdit, artifact: Artifact, existing: FileResult | None) -> None:
+    """Upload an artifact, unless Google Play has it already."""
+    if existing is None:
+        existing = _upload_artifact(edit, artifact)
+    if existing:
+        code = version_code(artifact)
         what = f"{artifact.name}: version code {code} is {_where(edit, code)} already"
         edit.context.info(f"{what} with the same bytes; not sent again.")
-        edit.context.reused(there)
+        edit.context.reused(existing)
 
 
 def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None:
-    """Uploads an artifact. The result is the record of one that is found to be there instead.
+    """Upload an artifact. Returns the result of one that turns out to be there already, else None.
 
-    Where the answer is lost and the edit does not list it, it is sent again: a version code is
-    there once.
+    Where the response is lost and the edit does not list the artifact, it is sent again: no version
+    code can be there twice.
     """
     code = version_code(artifact)
     kind = _kind(artifact)
@@ -401,18 +404,23 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
                 f"the answer to the upload of {artifact.name} was lost, and edit {edit.id} lacks it"
             )
         else:
-            reported = result.resource.get("versionCode")
-            # the documents call it an integer, and JSON may carry it as text
-            if str(reported) != str(code):
-                raise IntegrityError(
-                    f"{artifact.name} declares version code {code}, but Google Play reported "
-                    f"{reported!r}.",
-                    cause="What arrived is not what was sent.",
-                    hint="Run again; if it happens again, the manifest of the file is damaged.",
-                    code="version-code-differs",
-                )
+            _check_reported_code(artifact, result)
             edit.changed(f"artifact:{code}", result.sha256)
             return None
+
+
+def _check_reported_code(artifact: Artifact, result: FileResult) -> None:
+    """Raise IntegrityError where Google Play reports another version code than the manifest has."""
+    code = version_code(artifact)
+    reported = result.resource.get("versionCode")
+    # The documents call it an integer, and JSON may carry it as text.
+    if str(reported) != str(code):
+        raise IntegrityError(
+            f"{artifact.name} declares version code {code}, but Google Play reported {reported!r}.",
+            cause="What arrived is not what was sent.",
+            hint="Run again; if it happens again, the manifest of the file is damaged.",
+            code="version-code-differs",
+        )
 
 
 def _kind(artifact: Artifact) -> str:
@@ -420,7 +428,7 @@ def _kind(artifact: Artifact) -> str:
 
 
 def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
-    """Whether an earlier run of the job may have brought an artifact with this version code into
+    """Whether an earlier run of the job may have uploaded an artifact with this version code into
     its own edit.
     """
     return edit.state.own and f"artifact:{version_code(artifact)}" in edit.uncommitted
@@ -429,13 +437,14 @@ def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
 def _same(
     edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any], *, by_earlier_run: bool
 ) -> FileResult:
-    """The record of an artifact that Play has. Raises ReleaseRefused where it may not stand for the
-    file.
+    """Return the result of an artifact that Google Play has already.
 
-    Raises BuiltAgain where it may not, and is in no other edit than this one, where an earlier run
-    brought it.
+    Raises ReleaseRefused where it has other bytes, or may not be reused. Raises BuiltAgain where it
+    has other bytes that are only in this edit, uploaded by an earlier run.
     """
-    code, ours, theirs = version_code(artifact), edit.context.sha256(artifact), _sha256(entry)
+    code = version_code(artifact)
+    ours = edit.context.sha256(artifact)
+    theirs = _sha256(entry)
     if ours != theirs and by_earlier_run:
         what = f"edit {edit.id} of an earlier run has other bytes as version code {code}"
         raise BuiltAgain(f"{artifact.name} was built again: {what}.")
@@ -447,8 +456,7 @@ def _same(
             hint="Raise the version code, or upload the exact file that Google Play has.",
             code="version-code-conflict",
         )
-    # What the job itself put into its edit is no conflict, though its response was lost: the bytes
-    # are those above.
+    # An upload of this job whose response was lost is no conflict: the bytes are the same.
     if not edit.job.reuse and f"artifact:{code}" not in edit.changes:
         raise ReleaseRefused(
             f"Version code {code} ({artifact.name}) is {_where(edit, code)} already.",
@@ -456,49 +464,69 @@ def _same(
             hint="Raise the version code, or set `on-version-conflict: reuse`.",
             code="version-code-used",
         )
-    record = FileResult(artifact.name, artifact.size or 0, ours, str(code), entry, reused=True)
-    return replace(record, certificate_sha256=artifact.certificate_sha256, version=artifact.version)
+    return FileResult(
+        artifact.name,
+        artifact.size or 0,
+        ours,
+        str(code),
+        entry,
+        reused=True,
+        certificate_sha256=artifact.certificate_sha256,
+        version=artifact.version,
+    )
 
 
 def _where(edit: ReleaseEdit, code: int) -> str:
-    """Where an artifact is that the edit lists: what was put into the edit, perhaps by others, is
-    not live yet.
+    """Return where an artifact is that the edit lists.
+
+    What was uploaded into the edit, perhaps by others, is not live yet.
     """
     only_in_edit = not edit.state.own or f"artifact:{code}" in edit.uncommitted
     return f"in edit {edit.id}" if only_in_edit else "on Google Play"
 
 
 def _sha256(entry: Mapping[str, Any]) -> str:
-    """The digest in Play's response: a bundle has it itself, an APK in `binary`."""
+    """Return the digest in Google Play's response, in lower case.
+
+    A bundle has it itself, an APK in `binary`.
+    """
     binary = entry.get("binary")
-    return str((binary if isinstance(binary, Mapping) else entry).get("sha256", "")).lower()
+    if isinstance(binary, Mapping):
+        entry = binary
+    return str(entry.get("sha256", "")).lower()
 
 
 def _put_supplementary(
     edit: ReleaseEdit, companion: SupplementaryFile, published: Collection[SupplementaryFile]
 ) -> None:
-    """Play does not list these files, so what was sent into this edit is remembered: a digest, or
-    another version.
+    """Put a file that goes with an artifact into the edit, unless it is there already.
 
-    Those that are `published` with the version are not sent again.
+    Google Play does not list these files, so the journal has what was put into this edit: a digest,
+    or the version whose file is used. Files that are `published` with the version are not sent
+    again.
     """
-    code, kind, file = companion.version_code, companion.kind, companion.file
+    code = companion.version_code
+    kind = companion.kind
+    file = companion.file
     purpose = f"{kind}:{code}"
     before = edit.changes.get(purpose)
-    if companion in published:
-        if isinstance(file, Artifact):
+    if isinstance(file, Artifact):
+        size = file.size or 0
+        if companion in published:
             digest = edit.context.sha256(file)
-            edit.context.reused(FileResult(file.name, file.size or 0, digest, reused=True))
-    elif isinstance(file, Artifact) and before and before == edit.context.sha256(file):
-        edit.context.reused(FileResult(file.name, file.size or 0, before, reused=True))
-    elif isinstance(file, Artifact):
-        edit.changing(purpose)
-        result = edit.api.upload_supplementary(file, code, kind)
-        edit.changed(purpose, result.sha256)
-    elif isinstance(file, int) and before != f"references:{file}":
-        edit.changing(purpose)
-        edit.api.refer_expansion(code, kind, file)
-        edit.changed(purpose, f"references:{file}")
+            edit.context.reused(FileResult(file.name, size, digest, reused=True))
+        elif before and before == edit.context.sha256(file):
+            edit.context.reused(FileResult(file.name, size, before, reused=True))
+        else:
+            edit.changing(purpose)
+            result = edit.api.upload_supplementary(file, code, kind)
+            edit.changed(purpose, result.sha256)
+    elif isinstance(file, int) and companion not in published:
+        reference = f"references:{file}"
+        if before != reference:
+            edit.changing(purpose)
+            edit.api.refer_expansion(code, kind, file)
+            edit.changed(purpose, reference)
 
 
 def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
@@ -515,11 +543,12 @@ def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
 
 
 def _validate(edit: ReleaseEdit) -> None:
+    """Let Google Play validate the edit. Raises ApiError where it would refuse the commit."""
     try:
         edit.api.validate()
     except ApiError as refused:
-        # Only a commit can carry the parameter that Google asks for here. With `false` no commit
-        # ever does.
+        # Google demands a parameter that only a commit can carry. With `false` no commit carries
+        # it, so that the refusal stands.
         if find(refused) is not REVIEW_BY_HAND or edit.job.not_sent_for_review == "false":
             raise
         edit.context.info(f"Google Play says: {refused.message}")
