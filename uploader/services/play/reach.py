@@ -15,7 +15,7 @@ from uploader.errors import Problems, ReleaseRefused
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
-from uploader.services.play.model import Release, Releases
+from uploader.services.play.model import Release, Releases, TrackName
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange, last_completed
 from uploader.services.play.tracks import QA, STANDARD, meant
@@ -31,165 +31,210 @@ _MAX_KNOWN = 20  # version codes whose API levels are remembered
 
 
 def fitting(tracks: Sequence[str], artifacts: Sequence[Artifact]) -> tuple[str, ...]:
-    """Those of the tracks that are for the devices of one of several apps; all of them where none
-    is.
+    """Return those of the tracks that are for the devices of one app's artifacts.
+
+    If no track is, all of them are returned.
     """
     manifests = [artifact.manifest for artifact in artifacts if artifact.manifest]
-    own = [form for form in _FORM_FACTORS if all(form in _forms(one) for one in manifests)]
-    for_them = tuple(track for track in tracks if track.rpartition(":")[0] in own)
-    if for_them and any(
-        _FORM_FACTORS[form][0] in one.features for form in own for one in manifests
-    ):
-        return for_them  # they are for no other devices
-    return tuple(track for track in tracks if track.rpartition(":")[0] in ("", *own)) or tuple(
-        tracks
-    )
+    forms = _forms_of_all(manifests)
+    form_tracks = [track for track in tracks if TrackName(track).form_factor in forms]
+    if form_tracks and any(_is_required(form, manifests) for form in forms):
+        return tuple(form_tracks)  # the artifacts run on no other devices
+    own_tracks = [track for track in tracks if TrackName(track).form_factor in ("", *forms)]
+    return tuple(own_tracks or tracks)
+
+
+def _forms_of_all(manifests: Sequence[Manifest]) -> list[str]:
+    """Return the form factors that every one of these builds is for."""
+    forms = list(_FORM_FACTORS)
+    for manifest in manifests:
+        own_forms = _forms(manifest)
+        forms = [form for form in forms if form in own_forms]
+    return forms
+
+
+def _is_required(form: str, manifests: Sequence[Manifest]) -> bool:
+    """Whether one of the builds runs only on devices of this form factor."""
+    feature, _ = _FORM_FACTORS[form]
+    return any(feature in manifest.features for manifest in manifests)
 
 
 def _forms(manifest: Manifest) -> list[str]:
-    """The form factors that a build is for, alone or among others, by the prefixes of their
-    tracks.
+    """Return the form factors that a build is for, alone or among others.
+
+    They are named by the prefixes of their tracks.
     """
-    wanted = (*manifest.features, *manifest.optional_features)
-    return [prefix for prefix, (feature, _) in _FORM_FACTORS.items() if feature in wanted]
+    features = (*manifest.features, *manifest.optional_features)
+    return [prefix for prefix, (feature, _) in _FORM_FACTORS.items() if feature in features]
 
 
 def check_form_factors(
     artifacts: Iterable[Artifact], tracks: Sequence[str], problems: Problems
 ) -> None:
-    """Adds a problem for a build that is not for the devices of a track, a warning for one that is
-    for others.
+    """Add a problem for each build that is not for the devices of a track.
+
+    Warn of a build that is only for other devices than those of a track.
     """
     for artifact in artifacts:
-        if (manifest := artifact.manifest) is None:
+        if artifact.manifest is None:
             continue
-        forms = _forms(manifest)
         for track in tracks:
-            other = meant(track, STANDARD) if ":" in track else ""
-            prefix, _, base = (other or track).rpartition(":")
-            if prefix in _FORM_FACTORS and prefix not in forms:
-                feature, devices = _FORM_FACTORS[prefix]
-                what = (
-                    f"{track} is for {devices}, but the manifest of {artifact.name} has no "
-                    f"uses-feature {feature}."
-                )
-                if other:
-                    what = f"{track}: did you mean `{other}`? " + what
-                base = "internal" if base == QA and not forms else base
-                fits = " or ".join(f"`{form}:{base}`" for form in forms) or f"`{base}`"
-                problems.add(
-                    "tracks", what, f"{fits}, or a build for {devices}", code="form-factor-differs"
-                )
-            for form in forms if not prefix else ():
-                feature, devices = _FORM_FACTORS[form]
-                if feature in manifest.features:
-                    what = (
-                        f"{artifact.name} is for {devices} only; Google Play has the track "
-                        f"{form}:{track} for them."
-                    )
-                    problems.warn(what)
+            _check_track_of_build(artifact.name, artifact.manifest, track, problems)
+
+
+def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: Problems) -> None:
+    """Compare the devices of a track with those that a build is for."""
+    forms = _forms(manifest)
+    suggestion = ""
+    if ":" in track:
+        suggestion = meant(track, STANDARD)
+    prefix, _, base = (suggestion or track).rpartition(":")
+    if prefix in _FORM_FACTORS and prefix not in forms:
+        feature, devices = _FORM_FACTORS[prefix]
+        what = (
+            f"{track} is for {devices}, but the manifest of {name} has no uses-feature {feature}."
+        )
+        if suggestion:
+            what = f"{track}: did you mean `{suggestion}`? {what}"
+        accepted = f"{_names_of_tracks(forms, base)}, or a build for {devices}"
+        problems.add("tracks", what, accepted, code="form-factor-differs")
+    if prefix:
+        return
+    for form in forms:
+        feature, devices = _FORM_FACTORS[form]
+        if feature in manifest.features:
+            problems.warn(
+                f"{name} is for {devices} only; Google Play has the track {form}:{track} for them."
+            )
+
+
+def _names_of_tracks(forms: Sequence[str], base: str) -> str:
+    """Return the tracks that correspond to `base` for builds with these form factors."""
+    if forms:
+        return " or ".join(f"`{form}:{base}`" for form in forms)
+    if base == QA:
+        return "`internal`"
+    return f"`{base}`"
 
 
 def check_upgrade(change: TrackChange) -> None:
-    """Raises ReleaseRefused where every user of the track has a higher version, which is not kept
-    in the release.
+    """Raise ReleaseRefused where every user of the track has a higher version than the release has.
 
-    What is on the track already was accepted by Google Play before. Of a release of several APKs
-    some users may have a lower version than others, and would be offered the new one.
+    A release that keeps one of those versions is not refused, nor one that is on the track already:
+    Google Play has accepted that before. Where users have versions of several APKs, some may have a
+    lower one than others and would be offered the new one.
     """
-    ours = set(change.release.version_codes)
-    before = [set(release.version_codes) for release in change.before]
-    complete = [
-        code for one in change.before if one.status == "completed" for code in one.version_codes
-    ]
-    if not complete or not ours or ours in before or not ours.isdisjoint(complete):
+    new = set(change.release.version_codes)
+    complete: list[str] = []
+    for release in change.before:
+        if release.has_same_versions(change.release):
+            return
+        if release.status == "completed":
+            complete += release.version_codes
+    if not new or not complete or not new.isdisjoint(complete):
         return
-    if change.release.status != "draft" and change.release.highest_version_code < min(
-        map(int, complete)
-    ):
+    if change.release.status == "draft":
+        return
+    numbers = [int(code) for code in complete]
+    if change.release.highest_version_code < min(numbers):
         raise ReleaseRefused(
             f"Everybody on {change.track} has {'+'.join(complete)}; nobody would be offered "
-            f"{'+'.join(sorted(ours))}.",
+            f"{'+'.join(sorted(new))}.",
             cause="Google Play offers a user only a version code that is higher than the one the "
             "user has.",
-            hint=f"Give the build a version code above {max(map(int, complete))}.",
+            hint=f"Give the build a version code above {max(numbers)}.",
             code="no-upgrade-path",
         )
 
 
 def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> Iterator[str]:
-    """For each track of the run whose users get as high a version from a more open one: which, in a
-    sentence.
+    """Yield a sentence for each more open track that offers testers as high a version as the
+    release.
     """
-    held = {**live, **{change.track: change.after for change in changes}}
+    changed = {change.track: change.after for change in changes}
+    on_tracks = {**live, **changed}
     for change in changes:
-        ours, rank = change.release.highest_version_code, _openness(change.track)
-        if change.release.status in ("draft", "halted") or ours < 0:
+        new = change.release.highest_version_code
+        if new < 0 or change.release.status in ("draft", "halted"):
             continue
-        for track, releases in held.items():
-            theirs = Release.of(last_completed(releases)).highest_version_code
-            if not _same_form(track, change.track) or _openness(track) >= rank or theirs < ours:
+        for track, releases in on_tracks.items():
+            if not _is_more_open(track, change.track):
                 continue
-            if theirs > ours:
-                also = (
-                    "" if track.rpartition(":")[2] == STANDARD[0] else f" who may get {track}, too,"
-                )
-                yield f"testers on {change.track}{also} get {theirs} from {track}, not {ours}"
-            elif track not in {one.track for one in changes}:
-                yield f"{ours} is on {track} already, which reaches more people than {change.track}"
+            offered = Release.of(last_completed(releases)).highest_version_code
+            if offered > new:
+                also = ""
+                if TrackName(track).base != STANDARD[0]:
+                    also = f" who may get {track}, too,"
+                yield f"testers on {change.track}{also} get {offered} from {track}, not {new}"
+            elif offered == new and track not in changed:
+                yield f"{new} is on {track} already, which reaches more people than {change.track}"
+
+
+def _is_more_open(track: str, other: str) -> bool:
+    """Whether a track is for the same devices as another, and for more people."""
+    same_form = TrackName(track).form_factor == TrackName(other).form_factor
+    return same_form and _openness(track) < _openness(other)
 
 
 def _openness(track: str) -> int:
-    """The lower, the more people are eligible for a track; closed tracks stand beside alpha."""
-    base = track.rpartition(":")[2]
+    """Return a number that is lower the more people are eligible for a track.
+
+    Closed tracks stand beside alpha.
+    """
+    base = TrackName(track).base
     return STANDARD.index(base if base in STANDARD else "alpha")
 
 
-def _same_form(track: str, other: str) -> bool:
-    return track.rpartition(":")[0] == other.rpartition(":")[0]
-
-
 def left_behind(job: ReleaseJob, changes: Sequence[TrackChange], context: Context) -> Iterator[str]:
-    """For each track whose release needs a newer Android than the one before, as far as an earlier
-    run told it.
+    """Yield a sentence for each track whose release needs a newer Android than the one before.
+
+    The minimum API levels of the release before are known only if an earlier run recorded them.
     """
-    ours = [
-        one.manifest.min_sdk
-        for one in job.artifacts
-        if one.manifest and one.manifest.min_sdk is not None
-    ]
-    if not ours or len(ours) < len(job.artifacts):
+    levels = _min_levels(job)
+    if not levels or len(levels) < len(job.artifacts):
         return
-    known = _remembered(job, context)
+    lowest = min(levels.values())
+    levels_before = _remembered(job, context)
     for change in changes:
         complete = last_completed(change.before)
-        levels = [known[code] for code in complete if code in known]
-        if levels and len(levels) == len(complete) and min(levels) < min(ours):
-            below = (
-                f"{min(levels)}"
-                if min(ours) - min(levels) == 1
-                else f"{min(levels)} to {min(ours) - 1}"
-            )
+        if not complete or not levels_before.keys() >= set(complete):
+            continue
+        lowest_before = min(levels_before[code] for code in complete)
+        if lowest_before < lowest:
+            below = f"{lowest_before}"
+            if lowest - lowest_before > 1:
+                below += f" to {lowest - 1}"
             yield f"devices with API level {below} stay on {'+'.join(complete)} on {change.track}"
 
 
-def remember_levels(job: ReleaseJob, context: Context) -> None:
-    """Notes the minimum API levels of what was released, for the plan of the next release.
+def _min_levels(job: ReleaseJob) -> dict[str, int]:
+    """Return the minimum API levels of the job's artifacts by version code, as far as known."""
+    levels = {}
+    for artifact in job.artifacts:
+        manifest = artifact.manifest
+        if manifest and manifest.min_sdk is not None:
+            levels[str(manifest.version_code)] = manifest.min_sdk
+    return levels
 
-    Only in a folder that the next run finds again: in any other nothing stays of a release that is
-    over.
+
+def remember_levels(job: ReleaseJob, context: Context) -> None:
+    """Record the minimum API levels of what was released, for the plan of the next release.
+
+    They are recorded only where the state folder lasts: in any other, nothing stays of a release
+    that is over.
     """
-    manifests = [one.manifest for one in job.artifacts if one.manifest]
-    new = {str(one.version_code): one.min_sdk for one in manifests if one.min_sdk is not None}
+    new = _min_levels(job)
     if new and job.lasting_state:
         levels = {**_remembered(job, context), **new}
-        context.remember(_key(job), json.dumps(dict(list(levels.items())[-_MAX_KNOWN:])))
+        newest = list(levels.items())[-_MAX_KNOWN:]
+        context.remember(_key(job), json.dumps(dict(newest)))
 
 
 def _remembered(job: ReleaseJob, context: Context) -> dict[str, int]:
+    """Return the recorded API levels by version code, empty where nothing can be read."""
     try:
-        found = json.loads(context.recall(_key(job)) or "{}")
-        return {str(code): int(level) for code, level in found.items()}
+        record = json.loads(context.recall(_key(job)) or "{}")
+        return {str(code): int(level) for code, level in record.items()}
     except (ValueError, TypeError, AttributeError):
         return {}
 
