@@ -1,13 +1,14 @@
-"""How far Google Play's review of a release is, and the wait until it is through.
+"""Look up how far Google Play's review of a release is, and wait until it is through.
 
-`applications.tracks.releases.list` tells it, the one look that needs no edit; it has 20 releases at
-most, and no obsolete ones. The states are Google's, without their prefix.
+The state comes from `applications.tracks.releases.list`, which needs no edit. The list has at most
+20 releases, and no obsolete ones. The states are Google's, without their prefix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from uploader.errors import (
     ApiError,
@@ -24,7 +25,9 @@ from uploader.services.play.client import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
 from uploader.text import capitalised
 
-REJECTED, APPROVED, PUBLISHED = "NOT_APPROVED", "APPROVED_NOT_PUBLISHED", "PUBLISHED"
+REJECTED = "NOT_APPROVED"
+APPROVED = "APPROVED_NOT_PUBLISHED"
+PUBLISHED = "PUBLISHED"
 WORDS = {  # in their order
     REJECTED: "rejected by the review",
     "DRAFT": "a draft",
@@ -53,8 +56,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class ReviewGoal:
-    """What is waited for, and for how many seconds at most (0: one look); in a `rehearsal` in the
-    emulator alone.
+    """What to wait for, and for how many seconds at most (0: look once).
+
+    In a `rehearsal` only the emulator is asked.
     """
 
     state: str  # approved or published
@@ -65,26 +69,25 @@ class ReviewGoal:
 def goal_of(
     inputs: ReleaseInputs | StatusInputs, tracks: Sequence[str], problems: Problems
 ) -> ReviewGoal:
-    """What the inputs say is waited for; `tracks` are those that get a release."""
-    if isinstance(inputs, ReleaseInputs) and not (inputs.commit and tracks):
-        what = "no release is committed, so there is nothing to wait for."
-        problems.add(
-            "wait-for", what, "with `tracks` and `commit: true`, or with `target: play-status`"
-        )
-    if isinstance(inputs, ReleaseInputs) and inputs.changes_not_sent_for_review == "true":
-        what = "what is not sent for review is not reviewed."
-        problems.add(
-            "wait-for",
-            what,
-            "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`",
-        )
+    """Return what the inputs ask to wait for; `tracks` are those that get a release."""
+    if isinstance(inputs, ReleaseInputs):
+        if not (inputs.commit and tracks):
+            what = "no release is committed, so there is nothing to wait for."
+            accepted = "with `tracks` and `commit: true`, or with `target: play-status`"
+            problems.add("wait-for", what, accepted)
+        if inputs.changes_not_sent_for_review == "true":
+            what = "what is not sent for review is not reviewed."
+            accepted = (
+                "with `changes-not-sent-for-review: auto`; or later, with `target: play-status`"
+            )
+            problems.add("wait-for", what, accepted)
     if inputs.status == "draft":
         problems.add("wait-for", "a draft is not reviewed.", "with another `status`")
     return ReviewGoal(inputs.wait_for, inputs.wait_deadline, inputs.common.rehearsal)
 
 
 def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
-    """The releases of a track; one that was never used may be answered with 404, and has none."""
+    """Return the releases of a track; one that was never used may be answered with 404."""
     try:
         return _list(context, package, track)
     except ApiError as refused:
@@ -94,56 +97,70 @@ def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
 
 
 def live_versions(context: Context, package: str, track: str) -> frozenset[str] | None:
-    """The version codes that are published on the track; None where Play does not tell, which ends
-    no run.
+    """Return the version codes that are published on a track.
+
+    None means that Google Play does not tell, which ends no run.
     """
     try:
-        found = _list(context, package, track)
+        releases = _list(context, package, track)
     except (ProtocolError, ApiError, TemporaryError):
         return None
-    return frozenset(code for one in found if one.state == PUBLISHED for code in one.codes)
+    published: set[str] = set()
+    for release in releases:
+        if release.state == PUBLISHED:
+            published.update(release.codes)
+    return frozenset(published)
 
 
 def _list(context: Context, package: str, track: str) -> tuple[Listed, ...]:
     path = expand(_PATH, {"package": package, "track": track})
-    found = []
     response = context.call(
         Call("GET", ROOT, path, what=f"the releases of track {track}", ask_twice=True)
     )
-    for entry in entries(response, "releases"):
-        codes = tuple(
-            str(artifact.get("versionCode")) for artifact in entries(entry, "activeArtifacts")
+    return tuple(_read(entry, track) for entry in entries(response, "releases"))
+
+
+def _read(entry: Mapping[str, Any], track: str) -> Listed:
+    """Return one release of the list. Raises ProtocolError for another format than Google's."""
+    artifacts = entries(entry, "activeArtifacts")
+    codes = tuple(str(artifact.get("versionCode")) for artifact in artifacts)
+    name = entry.get("releaseName", "")
+    state = entry.get("releaseLifecycleState", "")
+    digits = all(code.isascii() and code.isdigit() for code in codes)
+    if not (isinstance(name, str) and isinstance(state, str) and digits):
+        raise ProtocolError(
+            f"Google Play returned a release of track {track} in an undocumented format."
         )
-        name, state = entry.get("releaseName", ""), entry.get("releaseLifecycleState", "")
-        digits = all(code.isascii() and code.isdigit() for code in codes)
-        if not (isinstance(name, str) and isinstance(state, str) and digits):
-            raise ProtocolError(
-                f"Google Play returned a release of track {track} in an undocumented format."
-            )
-        found.append(Listed(codes, name, state.removeprefix(_PREFIX)))
-    return tuple(found)
+    return Listed(codes, name, state.removeprefix(_PREFIX))
 
 
-def state_of(found: Iterable[Listed], codes: Iterable[str]) -> str:
-    """How far a release is, by its version codes: the least advanced state that any entry with one
-    of them has.
+def state_of(releases: Iterable[Listed], codes: Iterable[str]) -> str:
+    """Return the least advanced state of the listed releases with any of these version codes.
+
+    It is empty where none is listed.
     """
-    states = [one.state for one in found if set(one.codes) & set(codes)]
-    return min(states, key=lambda state: _ORDER.index(state if state in WORDS else ""), default="")
+    codes = set(codes)
+    states = [release.state for release in releases if not codes.isdisjoint(release.codes)]
+    return min(states, key=_rank, default="")
 
 
-def state_of_release(found: Sequence[Listed], codes: Collection[str]) -> str:
-    """How far the release with just these version codes is; as `state_of` where none is listed with
-    just these.
+def _rank(state: str) -> int:
+    """Return how advanced a state is; unknown ones rank as if the release were not listed."""
+    return _ORDER.index(state if state in WORDS else "")
 
-    Another release, which is still in review, may retain some of them.
+
+def state_of_release(releases: Sequence[Listed], codes: Collection[str]) -> str:
+    """Return the state of the release with exactly these version codes.
+
+    Where none is listed it is that of `state_of`. Another release, which is still in review, may
+    retain some of the version codes.
     """
-    exact = [one for one in found if set(one.codes) == set(codes)]
-    return state_of(exact or found, codes)
+    exact = [release for release in releases if set(release.codes) == set(codes)]
+    return state_of(exact or releases, codes)
 
 
 def words(state: str) -> str:
-    """A state for people."""
+    """Return a state in words for people."""
     return WORDS.get(state, state)
 
 
@@ -155,81 +172,110 @@ def awaited(
     outcome: Outcome,
     context: Context,
 ) -> Outcome:
-    """The outcome once the review is through. It has `trouble` where the release was rejected, or
-    time is up.
+    """Wait until the review is through, and return the outcome with its result.
 
-    Without `codes` the newest release on each track is meant.
+    It has `trouble` where the release was rejected, or time is up. Without `codes` the newest
+    release on each track is meant.
     """
     poll = context.poll(goal.seconds)
     while True:
         states = _states(package, tracks, codes, context)
-        told = (
-            ", ".join(f"{track}: {words(state)}" for track, state in states.items())
-            or "it could not be looked up"
-        )
-        enough = {PUBLISHED} if goal.state == "published" else {APPROVED, PUBLISHED}
-        through = bool(states) and enough.issuperset(states.values())
-        rejected = REJECTED in states.values()
-        if through or rejected:
+        summary = _summary(states)
+        if _is_over(states, goal):
             break
-        if not poll.wait(f"the review has not finished ({told})"):
+        if not poll.wait(f"the review has not finished ({summary})"):
             break
-    context.info(f"Review{' in the emulator' if goal.rehearsal else ''}: {told}.")
+    where = " in the emulator" if goal.rehearsal else ""
+    context.info(f"Review{where}: {summary}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
-    sections = (*outcome.sections, Section("State of the review", ("Track", "State"), rows))
+    section = Section("State of the review", ("Track", "State"), rows)
     trouble: UploaderError | None = None
-    if rejected:
-        trouble = ReleaseTrouble(
-            f"Google Play's review rejected the release of {package} ({told}).",
-            cause="It breaks a policy, or a declaration is missing or untrue.",
-            hint=WHY_REJECTED,
-            code="review-rejected",
-        )
-    elif not through:
-        trouble = TemporaryError(
-            f"The release is not {goal.state} after {goal.seconds:g} s ({told}).",
-            cause="A review takes hours or days; what is not sent for review, or not published, "
-            "waits for someone in the Play Console.",
-            hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is "
-            "committed twice.",
-            code="review-pending",
-        )
     heading = outcome.heading
-    if heading and trouble:
-        # A rejection is told by the error.
-        heading = (
-            None if rejected else replace(heading, text=f"{heading.text}; {told}", mark="held")
-        )
+    if REJECTED in states.values():
+        trouble = _rejection(package, summary)
+        heading = None  # the error says it
+    elif not _is_over(states, goal):
+        trouble = _pending(goal, summary)
+        if heading:
+            heading = replace(heading, text=f"{heading.text}; {summary}", mark="held")
     return replace(
         outcome,
-        headline=f"{outcome.headline} Review: {told}.",
-        sections=sections,
+        headline=f"{outcome.headline} Review: {summary}.",
+        sections=(*outcome.sections, section),
         trouble=trouble,
         heading=heading,
+    )
+
+
+def _summary(states: Mapping[str, str]) -> str:
+    """Return the states of all tracks in words."""
+    if not states:
+        return "it could not be looked up"
+    return ", ".join(f"{track}: {words(state)}" for track, state in states.items())
+
+
+def _is_over(states: Mapping[str, str], goal: ReviewGoal) -> bool:
+    """Whether the release is rejected on one track, or as far as the goal demands on all."""
+    if REJECTED in states.values():
+        return True
+    enough = {PUBLISHED}
+    if goal.state != "published":
+        enough.add(APPROVED)
+    return bool(states) and enough.issuperset(states.values())
+
+
+def _rejection(package: str, summary: str) -> ReleaseTrouble:
+    return ReleaseTrouble(
+        f"Google Play's review rejected the release of {package} ({summary}).",
+        cause="It breaks a policy, or a declaration is missing or untrue.",
+        hint=WHY_REJECTED,
+        code="review-rejected",
+    )
+
+
+def _pending(goal: ReviewGoal, summary: str) -> TemporaryError:
+    return TemporaryError(
+        f"The release is not {goal.state} after {goal.seconds:g} s ({summary}).",
+        cause="A review takes hours or days; what is not sent for review, or not published, "
+        "waits for someone in the Play Console.",
+        hint="Check again with `target: play-status` and `wait-for`, or run again: nothing is "
+        "committed twice.",
+        code="review-pending",
     )
 
 
 def _states(
     package: str, tracks: tuple[str, ...], codes: tuple[str, ...], context: Context
 ) -> dict[str, str]:
-    """The state on each track; nothing where Play can't be asked at present, since there is time to
-    ask again.
+    """Return the state on each track, and publish the least advanced one.
+
+    Nothing is returned where Google Play can't be asked at present: there is time to ask again.
     """
     states = {}
     try:
         for track in tracks:
-            found = listed(context, package, track)
-            newest = max(
-                (one.codes for one in found),
-                key=lambda each: max(map(int, each), default=0),
-                default=(),
-            )
-            states[track] = state_of(found, codes or newest)
+            releases = listed(context, package, track)
+            states[track] = state_of(releases, codes or _newest(releases))
     except TemporaryError as error:
         context.warning(f"The review could not be looked up: {error.what}")
         return {}
-    least = min(
-        states.values(), key=lambda state: _ORDER.index(state) if state in WORDS else 0, default=""
-    )
+    least = min(states.values(), key=_rank_known_first, default="")
     context.publish({"lifecycle": least})
     return states
+
+
+def _newest(releases: Iterable[Listed]) -> tuple[str, ...]:
+    """Return the version codes of the release that has the highest one."""
+    newest: tuple[str, ...] = ()
+    highest = -1
+    for release in releases:
+        highest_code = max((int(code) for code in release.codes), default=0)
+        if highest_code > highest:
+            newest = release.codes
+            highest = highest_code
+    return newest
+
+
+def _rank_known_first(state: str) -> int:
+    """Return how advanced a state is; an unknown one ranks with the least advanced."""
+    return _ORDER.index(state) if state in WORDS else 0
