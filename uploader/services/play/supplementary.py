@@ -41,7 +41,7 @@ def supplementary_files(
     workspace: Workspace,
     problems: Problems,
 ) -> Iterator[SupplementaryFile]:
-    """All that goes with the artifacts: what bundles carry, and what the inputs name.
+    """Yield all that goes with the artifacts: what bundles carry, and what the inputs name.
 
     `readable` are those of `files` that could be read, with their manifests.
     """
@@ -67,140 +67,165 @@ class _Matching:
             "mapping": inputs.mapping_file,
             "symbols": inputs.debug_symbols,
         }
-        self._files, self._readable = files, readable
-        # other jobs have other files of the release
+        self._files = files
+        self._readable = readable
+        self._workspace = workspace
+        self._problems = problems
+        # Whether other jobs have other files of the release.
         self._split = inputs.common.shard is not None and inputs.common.shard[1] > 1
-        # every artifact of the release is known
+        # Whether every artifact of the release is known.
         self._complete = len(readable) == len(files) and not self._split
-        self._workspace, self._problems = workspace, problems
 
     def debug_files(self, kind: DebugFile) -> Iterator[SupplementaryFile]:
-        """What the bundles carry, and what the input names; a file that is named twice is read
-        once.
+        """Yield what the bundles carry, and what the input names.
+
+        A file that is named twice is read once.
         """
         for artifact in self._readable:
             if _carries(artifact, kind):
                 yield SupplementaryFile(kind, "bundle", version_code(artifact))
-        read = (
-            partial(mapping_file, workspace=self._workspace) if kind == "mapping" else self._symbols
-        )
-        owned = list(self._matched(kind))
-        found = {
-            path: self._problems.collect(partial(read, path))
-            for path in dict.fromkeys(path for _, path in owned)
-        }
-        for owner, path in owned:
-            if owner and (file := found[path]):
-                if kind == "mapping":
-                    self._check_build(file, owner)
-                yield SupplementaryFile(kind, file, version_code(owner))
+        matches = list(self._matched(kind))
+        files: dict[str, Artifact | None] = {}
+        for _, path in matches:
+            if path not in files:
+                files[path] = self._problems.collect(partial(self._open, kind, path))
+        for owner, path in matches:
+            file = files[path]
+            if owner is None or file is None:
+                continue
+            if kind == "mapping":
+                self._check_build(file, owner)
+            yield SupplementaryFile(kind, file, version_code(owner))
+
+    def _open(self, kind: DebugFile, path: str) -> Artifact:
+        """Return a mapping or symbols file. Raises InputError for what is none."""
+        if kind == "mapping":
+            return mapping_file(path, workspace=self._workspace)
+        return self._symbols(path)
 
     def expansion_files(
         self, kind: Literal["main", "patch"], value: str
     ) -> Iterator[SupplementaryFile]:
-        """The expansion file goes with every APK; an artifact that can't be read may be one."""
+        """Yield the expansion file for every APK; an artifact that can't be read may be one."""
+        if not value:
+            return
         name = f"expansion-file-{kind}"
-        apks = [one for one in self._readable if one.manifest and one.manifest.kind == "apk"]
-        if value and self._complete and not apks:
+        apks = [
+            artifact
+            for artifact in self._readable
+            if artifact.manifest and artifact.manifest.kind == "apk"
+        ]
+        if self._complete and not apks:
             self._problems.add(
                 name, "only an APK has expansion files.", "together with an APK in `files`"
             )
-        file = (
-            self._problems.collect(partial(expansion_file, value, self._workspace, name))
-            if value
-            else None
-        )
-        if file is not None:
-            yield from (SupplementaryFile(kind, file, version_code(apk)) for apk in apks)
+        file = self._problems.collect(partial(expansion_file, value, self._workspace, name))
+        if file is None:
+            return
+        for apk in apks:
+            yield SupplementaryFile(kind, file, version_code(apk))
 
     def _matched(self, kind: DebugFile) -> Iterator[tuple[Artifact | None, str]]:
-        """The paths of one input, each with its artifact; with none where that can't be read: each
-        path is checked.
+        """Yield the paths of one input, each with its artifact.
+
+        The artifact is None where it can't be read: each path is checked all the same.
         """
-        paths, wrong = self._paths[kind], partial(self._problems.add, DEBUG_INPUTS[kind])
-        if not paths or (not self._files and self._split):  # there may be fewer files than jobs
+        paths = self._paths[kind]
+        refuse = partial(self._problems.add, DEBUG_INPUTS[kind])
+        if not paths:
             return
         if not self._files:
-            wrong("there is no artifact to attach it to.", "together with `files`")
-        elif paths[0][0]:
-            by_code = {str(version_code(artifact)): artifact for artifact in self._readable}
-            for code, path in paths:
-                if code in by_code or not self._complete:
-                    yield by_code.get(code), path
-                    continue
-                have = ", ".join(f"{one.name} ({own})" for own, one in by_code.items())
-                what = (
-                    f"{printable(path)} is for version code {code}, which no artifact has: {have}."
-                )
-                wrong(what, _ONE_EACH, code="companion-without-artifact")
-        elif any(placeholder in paths[0][1] for placeholder in PLACEHOLDERS):
-            yield from self._by_pattern(kind, paths[0][1])
+            # Of jobs that share the files, some may have none.
+            if not self._split:
+                refuse("there is no artifact to attach it to.", "together with `files`")
+            return
+        code, path = paths[0]
+        if code:
+            yield from self._by_version_code(kind, paths)
+        elif any(placeholder in path for placeholder in PLACEHOLDERS):
+            yield from self._by_pattern(kind, path)
         elif len(self._files) > 1:
             what = (
                 f"it belongs to one artifact, and `files` has {len(self._files)}: "
                 f"{_names(self._files)}."
             )
-            wrong(what, _ONE_EACH, code="companion-for-several")
+            refuse(what, _ONE_EACH, code="companion-for-several")
         elif self._split:
             what = (
                 "it belongs to one artifact, and each of the jobs that share `files` would give it "
                 "to its own."
             )
-            wrong(what, _ONE_EACH, code="companion-for-several")
+            refuse(what, _ONE_EACH, code="companion-for-several")
         else:
-            yield next(iter(self._readable), None), paths[0][1]
+            yield next(iter(self._readable), None), path
+
+    def _by_version_code(
+        self, kind: DebugFile, paths: FilesByVersion
+    ) -> Iterator[tuple[Artifact | None, str]]:
+        """Yield each path with the artifact that has its version code."""
+        by_code = {str(version_code(artifact)): artifact for artifact in self._readable}
+        for code, path in paths:
+            if code in by_code or not self._complete:
+                yield by_code.get(code), path
+                continue
+            artifacts = ", ".join(f"{artifact.name} ({own})" for own, artifact in by_code.items())
+            what = (
+                f"{printable(path)} is for version code {code}, which no artifact has: {artifacts}."
+            )
+            self._problems.add(
+                DEBUG_INPUTS[kind], what, _ONE_EACH, code="companion-without-artifact"
+            )
 
     def _by_pattern(self, kind: DebugFile, pattern: str) -> Iterator[tuple[Artifact, str]]:
-        by_path, wrong = (
-            dict[str, list[Artifact]](),
-            partial(self._problems.add, DEBUG_INPUTS[kind]),
-        )
+        """Yield each artifact whose file exists, with the path that the pattern gives for it."""
+        refuse = partial(self._problems.add, DEBUG_INPUTS[kind])
+        by_path: dict[str, list[Artifact]] = {}
         for artifact in self._readable:
             path = pattern.replace("{version-code}", str(version_code(artifact)))
-            by_path.setdefault(path.replace("{name}", PurePath(artifact.location).stem), []).append(
-                artifact
-            )
+            path = path.replace("{name}", PurePath(artifact.location).stem)
+            by_path.setdefault(path, []).append(artifact)
         for path, artifacts in by_path.items():
             if len(artifacts) > 1:
                 what = (
                     f"{printable(path)} belongs to one artifact, and is named for "
                     f"{_names(artifacts)}."
                 )
-                wrong(what, _ONE_EACH, code="companion-for-several")
+                refuse(what, _ONE_EACH, code="companion-for-several")
             elif os.path.lexists(self._workspace.root / path):
                 yield artifacts[0], path
             elif not _carries(artifacts[0], kind):
-                meant = printable(path_hint(path, self._workspace.root))
-                wrong(f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{meant}")
+                hint = printable(path_hint(path, self._workspace.root))
+                refuse(f"{printable(path)}, which {artifacts[0].name} needs, does not exist.{hint}")
 
     def _check_build(self, mapping: Artifact, artifact: Artifact) -> None:
-        """Adds a problem when R8 says that the mapping and the artifact are of two builds."""
+        """Add a problem when R8 says that the mapping and the artifact are of two builds."""
         with mapping.reader() as head:
-            ours = ids_of_mapping(head.read(_HEAD))
-        theirs = self._problems.collect(partial(ids_of_artifact, artifact)) if ours else None
-        if theirs and not same_build(ours, theirs):
+            ids = ids_of_mapping(head.read(_HEAD))
+        if not ids:
+            return
+        built_ids = self._problems.collect(partial(ids_of_artifact, artifact))
+        if built_ids and not same_build(ids, built_ids):
             what = (
                 f"{mapping.name} is not the mapping of {artifact.name}: its R8 map id is "
-                f"{min(ours, key=len)}, that of the artifact {', '.join(sorted(theirs))}."
+                f"{min(ids, key=len)}, that of the artifact {', '.join(sorted(built_ids))}."
             )
             accepted = "the mapping.txt that the build of the artifact wrote"
             self._problems.add("mapping-file", what, accepted, code="mapping-of-another-build")
 
     def _symbols(self, name: str) -> Artifact:
-        """Native symbols, packed where they are a folder: in a file that goes when the process
-        ends, even by a kill.
+        """Return native symbols, packed into a temporary file where they are a folder.
 
-        On macOS it has a name, and stays after a kill.
+        The file goes when the process ends, even by a kill. On macOS it has a name, and stays
+        after a kill.
         """
         folder = self._workspace.temp
-        temp = Path(
-            tempfile.mkdtemp(
-                prefix="uploader-symbols-", dir=folder if folder and folder.is_dir() else None
-            )
-        )
+        if folder and not folder.is_dir():
+            folder = None
+        temp = Path(tempfile.mkdtemp(prefix="uploader-symbols-", dir=folder))
         atexit.register(shutil.rmtree, temp, ignore_errors=True)
         symbols = native.debug_symbols(name, self._workspace, temp, self._problems)
-        with suppress(OSError):  # it holds the packed symbols where a file can't be without a name
+        # It is not empty where a file can't be without a name, and then has the packed symbols.
+        with suppress(OSError):
             temp.rmdir()
         return symbols
 

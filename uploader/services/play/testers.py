@@ -1,9 +1,8 @@
-"""The Google Groups whose members test the closed tracks of a run: read, compared and replaced in
-the run's edit.
+"""Compare and replace the Google Groups whose members test the closed tracks of a run.
 
-Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers, which holds groups
-alone; lists of single addresses are the Play Console's. Everybody gets production, and internal
-tests know such lists alone.
+Source: developers.google.com/android-publisher/api-ref/rest/v3/edits.testers. It has only groups;
+lists of single addresses are kept in the Play Console. Everybody gets production, and internal
+tests have only such lists.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ _MAIL_SERVICES = frozenset((*_GMAIL, *_MICROSOFT, *_OTHERS, "proton.me", "proton
 
 @dataclass(frozen=True)
 class TestersChange:
-    """The groups of one track before and after; `created` says that the app gets the track by the
-    edit.
+    """The groups of one track before and after.
+
+    `created` says that the edit creates the track.
     """
 
     track: str
@@ -37,25 +37,24 @@ class TestersChange:
     def __str__(self) -> str:
         """`+ new@example.com, - old@example.com`; empty where nothing changes."""
         added = [f"+ {group}" for group in self.after if group not in self.before]
-        return ", ".join(
-            (*added, *(f"- {group}" for group in self.before if group not in self.after))
-        )
+        removed = [f"- {group}" for group in self.before if group not in self.after]
+        return ", ".join(added + removed)
 
 
 def closed(tracks: Iterable[str]) -> tuple[str, ...]:
-    """The tracks that can have groups of testers."""
+    """Return the tracks that can have groups of testers."""
     return tuple(
         track for track in tracks if track.rpartition(":")[2] not in ("production", "internal")
     )
 
 
 def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> None:
-    """Adds a problem for groups of testers without a closed track, and for what can't be a
-    group.
-    """
+    """Add a problem for testers without a closed track, and for addresses that are no groups."""
     people = [group for group in groups if _is_person(group)]
     if people:
-        are = "is a person's address" if len(people) == 1 else "are people's addresses"
+        are = "are people's addresses"
+        if len(people) == 1:
+            are = "is a person's address"
         problems.add(
             "testers",
             f"{', '.join(people)} {are}, and Google Play takes Google Groups alone here. Single "
@@ -63,10 +62,12 @@ def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> N
             "groups, such as `name@googlegroups.com` or one of your own domain",
         )
     if not closed(tracks):
-        given = f"`tracks` has {', '.join(tracks)} alone" if tracks else "`tracks` has none"
+        actual = "`tracks` has none"
+        if tracks:
+            actual = f"`tracks` has {', '.join(tracks)} alone"
         problems.add(
             "testers",
-            f"only a closed track has groups of testers; {given}.",
+            f"only a closed track has groups of testers; {actual}.",
             "with a closed track in `tracks`",
         )
 
@@ -77,17 +78,18 @@ def _is_person(address: str) -> bool:
 
 
 def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
-    """What becomes of the groups of each closed track."""
-    read = [partial(_groups, edit, track) for track in edit.job.tester_tracks]
-    groups = edit.context.together(read)
-    return tuple(
-        TestersChange(track, tuple(map(str.lower, found)), edit.job.testers)
-        for track, found in zip(edit.job.tester_tracks, groups, strict=True)
-    )
+    """Return what becomes of the groups of each closed track."""
+    tracks = edit.job.tester_tracks
+    groups = edit.context.together([partial(_groups, edit, track) for track in tracks])
+    changes = []
+    for track, before in zip(tracks, groups, strict=True):
+        addresses = tuple(group.lower() for group in before)
+        changes.append(TestersChange(track, addresses, edit.job.testers))
+    return tuple(changes)
 
 
 def _groups(edit: ReleaseEdit, track: str) -> tuple[str, ...]:
-    """The groups of a track; a track that the run creates has none."""
+    """Return the groups of a track; a track that the run creates has none."""
     try:
         return edit.api.testers(track)
     except ApiError as refused:
@@ -98,7 +100,7 @@ def _groups(edit: ReleaseEdit, track: str) -> tuple[str, ...]:
 
 
 def replace(edit: ReleaseEdit, changes: Iterable[TestersChange]) -> None:
-    """Gives each track its groups, where it has others."""
+    """Give each track its groups, where it has others."""
     for change in changes:
         if str(change):
             edit.changing(edit.job.testers_purpose(change.track))

@@ -1,9 +1,8 @@
-"""The APK for every device that Google Play makes of a bundle and signs: waited for, fetched,
-checked, then named.
+"""Fetch the APK for all devices that Google Play makes of a bundle and signs.
 
-It is generated some time after the upload. What comes must be of the app and the version that were
-asked for, and its signatures must hold and be by the certificate that Google Play reports for it,
-before it gets its name and is told as an output.
+It is generated some time after the upload. Before the download gets its name and becomes an output,
+it must be of the app and the version that were asked for, and its signatures must be valid and of
+the certificate that Google Play reports.
 
 Where Google Play's automatic protection is on, the universal APK starts only where Google Play
 installed it. The list then has fields for APKs "without automatic protection"
@@ -48,15 +47,16 @@ from uploader.services.play.generated_apks import list_generated_apks
 from uploader.services.play.known_errors import explained
 from uploader.text import format_size
 
-NAME, PLACE = "universal-apk", "{version-code}"
+NAME = "universal-apk"
+PLACE = "{version-code}"
 _OWN_FILES = {"uploader-results.json", "uploader-served.json", "uploader.env"}
 
 
 @dataclass(frozen=True)
 class UniversalApk:
-    """An APK for every device: the SHA-256 of the certificate that signed it, and the path where it
-    is. `protected` says that the app has automatic protection, `instead` that this APK is without
-    it.
+    """An APK for all devices: the SHA-256 of its certificate, and the path to download it from.
+
+    `protected` says that the app has automatic protection, `instead` that this APK is without it.
     """
 
     certificate: str
@@ -67,15 +67,16 @@ class UniversalApk:
 
 @dataclass(frozen=True)
 class UniversalApkGoal:
-    """Where the APK goes, with `{version-code}` in the name or without, and for how many seconds it
-    is waited for.
+    """Where the APK goes, and how many seconds to wait for it.
+
+    The path of the destination may have `{version-code}` in it.
     """
 
     destination: Destination
     seconds: float
 
     def of(self, code: str) -> Destination:
-        """Where that of one version goes."""
+        """Return where the APK of one version goes."""
         return replace(self.destination, path=self.destination.path.replace(PLACE, code))
 
 
@@ -85,44 +86,51 @@ def goal_of(
     workspace: Workspace,
     problems: Problems,
 ) -> UniversalApkGoal:
-    """What the input `universal-apk` asks for; what can be seen to be wrong with it is added to the
+    """Return what the input `universal-apk` asks for, and add what is wrong with it to the
     problems.
     """
     goal = UniversalApkGoal(
         Destination(workspace, NAME, inputs.universal_apk), inputs.wait_deadline
     )
     manifests = {artifact.name: artifact.manifest for artifact in artifacts if artifact.manifest}
-    for name in (name for name, one in manifests.items() if one.kind == "apk"):
-        what = (
-            f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK only "
-            "from a bundle."
-        )
-        problems.add(NAME, what, "together with bundles (.aab)")
+    for name, manifest in manifests.items():
+        if manifest.kind == "apk":
+            what = (
+                f"{name} is an APK, which Google Play delivers as it is; it makes a universal APK "
+                "only from a bundle."
+            )
+            problems.add(NAME, what, "together with bundles (.aab)")
     if isinstance(inputs, ReleaseInputs) and not (inputs.common.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APK."
         problems.add(NAME, what, "with `files` and `commit: true`, or with `target: play-status`")
-    taken = {os.path.realpath(artifact.location) for artifact in artifacts}
-    for place in [goal.of(str(one.version_code)) for one in manifests.values()] or [
-        goal.destination
-    ]:
-        problems.collect(place.check)
-        path = os.path.realpath(place.workspace.root / place.path)
-        if path in taken:
-            problems.add(
-                NAME,
-                f"{place.name} is one of `files`, which the APK would replace; name another place.",
-            )
-        elif path.rpartition("/")[2] in _OWN_FILES:
-            problems.add(
-                NAME,
-                f"{place.name} is a name that the run gives to files of its own; "
-                "name another place.",
-            )
+    destinations = [goal.of(str(manifest.version_code)) for manifest in manifests.values()]
+    for destination in destinations or [goal.destination]:
+        problems.collect(destination.check)
+        _check_overwriting(destination, artifacts, problems)
     problems.collect(partial(_check_place, goal, tuple(manifests)))
     return goal
 
 
+def _check_overwriting(destination: Destination, artifacts: Artifacts, problems: Problems) -> None:
+    """Add a problem where the APK would replace an artifact, or a file that the run writes."""
+    path = os.path.realpath(destination.workspace.root / destination.path)
+    locations = {os.path.realpath(artifact.location) for artifact in artifacts}
+    if path in locations:
+        what = (
+            f"{destination.name} is one of `files`, which the APK would replace; "
+            "name another place."
+        )
+        problems.add(NAME, what)
+    elif path.rpartition("/")[2] in _OWN_FILES:
+        what = (
+            f"{destination.name} is a name that the run gives to files of its own; "
+            "name another place."
+        )
+        problems.add(NAME, what)
+
+
 def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
+    """Raise InputError where several APKs would get the same path."""
     if len(names) > 1 and PLACE not in goal.destination.path:
         goal.destination.refuse(
             f"is one place for the APKs of {', '.join(names)}; write {PLACE} into the path."
@@ -132,37 +140,51 @@ def _check_place(goal: UniversalApkGoal, names: tuple[str, ...]) -> None:
 def fetched(
     package: str, codes: tuple[str, ...], goal: UniversalApkGoal, outcome: Outcome, context: Context
 ) -> Outcome:
-    """The outcome with the APKs that were fetched; it has `trouble` where one of them could not be.
+    """Fetch the APK of each version, and return the outcome with a table of them.
 
-    What was released is released, so no error ends the flow but the end of the run.
+    The outcome has `trouble` where one of them could not be fetched. What was released is released,
+    so only the end of the run itself raises.
     """
     rows: list[tuple[str, ...]] = []
     trouble: UploaderError | None = None
     try:
         _check_place(goal, tuple(f"version {code}" for code in codes))
         for code in codes:
-            apk = _generated(package, code, goal.seconds, context)
-            _tell_protection(apk, code, context)
-            certificate = apk.certificate
-            what, destination = f"the universal APK of version {code}", goal.of(code)
-            check = partial(_check, package, int(code), certificate)
-            url = f"{apk.path}?alt=media"
-            file = context.download(Download(ROOT, url, destination, MAX_BYTES["apk"], what, check))
-            signer, size = fingerprint(certificate), format_size(file.size)
-            context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
-            rows.append((file.path, size, file.sha256, certificate))
-            paths, _, digests, _ = (",".join(values) for values in zip(*rows, strict=True))
+            rows.append(_fetch(package, code, goal, context))
+            paths = ",".join(path for path, _, _, _ in rows)
+            digests = ",".join(sha256 for _, _, sha256, _ in rows)
             context.publish({"universal-apk": paths, "universal-apk-sha256": digests})
     except Interrupted:
         raise
+    except ApiError as refused:
+        trouble = explained(refused)
     except UploaderError as error:
-        trouble = explained(error) if isinstance(error, ApiError) else error
-    table = Section(
-        "Universal APK", ("File", "Size", "SHA-256", "SHA-256 of its certificate"), tuple(rows)
-    )
-    return replace(
-        outcome, sections=(*outcome.sections, *([table] if rows else [])), trouble=trouble
-    )
+        trouble = error
+    sections = outcome.sections
+    if rows:
+        header = ("File", "Size", "SHA-256", "SHA-256 of its certificate")
+        sections = (*sections, Section("Universal APK", header, tuple(rows)))
+    return replace(outcome, sections=sections, trouble=trouble)
+
+
+def _fetch(
+    package: str, code: str, goal: UniversalApkGoal, context: Context
+) -> tuple[str, str, str, str]:
+    """Download the APK of one version once it is generated.
+
+    Returns its path, its size in words, its SHA-256, and that of its certificate.
+    """
+    apk = _generated(package, code, goal.seconds, context)
+    _tell_protection(apk, code, context)
+    what = f"the universal APK of version {code}"
+    destination = goal.of(code)
+    check = partial(_check, package, int(code), apk.certificate)
+    url = f"{apk.path}?alt=media"
+    file = context.download(Download(ROOT, url, destination, MAX_BYTES["apk"], what, check))
+    signer = fingerprint(apk.certificate)
+    size = format_size(file.size)
+    context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")
+    return file.path, size, file.sha256, apk.certificate
 
 
 def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
@@ -183,16 +205,16 @@ def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
 
 
 def _generated(package: str, code: str, seconds: float, context: Context) -> UniversalApk:
-    """The APK once Google Play has it. Raises TemporaryError when time is up."""
+    """Return the APK once Google Play has it. Raises TemporaryError when time is up."""
     poll = context.poll(seconds)
     waiting = True
     while waiting:
-        found = _listed(context, package, code)
-        if len(found) > 1:
-            what = f"Google Play signs version {code} with {len(found)} keys"
+        apks = _listed(context, package, code)
+        if len(apks) > 1:
+            what = f"Google Play signs version {code} with {len(apks)} keys"
             context.info(f"{what}; the APK of the first is fetched.")
-        if found:
-            return found[0]
+        if apks:
+            return apks[0]
         waiting = poll.wait(f"the universal APK of version {code} is not generated yet")
     raise TemporaryError(
         f"Google Play has not generated the universal APK of version {code} after {seconds:g} s.",
@@ -205,30 +227,32 @@ def _generated(package: str, code: str, seconds: float, context: Context) -> Uni
 
 
 def _listed(context: Context, package: str, code: str) -> list[UniversalApk]:
-    """The APK for every device of each key, or the one standalone APK without the protection."""
-    found = []
+    """Return the APK for all devices of each signing key.
+
+    It is the universal one, or the only standalone one where that is without the protection.
+    """
+    apks = []
     for key in list_generated_apks(package, code, context):
+        universal = key.of_kind("universal")
         unprotected = key.of_kind("standalone", unprotected=True)
-        chosen = key.of_kind("universal")
         if len(unprotected) == 1:
-            chosen = unprotected
-        if chosen:
-            instead = chosen is unprotected
-            found.append(UniversalApk(key.certificate, chosen[0].path, key.is_protected, instead))
-    return found
+            path = unprotected[0].path
+            apks.append(UniversalApk(key.certificate, path, key.is_protected, instead=True))
+        elif universal:
+            path = universal[0].path
+            apks.append(UniversalApk(key.certificate, path, key.is_protected))
+    return apks
 
 
 def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
-    """Raises IntegrityError for anything but the APK that was asked for."""
+    """Raise IntegrityError for anything but the APK that was asked for."""
     try:
-        found = read_manifest(file, "it")
+        manifest = read_manifest(file, "it")
     except InputError as error:
         raise _mismatch(code, " ".join(problem.what for problem in error.problems)) from None
-    if (found.kind, found.package, found.version_code) != ("apk", package, code):
-        raise _mismatch(
-            code,
-            f"it is {found.package} {found.version_code} ({found.kind}), not {package} {code}.",
-        )
+    if (manifest.kind, manifest.package, manifest.version_code) != ("apk", package, code):
+        is_instead = f"it is {manifest.package} {manifest.version_code} ({manifest.kind})"
+        raise _mismatch(code, f"{is_instead}, not {package} {code}.")
     try:
         signer = verified_signer(file)
     except MalformedFile as error:
