@@ -84,57 +84,90 @@ def pairs(text: str) -> str:
     """Return lines like `bucket=my-bucket` or `bucket:my-bucket` as the map that was meant; empty
     for any other text.
     """
-    lines = [_PAIR.fullmatch(line.strip()) for line in re.split(r"[\n,]", text) if line.strip()]
-    written = [f"{line[1]}: {line[2]}" for line in lines if line]
-    return "\n".join(written) if len(written) == len(lines) else ""
+    lines = []
+    for line in re.split(r"[\n,]", text):
+        if not line.strip():
+            continue
+        pair = _PAIR.fullmatch(line.strip())
+        if pair is None:
+            return ""
+        lines.append(f"{pair[1]}: {pair[2]}")
+    return "\n".join(lines)
 
 
 def as_meant(
     method: str, params: Mapping[str, Any], metadata: Mapping[str, Any], problems: Problems
 ) -> dict[str, Any]:
-    """Return the parameters as they were meant. Each mistake of a known kind is added to the
-    problems, also one in the metadata.
+    """Return the parameters as they were meant.
+
+    Each mistake of a known kind is added to the problems, also one in the metadata.
     """
-    right = dict(params)
+    meant = dict(params)
     if method.startswith("drive."):
-        for name in [name for name in right if name in _DRIVE_FIELDS]:
-            value = right.pop(name)
-            shown = f'["{value}"]' if name == "parents" else f'"{value}"'
-            what = f"{name!r} is a field of the file, and no parameter: it goes into `metadata`."
-            problems.add("params", what, f'`metadata: {{"{name}": {shown}}}`')
-        for name in ("fileId", "addParents"):
-            identifier = _id_in(right.get(name))
-            if identifier:
-                right[name] = identifier
-                what = f"{name!r} is an address; the id is a part of it: `{identifier}`."
-                problems.add("params", what, f"`{name}: {identifier}`")
-        parents = metadata.get("parents")
-        for parent in parents if isinstance(parents, list) else (parents,):
-            identifier = _id_in(parent)
-            if identifier:
-                what = (
-                    f"`parents` has an address; the folder's id is its last part: `{identifier}`."
-                )
-                problems.add("metadata", what, f'`{{"parents": ["{identifier}"]}}`')
-    bucket = right.get("bucket")
-    if method.startswith("storage.") and isinstance(bucket, str) and "/" in bucket:
-        parts = _BUCKET_ADDRESS.fullmatch(bucket)
-        if parts:
-            right["bucket"] = parts[1]
-            path = (parts[2] or "").strip("/")
-            what = f"'bucket' is the name alone: `{parts[1]}`."
-            accepted = f"`bucket: {parts[1]}`"
-            if path:
-                what += f" The path goes into 'name': `{path}/` for all that is to lie below it."
-                accepted += f" and `name: {path}/`"
-            problems.add("params", what, accepted)
-    return right
+        _correct_fields(meant, problems)
+        _correct_ids(meant, problems)
+        _check_parents(metadata.get("parents"), problems)
+    if method.startswith("storage."):
+        _correct_bucket(meant, problems)
+    return meant
+
+
+def _correct_fields(params: dict[str, Any], problems: Problems) -> None:
+    """Remove fields of a Drive file, which belong into the metadata, from the parameters."""
+    for name in list(params):
+        if name not in _DRIVE_FIELDS:
+            continue
+        value = params.pop(name)
+        member = f'["{value}"]' if name == "parents" else f'"{value}"'
+        what = f"{name!r} is a field of the file, and no parameter: it goes into `metadata`."
+        problems.add("params", what, f'`metadata: {{"{name}": {member}}}`')
+
+
+def _correct_ids(params: dict[str, Any], problems: Problems) -> None:
+    """Replace addresses of files and folders in Drive by their ids."""
+    for name in ("fileId", "addParents"):
+        identifier = _id_in(params.get(name))
+        if identifier:
+            params[name] = identifier
+            what = f"{name!r} is an address; the id is a part of it: `{identifier}`."
+            problems.add("params", what, f"`{name}: {identifier}`")
+
+
+def _check_parents(parents: object, problems: Problems) -> None:
+    """Add a problem for each parent folder that is given by its address."""
+    folders = parents if isinstance(parents, list) else [parents]
+    for folder in folders:
+        identifier = _id_in(folder)
+        if identifier:
+            what = f"`parents` has an address; the folder's id is its last part: `{identifier}`."
+            problems.add("metadata", what, f'`{{"parents": ["{identifier}"]}}`')
+
+
+def _correct_bucket(params: dict[str, Any], problems: Problems) -> None:
+    """Replace the address of a bucket by its name."""
+    bucket = params.get("bucket")
+    if not isinstance(bucket, str) or "/" not in bucket:
+        return
+    address = _BUCKET_ADDRESS.fullmatch(bucket)
+    if address is None:
+        return
+    name = address[1]
+    params["bucket"] = name
+    what = f"'bucket' is the name alone: `{name}`."
+    accepted = f"`bucket: {name}`"
+    path = (address[2] or "").strip("/")
+    if path:
+        what += f" The path goes into 'name': `{path}/` for all that is to lie below it."
+        accepted += f" and `name: {path}/`"
+    problems.add("params", what, accepted)
 
 
 def _id_in(value: object) -> str:
     """Return the id in the address of a file or folder of Drive; empty for anything else."""
-    found = _ADDRESS.match(value) if isinstance(value, str) else None
-    return found[1] if found else ""
+    if not isinstance(value, str):
+        return ""
+    address = _ADDRESS.match(value)
+    return address[1] if address else ""
 
 
 @contextmanager
