@@ -110,24 +110,42 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
 
 
 def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:
+    """Return what a response with a successful status means."""
     if status == "final":
         return finished(move, response, media)
     if status == "cancelled":
         return SessionLost("the session was cancelled")
-    value = response.headers.get(SIZE_RECEIVED)
-    size = int(value) if value is not None and _COUNT.fullmatch(value) else None
-    asked = isinstance(move, QueryOffset)
-    if status != "active" and (status or size is None or not asked):
-        # The documents' own example of success is a bare 200. Nothing has ended without the header,
-        # so it is asked; a query that is answered so is repeated after a wait, unless what the
-        # service lists can settle it.
-        why = f"the answer{' to a query' if asked else ''} has no {STATUS}"
-        is_bare = not response.body.strip()
-        return OffsetUnknown(why, response, server_ok=not asked, untold=asked and is_bare)
+    queried = isinstance(move, QueryOffset)
+    header = response.headers.get(SIZE_RECEIVED)
+    size = _read_size(header)
+    if status != "active":
+        answers_query = queried and not status and size is not None
+        if not answers_query:
+            return _without_status(response, queried=queried)
     if size is not None:
         return Stored(size)  # a count, hence the next offset; the documents' 42-then-43 is a slip
-    if value is not None or asked:
+    if header is not None or queried:
         return ProtocolViolated(f"the answer has no readable {SIZE_RECEIVED}")
     if isinstance(move, Send) and not move.final and response.sent_whole:
         return Stored(move.span.stop)  # how some servers say that all of a chunk arrived
     return OffsetUnknown("the server did not say what it stored", response, server_ok=True)
+
+
+def _read_size(header: str | None) -> int | None:
+    """Return the number of bytes that the server has, None where it states none."""
+    if header is None or not _COUNT.fullmatch(header):
+        return None
+    return int(header)
+
+
+def _without_status(response: Response, *, queried: bool) -> OffsetUnknown:
+    """Return what a success without the status header means.
+
+    The documents' own example of success is a bare 200. No upload has ended without the header, so
+    the offset is queried. A query that is answered so is repeated after a wait, unless what the
+    service lists can settle it.
+    """
+    of_query = " to a query" if queried else ""
+    why = f"the answer{of_query} has no {STATUS}"
+    is_bare = not response.body.strip()
+    return OffsetUnknown(why, response, server_ok=not queried, untold=queried and is_bare)
