@@ -265,7 +265,7 @@ def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
 
 
 def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
-    """Finds where each input has a value, and where it says nothing although that is a mistake."""
+    """Find where each input has a value, and where it is empty although that is a mistake."""
     texts = sources.texts_by_place()
     given: dict[str, list[Place]] = {}
     emptied: dict[str, Place] = {}
@@ -273,28 +273,47 @@ def _find_places(sources: Sources, problems: Problems) -> tuple[Given, Emptied]:
         in_file = f"{spec.variables[-1]} in {sources.file_name}"
         # Without a hyphen in the name two of the variables are the same.
         names = dict.fromkeys((spec.option, *spec.variables, in_file))
-        places = [Place(name, texts[name]) for name in names if name in texts]
-        values: list[Place] = []
-        # Where the text is the default of action.yml, as far as can be seen.
-        defaults: list[Place] = []
-        # Where a person wrote the word for leaving the input out.
-        omissions: list[Place] = []
-        for place in places:
-            from_action = place.name.startswith("INPUT_")
-            if _is_empty(spec, place.text):
-                if spec.refuse_empty and not values:
-                    emptied.setdefault(spec.name, place)
-            elif _says_left_out(spec, place.text):
-                if not from_action:
-                    omissions.append(place)
-            elif spec.refuse_empty and from_action and place.text == spec.default:
-                defaults.append(place)
-            else:
-                values.append(place)
-        if values and (omissions or defaults):
-            _warn_of_word(spec, values[0], omissions, problems)
-        given[spec.name] = values or defaults
+        places = _Places(spec)
+        for name in names:
+            if name in texts:
+                places.add(Place(name, texts[name]))
+        if places.emptied:
+            emptied[spec.name] = places.emptied
+        if places.values and (places.omissions or places.defaults):
+            _warn_of_word(spec, places.values[0], places.omissions, problems)
+        given[spec.name] = places.values or places.defaults
     return given, emptied
+
+
+class _Places:
+    """Where one input is given, in the order of precedence.
+
+    `values` count. `defaults` have the default of action.yml, as far as can be seen. `omissions`
+    are where a person wrote the word for leaving the input out. `emptied` is the first empty place
+    that is a mistake, with no value before it.
+    """
+
+    def __init__(self, spec: InputSpec[Any]) -> None:
+        self._spec = spec
+        self.values: list[Place] = []
+        self.defaults: list[Place] = []
+        self.omissions: list[Place] = []
+        self.emptied: Place | None = None
+
+    def add(self, place: Place) -> None:
+        """Add a place by what its text says."""
+        spec = self._spec
+        from_action = place.name.startswith("INPUT_")
+        if _is_empty(spec, place.text):
+            if spec.refuse_empty and not self.values and self.emptied is None:
+                self.emptied = place
+        elif _says_left_out(spec, place.text):
+            if not from_action:
+                self.omissions.append(place)
+        elif spec.refuse_empty and from_action and place.text == spec.default:
+            self.defaults.append(place)
+        else:
+            self.values.append(place)
 
 
 def _warn_of_word(
