@@ -1,6 +1,4 @@
-"""What happened: one frozen result for each file, the record of the run, and the outputs that
-follow from both.
-"""
+"""The results of a run: one for each file, the record of them, and the outputs that follow."""
 
 from __future__ import annotations
 
@@ -72,24 +70,20 @@ class FileResult:
     failure: BaseException | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The object that stands for this file in `uploader-results.json`, with the contract's
-        keys.
-        """
+        """Return the object for this file in `uploader-results.json`, with the contract's keys."""
         values = {name: getattr(self, name) for name in _JSON_KEYS}
-        signer = {"certificate_sha256": self.certificate_sha256} if self.certificate_sha256 else {}
-        return {
-            **values,
-            "resource": dict(self.resource),
-            "seconds": round(self.seconds, 3),
-            **signer,
-        }
+        values["resource"] = dict(self.resource)
+        values["seconds"] = round(self.seconds, 3)
+        if self.certificate_sha256:
+            values["certificate_sha256"] = self.certificate_sha256
+        return values
 
 
 Results: TypeAlias = Sequence[FileResult]
 
 
 def not_reached(path: str, size: int | None) -> FileResult:
-    """The result of a file that the run did not come to."""
+    """Return the result of a file that the run did not come to."""
     return FileResult(path, size or 0, error="Not reached.")
 
 
@@ -111,47 +105,56 @@ class RunRecord:
         self._lock = threading.RLock()  # several files may end at the same time
 
     def add(self, result: FileResult) -> None:
-        """One more result, or the better one of a file that was tried before and failed, or whose
-        upload was lost.
+        """Add a result, or replace the failed one of the same file.
 
-        That the service has what this run brought there is no second result.
+        A `reused` result of what this run uploaded itself is left out.
         """
-        content = (result.path, result.sha256)
         with self._lock:
-            known = result.sha256 and any(
-                content == (one.path, one.sha256) for one in self.results if not one.error
-            )
-            if not (result.reused and known):
-                (place,) = self.reserve((result,))
-                self.results[place] = result
+            if result.reused and result.sha256 and self._has_succeeded(result):
+                return
+            (place,) = self.reserve((result,))
+            self.results[place] = result
+
+    def _has_succeeded(self, result: FileResult) -> bool:
+        """Whether there is a result without an error for the same content of the same file."""
+        content = (result.path, result.sha256)
+        return any(
+            (other.path, other.sha256) == content for other in self.results if not other.error
+        )
 
     def reserve(self, results: Results) -> list[int]:
-        """Gives each file its place: that of a result with an error, which it takes the place of,
-        or a new one.
+        """Put results into the list, and return the place of each.
+
+        A result replaces a failed one of the same file; without one it gets a new place.
         """
-        places = list[int]()
+        places: list[int] = []
         with self._lock:
             for result in results:
-                failed = [
-                    place
-                    for place, one in enumerate(self.results)
-                    if one.error and one.path == result.path
-                ]
-                place = next((one for one in failed if one not in places), len(self.results))
-                if place < len(self.results):
+                place = self._failed_place(result.path, places)
+                if place is None:
+                    place = len(self.results)
+                    self.results.append(result)
+                else:
                     self.replaced.append(self.results[place])
-                self.results[place : place + 1] = [result]
+                    self.results[place] = result
                 places.append(place)
         return places
 
+    def _failed_place(self, path: str, taken: Sequence[int]) -> int | None:
+        """Return the first place of a failed result of a file that is not taken."""
+        for place, result in enumerate(self.results):
+            if result.error and result.path == path and place not in taken:
+                return place
+        return None
+
     def replace(self, result: FileResult) -> None:
-        """Puts a result in the place of the last one of the same file."""
+        """Replace the last result of the same file."""
         with self._lock:
-            places = [place for place, one in enumerate(self.results) if one.path == result.path]
+            places = [place for place, old in enumerate(self.results) if old.path == result.path]
             self.results[places[-1]] = result
 
     def arrange(self, paths: Sequence[str]) -> None:
-        """Puts the results of these files first, in this order; nothing may be under way."""
+        """Put the results of these files first, in this order; nothing may be under way."""
         order = {path: number for number, path in enumerate(dict.fromkeys(paths))}
         with self._lock:
             self.results.sort(key=lambda result: order.get(result.path, len(order)))
@@ -163,44 +166,59 @@ class RunRecord:
         outputs: tuple[str, ...] = (),
         among: Results | None = None,
     ) -> None:
-        """What was uploaded is gone, of what the service had already only `files`: `why` is the
-        error of its results.
+        """Mark this run's uploads as discarded, with `why` as their error, and take back `outputs`.
 
-        No id is left, and `outputs` are taken back. `among` are the results that it is about, where
-        not all.
+        Results that were reused are kept unless their path is in `files`. `among` are the results
+        that may be discarded, by default all. No ids are left.
         """
         with self._lock:
             for place, result in enumerate(self.results):
-                meant = among is None or any(result is one for one in among)
-                whole = not result.error or isinstance(result.failure, Stopped)
-                if meant and whole and (not result.reused or result.path in files):
-                    self.results[place] = replace(result, id="", error=why)
+                if among is not None and not any(result is candidate for candidate in among):
+                    continue
+                if result.error and not isinstance(result.failure, Stopped):
+                    continue
+                if result.reused and result.path not in files:
+                    continue
+                self.results[place] = replace(result, id="", error=why)
             for name in outputs:
                 self.outputs.pop(name, None)
             self.ids = ()
 
     def publish(self, outputs: Mapping[str, str], ids: tuple[str, ...] = ()) -> None:
-        """Output values that are true from now on; without `ids` those that are known stay."""
+        """Set outputs that are true from now on; without `ids` the current ones stay."""
         with self._lock:
             self.outputs.update(outputs)
             self.ids = ids or self.ids
 
 
 def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, str]:
-    """Every output of a run but the place of its results file.
+    """Return every output of a run but the place of its results file.
 
     `id` is the resource id of the first file and `ids` those of all files that have one, in the
-    order of the files, unless the service named others; neither is set where there is none. What
-    failed, or was discarded, has none.
+    order of the files, unless the service named others. Neither is set where there is none. Failed
+    and discarded uploads have none.
     """
-    ids = record.ids or tuple("" if result.error else result.id for result in results)
-    named = ",".join(filter(None, ids))
-    sent = (*results, *record.replaced)
-    return {
-        **({"id": ids[0], "ids": named} if named else {}),
-        **record.outputs,
-        "bytes-uploaded": str(sum(file.bytes_uploaded for file in sent)),
-        "bytes-resent": str(sum(file.bytes_resent for file in sent)),
-        "attempts": str(sum(file.attempts for file in sent)),
-        "resumed": "true" if any(file.resumed_from is not None for file in sent) else "false",
-    }
+    ids = record.ids
+    if not ids:
+        ids = tuple("" if result.error else result.id for result in results)
+    outputs = {}
+    all_ids = ",".join(identifier for identifier in ids if identifier)
+    if all_ids:
+        outputs["id"] = ids[0]
+        outputs["ids"] = all_ids
+    outputs.update(record.outputs)
+    bytes_uploaded = 0
+    bytes_resent = 0
+    attempts = 0
+    resumed = False
+    for result in (*results, *record.replaced):
+        bytes_uploaded += result.bytes_uploaded
+        bytes_resent += result.bytes_resent
+        attempts += result.attempts
+        if result.resumed_from is not None:
+            resumed = True
+    outputs["bytes-uploaded"] = str(bytes_uploaded)
+    outputs["bytes-resent"] = str(bytes_resent)
+    outputs["attempts"] = str(attempts)
+    outputs["resumed"] = "true" if resumed else "false"
+    return outputs
