@@ -1,4 +1,4 @@
-"""Connects a run to the service: logs in, and makes the engine that its flow is given."""
+"""Connect a run to the service: log in, and make the engine for its flow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from uploader.auth import credential_source
+from uploader.auth.credential_source import CredentialSource
 from uploader.auth.google import Login, account_of
 from uploader.cancellation import Cancellation
 from uploader.clock import Clock
@@ -35,43 +36,29 @@ def connect(
     clock: Clock,
     client: HttpClient | None = None,
 ) -> Engine:
-    """Return an engine that is ready for the plan's flow. The first token is fetched where one is
-    needed first.
+    """Log in, and return an engine that is ready for the plan's flow.
 
-    `inputs` are those of the plan, or in a rehearsal those that lead to the emulator. Raises what
-    keeps the run from logging in, with what an earlier run may have done.
+    `inputs` are those of the plan, or in a rehearsal those that lead to the emulator. The first
+    token is fetched here only where nothing else would. Raises what keeps the run from logging in,
+    with what an earlier run may have done.
     """
-    scopes = plan.prepared.scopes
     settings = inputs.record(TransferInputs)
     endpoint = settings.api_endpoint
     if endpoint and not is_google(endpoint):
         reporter.info(f"API requests go to {endpoint} instead of Google's own servers.")
-    client = client or HttpClient(connections=settings.concurrency or MAX_IN_FLIGHT)
-    if proxy := proxy_for(endpoint or GOOGLE):
+    if client is None:
+        client = HttpClient(connections=settings.concurrency or MAX_IN_FLIGHT)
+    proxy = proxy_for(endpoint or GOOGLE)
+    if proxy:
         reporter.info(f"Requests go through {describe_proxy(proxy)}.")
     cancellation.on_cancel(client.abort)
     policy = RetryPolicy(clock, cancellation, settings.max_retries, settings.retry_deadline)
-    asked = inputs.record(LoginInputs)
-    source = plan.source or credential_source.parse(asked)
+    login_inputs = inputs.record(LoginInputs)
+    source = plan.source or credential_source.parse(login_inputs)
     try:
-        login = Login(
-            asked,
-            source,
-            scopes,
-            client,
-            policy,
-            lambda wait: reporter.info(str(wait)),
-            reporter.mask,
-        )
-        if scopes and source.kind == credential_source.DEFAULT:
-            login.token()  # which tells whether this machine has credentials
-        if scopes:  # without any a job has nothing to do
-            reporter.info(f"Acting as {login.account}.")
-        # A dry run may have nothing else to ask; a check has, and reports a refusal in its table.
-        if scopes and inputs.common.dry_run and inputs.common.target != "check":
-            login.token()
+        login = _log_in(plan, inputs, source, client, policy, reporter)
     except UploaderError as error:
-        account = account_of(asked, source)
+        account = account_of(login_inputs, source)
         unsettled = _unsettled(plan, inputs, account, source.lasting, clock, reporter)
         raise error.with_advice(also=unsettled) from error
     debug = reporter.debug if inputs.platform.debug else None
@@ -85,6 +72,36 @@ def connect(
     return Engine(api, settings, journal, reporter)
 
 
+def _log_in(
+    plan: Plan,
+    inputs: Inputs,
+    source: CredentialSource,
+    client: HttpClient,
+    policy: RetryPolicy,
+    reporter: LogReporter,
+) -> Login:
+    """Return the login of the run, with its first token where no request may need one."""
+    scopes = plan.prepared.scopes
+    login = Login(
+        inputs.record(LoginInputs),
+        source,
+        scopes,
+        client,
+        policy,
+        lambda wait: reporter.info(str(wait)),
+        reporter.mask,
+    )
+    if not scopes:  # the job has nothing to ask of the service
+        return login
+    if source.kind == credential_source.DEFAULT:
+        login.token()  # which tells whether this machine has credentials
+    reporter.info(f"Acting as {login.account}.")
+    # A dry run may send no other request. A check does, and reports a refusal in its table.
+    if inputs.common.dry_run and inputs.common.target != "check":
+        login.token()
+    return login
+
+
 def _unsettled(
     plan: Plan,
     inputs: Inputs,
@@ -93,9 +110,7 @@ def _unsettled(
     clock: Clock,
     reporter: LogReporter,
 ) -> str:
-    """Say what an earlier run may have done, as far as the journal of a run without a login tells
-    it.
-    """
+    """Return what an earlier run may have done, as far as the journal shows it without a login."""
     state = inputs.record(RunInputs)
     rehearsal = plan.inputs.common.rehearsal
     if rehearsal or not (state.state_dir and state.state_dir.is_dir()):
@@ -118,7 +133,8 @@ def _open_journal(
     quiet: bool = False,
     kept: bool = True,
 ) -> Journal:
-    """Open where unfinished uploads are kept for a next run; `Engine.clear_journal` closes it.
+    """Open the journal, which keeps unfinished uploads for a next run; `Engine.clear_journal`
+    closes it.
 
     With `kept` false nothing is left on disk. A `quiet` run does not say where nothing is kept.
     """
@@ -147,12 +163,14 @@ def _open_journal(
 
 
 def _owners(workspace: Path) -> tuple[int, ...]:
-    """Whose folder the state may be in besides our own: a workspace that can't be looked at has no
-    owner.
+    """Return the user besides our own whose folder the state may be in.
 
     The container's root works for the user whose workspace it is, to whom a restored cache belongs.
+    A workspace that can't be looked at has no owner.
     """
+    if os.geteuid() != 0:
+        return ()
     try:
-        return () if os.geteuid() else (workspace.stat().st_uid,)
+        return (workspace.stat().st_uid,)
     except OSError:
         return ()

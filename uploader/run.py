@@ -1,4 +1,4 @@
-"""One run as a story: plan, log in, carry it out, and report in one place how it ended."""
+"""One run: plan it, log in, carry it out, and report how it ended."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ _BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dr
 
 
 class Run:
-    """One run as it goes, so that its end can be reported; `engine` is None until the login is
-    made.
+    """One run: its inputs, how far it is, and how it ended.
+
+    `engine` is None until the run has logged in.
     """
 
     def __init__(
@@ -62,8 +63,9 @@ class Run:
         self._error: UploaderError | None = None
 
     def to_its_end(self, problems: Sequence[Problem]) -> int:
-        """Carries the run out in a thread of its own and reports its end, whatever it is: the exit
-        code.
+        """Carry the run out in a thread of its own, report how it ended, and return the exit code.
+
+        `problems` are those that are known of its inputs.
         """
         try:
             run_in_thread(lambda: self.carry_out(problems), self._cancellation)
@@ -83,11 +85,13 @@ class Run:
         return self._report()
 
     def carry_out(self, problems: Sequence[Problem]) -> None:
-        """Plans the run, with the `problems` that are known of its inputs, logs in and does what
-        was planned.
+        """Plan the run, log in, and do what was planned.
+
+        Raises the error that ends the run; `problems` are those that are known of its inputs.
         """
         self._cancellation.check()
-        plan = self._plan = make_plan(self._inputs, problems)
+        plan = make_plan(self._inputs, problems)
+        self._plan = plan
         with self._reporter.group(f"Plan: {self._common.target}"):
             for line in plan.lines():
                 self._reporter.info(line)
@@ -98,8 +102,10 @@ class Run:
         for warning in (*self._inputs.warnings, *plan.prepared.warnings):
             self._reporter.warning(warning)
         with ExitStack() as stack:
-            inputs = self._rehearsed(plan, stack) if plan.inputs.common.rehearsal else plan.inputs
-            # Only now: a wrong input is refused before what reaches the network is loaded.
+            inputs = plan.inputs
+            if inputs.common.rehearsal:
+                inputs = self._rehearsed(plan, stack)
+            # Imported only now: a wrong input is refused before the network modules are loaded.
             from uploader.connection import connect
 
             self.engine = connect(
@@ -110,8 +116,9 @@ class Run:
             raise self._outcome.trouble
 
     def _rehearsed(self, plan: Plan, stack: ExitStack) -> Inputs:
-        """The inputs against the embedded emulator with its own key: a real credential is not used,
-        even if given.
+        """Start the embedded emulator, and return the inputs for a run against it.
+
+        They have the emulator's own key: a real credential is not used, even if given.
         """
         # A package of its own, and a part of Play: nothing else of the program needs them.
         from google_emulator import Emulator
@@ -143,32 +150,18 @@ class Run:
         )
 
     def _report(self) -> int:
-        """Writes results, outputs and summary, tells how the run ended, and returns the exit code.
-
-        A run in a shell that never began leaves no results behind, nor an earlier run's; CI jobs
-        may count on them.
-        """
-        inputs, reporter = self._inputs, self._reporter
-        results, headline = (
-            self._results(),
-            self._outcome.headline if self._outcome else "Nothing was done.",
-        )
+        """Write results, outputs and summary, log how the run ended, and return the exit code."""
+        reporter = self._reporter
+        results = self._results()
+        headline = "Nothing was done."
+        if self._outcome:
+            headline = self._outcome.headline
         outputs = self._outputs(results)
         if self._common.rehearsal:
             headline = f"In the emulator: {headline}"
         last_line = f"{_BEGINNINGS.get(self._ending(), '')}{headline}"
-        path = inputs.platform.workspace / RESULTS
-        if self.engine or inputs.platform.kind != "console" or inputs.platform.dotenv_file:
-            if not reporter.write_results(path, results):
-                outputs["results-file"] = ""
-            written = reporter.write_outputs(outputs)
-            if not written and self._error is None:  # later steps decide by the outputs
-                self._error = OutputsNotWritten(last_line)
-        else:
-            with suppress(OSError):
-                if stat.S_ISREG(path.lstat().st_mode):
-                    path.unlink()
-        if inputs.record(RunInputs).job_summary:
+        self._write_files(results, outputs, last_line)
+        if self._inputs.record(RunInputs).job_summary:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
         error = self._error
         if error:
@@ -186,6 +179,28 @@ class Run:
             )
         return error.exit_code if error else 0
 
+    def _write_files(
+        self, results: Sequence[FileResult], outputs: dict[str, str], last_line: str
+    ) -> None:
+        """Write the results file and the outputs.
+
+        A run in a shell that never began deletes the results of an earlier run, and writes none. In
+        CI they are always written, since later steps may count on them.
+        """
+        platform = self._inputs.platform
+        path = platform.workspace / RESULTS
+        if not self.engine and platform.kind == "console" and not platform.dotenv_file:
+            with suppress(OSError):
+                if stat.S_ISREG(path.lstat().st_mode):
+                    path.unlink()
+            return
+        if not self._reporter.write_results(path, results):
+            outputs["results-file"] = ""
+        written = self._reporter.write_outputs(outputs)
+        if not written and self._error is None:
+            # Later steps decide by the outputs, so the run must not end well without them.
+            self._error = OutputsNotWritten(last_line)
+
     def _times(self) -> str:
         """Return how long the run took, and how much of that it waited for answers."""
         seconds, answers = self._seconds()
@@ -198,35 +213,41 @@ class Run:
         return seconds, min(answers, seconds)
 
     def _results(self) -> list[FileResult]:
-        """One record for each upload, and one for each file that the run did not come to."""
-        known = list(self.engine.record.results) if self.engine else []
+        """Return a result for each upload, and for each file that the run did not come to."""
+        results: list[FileResult] = []
+        if self.engine:
+            results += self.engine.record.results
         if self._error is None or self._plan is None or not self._plan.prepared.sends_files:
-            return known
-        reached = {result.path for result in known}
-        return known + [
-            not_reached(file.name, file.size)
-            for file in self._plan.files
-            if file.name not in reached
-        ]
+            return results
+        reached = {result.path for result in results}
+        for file in self._plan.files:
+            if file.name not in reached:
+                results.append(not_reached(file.name, file.size))
+        return results
 
     def _outputs(self, results: Sequence[FileResult]) -> dict[str, str]:
+        """Return the outputs of the run."""
+        outputs = {}
         steps = self._planned_steps()
+        if steps:
+            outputs["plan"] = steps.as_json()
         record = self.engine.record if self.engine else RunRecord()
-        outputs = {**({"plan": steps.as_json()} if steps else {}), **outputs_of(results, record)}
+        outputs.update(outputs_of(results, record))
         if self._common.rehearsal and "committed" in outputs:
             outputs["committed"] = "false"  # whatever the emulator says
         outputs["rehearsal"] = "true" if self._common.rehearsal else "false"
         outputs["failure"] = self._error.code if self._error else ""
-        # Inside GitHub's container only the relative path is true for later steps, too.
         workspace = self._inputs.platform.workspace
-        outputs["results-file"] = (
-            RESULTS if workspace == CONTAINER_WORKSPACE else str(workspace / RESULTS)
-        )
+        outputs["results-file"] = str(workspace / RESULTS)
+        if workspace == CONTAINER_WORKSPACE:
+            # In GitHub's container only the relative path is right for later steps as well.
+            outputs["results-file"] = RESULTS
         return outputs
 
     def _planned_steps(self) -> Plan | None:
-        """The plan where its steps are a result: a release compares it with what is there, and says
-        more.
+        """Return the plan of a dry run whose steps are its result.
+
+        A release is not one: it compares its plan with what is there, and says more.
         """
         if self._common.dry_run and self._common.target not in ("play", "play-rollout"):
             return self._plan
@@ -235,40 +256,30 @@ class Run:
     def _page(
         self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]
     ) -> str:
-        """The summary. The service's tables in that of a rehearsal say that they are about the
-        emulator.
-        """
-        sections = (
-            self._outcome.sections if self._outcome else self.engine.planned if self.engine else ()
-        )
-        if steps := self._planned_steps():
-            sections = (
-                Section("Plan", ("Step",), tuple((line,) for line in steps.lines())),
-                *sections,
-            )
-        where = ", in the emulator" if self._common.rehearsal else ""
+        """Return the job summary."""
+        outcome = self._outcome or Outcome("", sections=self._planned_sections())
+        error = self._error
+        warnings = self._inputs.warnings
+        if self._plan:
+            warnings = (*warnings, *self._plan.prepared.warnings)
         platform = self._inputs.platform
+        sections = self._sections(outcome)
         facts = [section.facts for section in sections if section.facts]
         seconds, waited = self._seconds()
         report = Report(
-            headline=self._error.what if self._error else headline,
+            headline=error.what if error else headline,
             target=self._common.target,
             endpoint=self._common.api_endpoint,
             outcome=self._ending(),
             files=tuple(results),
             outputs=outputs,
-            warnings=(
-                *self._inputs.warnings,
-                *(self._plan.prepared.warnings if self._plan else ()),
-            ),
-            error=self._error,
-            links=self._outcome.links if self._outcome and not self._common.rehearsal else (),
-            sections=tuple(
-                replace(section, title=f"{section.title}{where}") for section in sections
-            ),
-            heading=self._outcome.heading if self._outcome else None,
-            fate=self._what_did_not_happen(outputs) if self._error else "",
-            todo=self._outcome.todo if self._outcome else "",
+            warnings=warnings,
+            error=error,
+            links=() if self._common.rehearsal else outcome.links,
+            sections=sections,
+            heading=outcome.heading,
+            fate=self._what_did_not_happen(outputs) if error else "",
+            todo=outcome.todo,
             provenance=platform.provenance,
             seconds=seconds,
             waited=waited,
@@ -276,19 +287,41 @@ class Run:
         )
         return summary.render(report, self._reporter.redactor)
 
+    def _planned_sections(self) -> tuple[Section, ...]:
+        """Return the tables of what a run without an outcome was about to change."""
+        return self.engine.planned if self.engine else ()
+
+    def _sections(self, outcome: Outcome) -> tuple[Section, ...]:
+        """Return the tables of the summary; those of a rehearsal say that they are about the
+        emulator.
+        """
+        sections = list(outcome.sections)
+        steps = self._planned_steps()
+        if steps:
+            lines = tuple((line,) for line in steps.lines())
+            sections.insert(0, Section("Plan", ("Step",), lines))
+        if self._common.rehearsal:
+            sections = [
+                replace(section, title=f"{section.title}, in the emulator") for section in sections
+            ]
+        return tuple(sections)
+
     def _what_did_not_happen(self, outputs: Mapping[str, str]) -> str:
         """Return what a failed run has not done, for the heading: `Not released`."""
         if self._common.target != "play":
             return ""
-        done = "released" if self._inputs.record(ReleaseInputs).tracks else "published"
         apps = json.loads(outputs.get("apps") or "{}")
         live = [package for package, app in apps.items() if app["committed"]]
         if live and len(live) < len(apps):
-            return f"{len(live)} of {len(apps)} apps {'is' if len(live) == 1 else 'are'} live"
+            are = "is" if len(live) == 1 else "are"
+            return f"{len(live)} of {len(apps)} apps {are} live"
         committed = outputs.get("committed", "false")
+        if committed == "true":
+            return ""
+        done = "released" if self._inputs.record(ReleaseInputs).tracks else "published"
         if committed == "false":
             return f"Not {done}"
-        return "" if committed == "true" else f"Perhaps {done}"
+        return f"Perhaps {done}"
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._common.rehearsal:
