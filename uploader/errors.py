@@ -77,12 +77,13 @@ class UploaderError(Exception):
 
         `also` is appended to the hint.
         """
-        hint = self.hint if hint is None else hint
-        return self._changed(
-            cause=self.cause if cause is None else cause,
-            hint=f"{hint} {also}".strip() if also else hint,
-            code=code or self.code,
-        )
+        if cause is None:
+            cause = self.cause
+        if hint is None:
+            hint = self.hint
+        if also:
+            hint = f"{hint} {also}".strip()
+        return self._changed(cause=cause, hint=hint, code=code or self.code)
 
     def with_what(self, what: str) -> Self:
         """Return the same error with another sentence about what happened."""
@@ -102,16 +103,16 @@ class UploaderError(Exception):
         return other
 
     def __init_subclass__(cls, *, exit_code: int = 0, title: str = "", code: str = "") -> None:
-        cls.exit_code, cls.title, cls.code = (
-            exit_code or cls.exit_code,
-            title or cls.title,
-            code or cls.code,
-        )
+        if exit_code:
+            cls.exit_code = exit_code
+        if title:
+            cls.title = title
+        if code:
+            cls.code = code
 
     def __str__(self) -> str:
-        return " ".join(
-            filter(None, map(sentence, (self.what, *self.details, self.cause, self.hint)))
-        )
+        sentences = [sentence(text) for text in (self.what, *self.details, self.cause, self.hint)]
+        return " ".join(text for text in sentences if text)
 
 
 class OutputsNotWritten(UploaderError, title="Outputs not written", code="outputs-not-written"):
@@ -143,9 +144,10 @@ class Problem:
     code: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.what}" + (
-            f" Accepted: {self.accepted}" if self.accepted else ""
-        )
+        text = f"{self.name}: {self.what}"
+        if self.accepted:
+            text += f" Accepted: {self.accepted}"
+        return text
 
 
 class InputError(UploaderError, exit_code=2, title="Invalid input", code="invalid-input"):
@@ -155,12 +157,13 @@ class InputError(UploaderError, exit_code=2, title="Invalid input", code="invali
 
     def __init__(self, *problems: Problem) -> None:
         names = list(dict.fromkeys(problem.name for problem in problems))
-        lines = tuple(map(str, problems))
-        what = "".join(lines)
+        lines = tuple(str(problem) for problem in problems)
         if len(names) > 1:
             what = f"{len(names)} inputs are wrong."
         elif len(problems) > 1:
             what = f"{len(problems)} mistakes in {names[0]}."
+        else:
+            what = "".join(lines)
         codes = {problem.code for problem in problems}
         code = codes.pop() if len(codes) == 1 else ""
         super().__init__(
@@ -170,11 +173,10 @@ class InputError(UploaderError, exit_code=2, title="Invalid input", code="invali
 
 
 class Problems:
-    """What is wrong with a run's inputs, all of it, each mistake once; and `warnings`, which end no
-    run.
+    """All mistakes in a run's inputs, each once, and `warnings`, which end no run.
 
-    A check that goes on after a mistake adds to them; one that can't raises `InputError`, which
-    `collect` takes in.
+    A check that can go on after a mistake adds it here; one that can't raises InputError, whose
+    problems `collect` adds.
     """
 
     def __init__(self, problems: Iterable[Problem] = ()) -> None:
@@ -190,24 +192,28 @@ class Problems:
     @property
     def names(self) -> set[str]:
         """Every input that is known to be wrong."""
-        return {name for problem in self for name in (problem.name, *problem.covers)}
+        names: set[str] = set()
+        for problem in self:
+            names.add(problem.name)
+            names.update(problem.covers)
+        return names
 
     def add(
         self, name: str, what: str, accepted: str = "", covers: tuple[str, ...] = (), code: str = ""
     ) -> None:
-        """One mistake, described as in `Problem`."""
+        """Add one mistake, described as in `Problem`."""
         self.extend([Problem(name, what, accepted, covers, code)])
 
     def extend(self, problems: Iterable[Problem]) -> None:
-        """Several mistakes."""
+        """Add several mistakes."""
         self._problems.update(dict.fromkeys(problems))
 
     def warn(self, text: str) -> None:
-        """One sentence about what is odd, but may be meant."""
+        """Add a sentence about what is odd, but may be intended."""
         self.warnings.append(text)
 
     def collect(self, check: Callable[[], T], *, skip_known: bool = False) -> T | None:
-        """The check's value, or None when it raised `InputError`, whose problems are added.
+        """Return the check's value, or None when it raised InputError, whose problems are added.
 
         With `skip_known` an input that was found wrong before is not reported again by this check.
         """
@@ -219,7 +225,7 @@ class Problems:
             return None
 
     def raise_if_any(self) -> None:
-        """Raises `InputError` with every mistake so far, if there is one."""
+        """Raise InputError with every mistake so far, if there is one."""
         if self._problems:
             raise InputError(*self._problems)
 
@@ -278,8 +284,8 @@ class UntrustedHost(ServiceError, title="Host not trusted", code="host-not-trust
 
 
 class OutcomeUnknown(ServiceError, title="Outcome unknown", code="outcome-unknown"):
-    """A request with an effect may have been received, its answer did not arrive, and it must not
-    be sent twice.
+    """A request with an effect may have been processed, but its response was lost, so it is not
+    repeated.
     """
 
     def __init__(
@@ -359,8 +365,10 @@ class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
 
 
 def missing_module(error: ImportError) -> UploaderError:
-    """A module of Python's own that this system does not have, or a checkout that is run without
-    its dependencies.
+    """Return the error for a module that can't be imported.
+
+    It is one of Python's own that this system does not have, or the program runs from a checkout
+    without its dependencies.
     """
     if str(error.name).partition(".")[0] in sys.stdlib_module_names:
         return UploaderError(
@@ -369,11 +377,11 @@ def missing_module(error: ImportError) -> UploaderError:
             hint="Run the upload in a Linux job, or on Windows in WSL.",
             code="missing-dependency",
         )
-    named = isinstance(error, ModuleNotFoundError)
+    what = f"A Python module can't be loaded: {error}."
+    if isinstance(error, ModuleNotFoundError):
+        what = f"The Python module {error.name} is missing."
     return UploaderError(
-        f"The Python module {error.name} is missing."
-        if named
-        else f"A Python module can't be loaded: {error}.",
+        what,
         cause="The program was started with a Python that does not have its dependencies.",
         hint="Install them with `pip install .` in the checkout, ideally in a virtual environment, "
         "or use the image.",

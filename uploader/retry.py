@@ -190,15 +190,14 @@ class Retrier:
         self._renewed = False
 
     def may_renew(self) -> bool:
-        """Whether a token that was not accepted may be renewed: once for each stretch of
-        progress.
-        """
-        allowed, self._renewed = not self._renewed, True
-        if allowed:
-            self._report(
-                Wait("the access token was rejected", 0.0, self._spent, self._policy.max_retries)
-            )
-        return allowed
+        """Return whether a rejected token may be renewed: once for each stretch of progress."""
+        if self._renewed:
+            return False
+        self._renewed = True
+        self._report(
+            Wait("the access token was rejected", 0.0, self._spent, self._policy.max_retries)
+        )
+        return True
 
     def wait(
         self,
@@ -209,29 +208,21 @@ class Retrier:
         cause: str = CAUSE,
         hint: str = HINT,
     ) -> None:
-        """Sleeps as the schedule or the server says; `at_once`: the first time not at all, though
-        it counts as a wait.
+        """Sleep as the schedule or the server says before another attempt.
 
-        `at_once` is for a server that answered properly and only left something unsaid; `cause` is
-        the likely cause and `hint` what to do, told with the last words of the `response` when no
-        wait is left. Raises `TemporaryError` when no further wait is allowed, and `Interrupted`
-        when the run is cancelled.
+        With `at_once` the first wait does not sleep, though it counts: it is for a server that
+        answered properly and only left something unsaid. `cause` is the likely cause and `hint`
+        what to do, reported with the last words of the `response` when no wait is left. Raises
+        TemporaryError when no further wait is allowed, and Interrupted when the run is cancelled.
         """
-        policy, now = self._policy, self._policy.clock.monotonic()
-        sleeps, seconds = not at_once or self._spent > 0, 0.0
+        policy = self._policy
+        now = policy.clock.monotonic()
+        sleeps = not at_once or self._spent > 0
+        seconds = 0.0
         if sleeps:
-            asked = None if response is None else retry_after(response, policy.clock.wall())
-            seconds = backoff(self._spent, policy.clock.fraction()) if asked is None else asked
-        if sleeps and (self._spent >= policy.max_retries or seconds >= self._deadline - now):
-            if self._seconds is None:
-                policy.out_of_time |= self._spent < policy.max_retries or now >= self._deadline
-            code = response.code if isinstance(response, TransportError) else ""
-            if is_too_fast(response):
-                cause = TOO_FAST
-            cause, hint = ADVICE.get(code, (cause, hint))
-            raise TemporaryError(
-                self._exhausted(why + last_words(response)), cause=cause, hint=hint, code=code
-            )
+            seconds = self._delay(response)
+            if self._spent >= policy.max_retries or seconds >= self._deadline - now:
+                raise self._gave_up(why, response, now, cause, hint)
         self._report(Wait(why, seconds, self._spent + 1, policy.max_retries))
         if sleeps:
             policy.sleep(seconds)
@@ -240,19 +231,44 @@ class Retrier:
         self._spent += 1
         self.retries += 1
 
+    def _delay(self, response: Result | None) -> float:
+        """Return the seconds that the server asks for, else those of the schedule."""
+        clock = self._policy.clock
+        if response is not None:
+            seconds = retry_after(response, clock.wall())
+            if seconds is not None:
+                return seconds
+        return backoff(self._spent, clock.fraction())
+
+    def _gave_up(
+        self, why: str, response: Result | None, now: float, cause: str, hint: str
+    ) -> TemporaryError:
+        """Return the error for an operation that has no wait left, and note that time is up."""
+        policy = self._policy
+        by_deadline = self._spent < policy.max_retries or now >= self._deadline
+        if by_deadline and self._seconds is None:
+            policy.out_of_time = True
+        code = response.code if isinstance(response, TransportError) else ""
+        if is_too_fast(response):
+            cause = TOO_FAST
+        if code in ADVICE:
+            cause, hint = ADVICE[code]
+        what = self._exhausted(why + last_words(response))
+        return TemporaryError(what, cause=cause, hint=hint, code=code)
+
     def _exhausted(self, why: str) -> str:
-        """What happened: which operation was given up, for which limit, and the last thing that
-        went wrong with it.
-        """
-        what = self._what
+        """Return which operation was given up, because of which limit, and its last error."""
         if self._spent < self._policy.max_retries:
             limit = f"the retry deadline ({self._policy.retry_deadline:g} s)"
             if self._seconds is not None:
                 limit = "the end of the wait"
-            reason = f"The next retry{f' of {what}' if what else ''} would be past {limit}"
-        elif self._spent:
-            retries = "1 retry" if self._spent == 1 else f"{self._spent} retries"
-            reason = f"Gave up{f' on {what}' if what else ''} after {retries} without progress"
+            of_what = f" of {self._what}" if self._what else ""
+            reason = f"The next retry{of_what} would be past {limit}"
         else:
-            reason = f"Gave up{f' on {what}' if what else ''} without a retry (`max-retries` is 0)"
+            on_what = f" on {self._what}" if self._what else ""
+            retries = "1 retry" if self._spent == 1 else f"{self._spent} retries"
+            progress = f"after {retries} without progress"
+            if self._spent == 0:
+                progress = "without a retry (`max-retries` is 0)"
+            reason = f"Gave up{on_what} {progress}"
         return f"{reason}; last error: {why}."
