@@ -1,16 +1,15 @@
-"""What the answers of an upload method tell of a file that the service has taken: done, still at
-work, or failed.
+"""Read from a response whether the service is done with an uploaded file.
 
-For most methods an answer without an error is the success. The others answer with a long-running
+For most methods a response without an error is the success. The others respond with a long-running
 operation, or with a resource that has a state: both can say in a 200 that the upload failed. Which
-method answers how is data in catalogue.json, made by scripts/make_catalogue.py from Google's
+method responds how is data in catalogue.json, made by scripts/make_catalogue.py from Google's
 discovery documents. Sources: google.longrunning.Operation (google.aip.dev/151) and, for the states,
 the documents of each API.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -62,9 +61,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer says: the stage, and for people the state or the error in the service's own
-    words.
-    """
+    """What an answer says: the stage, and the state or error in the service's own words."""
 
     stage: Stage
     name: str = ""
@@ -123,8 +120,10 @@ class Operation:
 
     def says_something(self, answer: Answer) -> bool:
         """Whether a response to the lookup is an operation at all."""
+        if self.read(answer).stage is not Stage.AT_WORK:
+            return True
         name = self.asked_about(answer).get("name")
-        return self.read(answer).stage is not Stage.AT_WORK or bool(name and isinstance(name, str))
+        return isinstance(name, str) and bool(name)
 
     def asked_about(self, answer: Answer) -> Answer:
         """Return the operation in an answer; the fields of the lookup are its members."""
@@ -159,23 +158,23 @@ class State:
     @property
     def members(self) -> tuple[str, ...]:
         """The members of the answer that have to be there."""
-        lookup = self.lookup or Lookup("")
-        paths = (
-            *self.fields[:1],
-            self.error,
-            *self.reasons,
-            *(path for _, path in (*lookup.values, *lookup.query)),
-        )
-        return tuple(dict.fromkeys(path.partition(".")[0] for path in paths if path))
+        paths = [*self.fields[:1], self.error, *self.reasons]
+        if self.lookup:
+            for _, path in (*self.lookup.values, *self.lookup.query):
+                paths.append(path)
+        members = dict.fromkeys(path.partition(".")[0] for path in paths)
+        return tuple(member for member in members if member)
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """Dotted paths, one of which an answer has, also where a failure has made nothing that
-        could have an identifier.
+        """Dotted paths, one of which every answer has.
+
+        A failure may have made nothing that could have an identifier, so those of an error count.
         """
         if not self.error:
             return self.fields
-        return (*self.fields, *(f"{self.error}.{name}" for name in ("code", *_WORDS, *_NAMES)))
+        in_error = [f"{self.error}.{name}" for name in ("code", *_WORDS, *_NAMES)]
+        return (*self.fields, *in_error)
 
     def read(self, answer: Answer) -> Reading:
         """Tell what the state says."""
@@ -195,8 +194,8 @@ class State:
         return reading.stage is not Stage.UNTOLD or bool(reading.name)
 
     def _words(self, answer: Answer) -> str:
-        said = [words_of(value_at(answer, path)) for path in self.reasons]
-        return "; ".join(dict.fromkeys(filter(None, said)))[:_MAX_WORDS]
+        """Return what the service says about a failure."""
+        return _joined(words_of(value_at(answer, path)) for path in self.reasons)
 
     def asked_about(self, answer: Answer) -> Answer:
         """Return the resource in an answer, which is all of it."""
@@ -208,8 +207,9 @@ class State:
 
     def as_answer(self, response: Answer) -> Answer:
         """Return the response to the lookup in the form of the upload's own answer."""
-        where = self.lookup.at if self.lookup else ""
-        return _mapping(value_at(response, where) if where else response)
+        if self.lookup and self.lookup.at:
+            return _mapping(value_at(response, self.lookup.at))
+        return _mapping(response)
 
 
 Completion: TypeAlias = Operation | State
@@ -221,10 +221,7 @@ def from_facts(facts: Mapping[str, Any] | None) -> Completion | None:
         return None
     lookup = None
     if "lookup" in facts:
-        found = facts["lookup"]
-        pairs = {name: _pairs(found.get(name, {})) for name in ("values", "query", "constants")}
-        forwarded = tuple(found.get("forwarded", ()))
-        lookup = Lookup(found["path"], **pairs, forwarded=forwarded, at=found.get("at", ""))
+        lookup = _lookup_from_facts(facts["lookup"])
     if facts["kind"] == "operation":
         assert lookup, "an operation can always be asked about"
         return Operation(lookup, facts["at"])
@@ -233,36 +230,65 @@ def from_facts(facts: Mapping[str, Any] | None) -> Completion | None:
     return State(**values, error=facts.get("error", ""), lookup=lookup)
 
 
+def _lookup_from_facts(facts: Mapping[str, Any]) -> Lookup:
+    """Return the request of a method that shows how far the service is."""
+    return Lookup(
+        facts["path"],
+        values=_pairs(facts.get("values", {})),
+        query=_pairs(facts.get("query", {})),
+        constants=_pairs(facts.get("constants", {})),
+        forwarded=tuple(facts.get("forwarded", ())),
+        at=facts.get("at", ""),
+    )
+
+
 def _pairs(facts: Mapping[str, str]) -> Pairs:
     return tuple(facts.items())
 
 
 def words_of(value: Any, depth: int = 0) -> str:
-    """Return what an error says, as one line for people; empty where it says nothing, or says it
-    deeper than any service does.
+    """Return what an error says, as one line for people.
+
+    It is empty where the error says nothing, or says it deeper than any service does.
     """
     if isinstance(value, str):
         return " ".join(value.split())[:_MAX_WORDS]
     if depth == _MAX_DEPTH:
         return ""
     if isinstance(value, list):
-        said = [words_of(item, depth + 1) for item in value[:_MAX_PARTS]]
-        return "; ".join(dict.fromkeys(filter(None, said)))[:_MAX_WORDS]
+        return _joined(words_of(item, depth + 1) for item in value[:_MAX_PARTS])
     if not isinstance(value, Mapping):
         return ""
-    words = next(filter(None, (words_of(value.get(name), depth + 1) for name in _WORDS)), "")
-    name = next(filter(None, (words_of(value.get(name), depth + 1) for name in _NAMES)), "")
+    words = _first_words(value, _WORDS, depth)
+    name = _first_words(value, _NAMES, depth)
     if words and name:
         return f"{name}: {words}"
     return words or name
 
 
+def _first_words(error: Mapping[str, Any], names: Iterable[str], depth: int) -> str:
+    """Return the first text among some members of an error."""
+    for name in names:
+        words = words_of(error.get(name), depth + 1)
+        if words:
+            return words
+    return ""
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Return the texts as one, each once and without empty ones."""
+    distinct = dict.fromkeys(texts)
+    return "; ".join(text for text in distinct if text)[:_MAX_WORDS]
+
+
 def _name(error: Any) -> str:
     """Return the name of the code of a google.rpc.Status."""
     code = error.get("code") if isinstance(error, Mapping) else None
+    if code is None:
+        return "error"
     if type(code) is int and 0 <= code < len(_CODES):
         return _CODES[code]
-    return "error" if code is None else f"code {code}"[:40]
+    return f"code {code}"[:40]
 
 
 def _mapping(value: Any) -> Answer:
