@@ -1,5 +1,6 @@
-"""Where the program runs: what the CI system says of itself in the environment, believed only where
-it can be used.
+"""Find out which CI system, or shell, the program runs in.
+
+What the environment says of a system is believed only where it can be used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from uploader.inputs import provenance
 from uploader.inputs.provenance import Provenance
 
 Kind = Literal["github", "gitlab", "console"]
-DOTENV, ID_TOKEN = "UPLOADER_DOTENV", "UPLOADER_ID_TOKEN"
+DOTENV = "UPLOADER_DOTENV"
+ID_TOKEN = "UPLOADER_ID_TOKEN"  # noqa: S105  # the name of a variable
 # What google-auth reads in the environment by itself and what decides where a login goes; checked
 # before it is used.
 GOOGLE_AUTH = (
@@ -39,7 +41,8 @@ _SHELL_RERUN = 12 * 3600.0  # seconds; a re-run comes sooner, a nightly job late
 
 # The variables by which each CI system makes itself known. One that is set counts whatever its
 # value is: a dotenv report of an earlier job can change any of them, but it can take none away.
-_GITLAB, _WOODPECKER = "GitLab", "Woodpecker"
+_GITLAB = "GitLab"
+_WOODPECKER = "Woodpecker"
 _MARKS: Mapping[str, tuple[str, ...]] = {
     _GITLAB: ("GITLAB_CI",),
     "Azure Pipelines": ("TF_BUILD", "SYSTEM_TEAMFOUNDATIONCOLLECTIONURI"),
@@ -195,17 +198,25 @@ def _marks_of_others(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _variables_of_github(get: _Get, kind: Kind, others: Mapping[str, str]) -> _Get:
-    """How to look up a variable of GitHub's runner, which is believed only where it can be used.
+    """Return how to look up a variable of GitHub's runner, which counts only in such a job.
 
-    In a plain shell those names are of the person who set them.
+    In a plain shell a person has set those names, and they count as well.
     """
-    return get if kind == "github" or not others else _nothing
+    if kind == "github" or not others:
+        return get
+    return _nothing
 
 
 def _variables_of_gitlab(get: _Get, kind: Kind, others: Mapping[str, str]) -> _Get:
-    """How to look up a variable of GitLab's. Woodpecker gives the tag under GitLab's name."""
-    of_shell_or_woodpecker = kind == "console" and not others.keys() - {_WOODPECKER}
-    return get if kind == "gitlab" or of_shell_or_woodpecker else _nothing
+    """Return how to look up a variable of GitLab's.
+
+    Woodpecker gives the tag under GitLab's name.
+    """
+    if kind == "gitlab":
+        return get
+    if kind == "console" and others.keys() <= {_WOODPECKER}:
+        return get
+    return _nothing
 
 
 def _state_home(get: _Get) -> Path | None:
@@ -241,8 +252,8 @@ def _dotenv_file(variables: Mapping[str, str], kind: Kind, workspace: Path) -> P
 
 
 def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
-    """The system whose log and files this run uses; `others` are the marks of systems other than
-    GitHub.
+    """Return the system whose log and files this run uses; `others` are the marks of systems other
+    than GitHub.
 
     Another system's mark counts before GitHub's, since a job of that system may be made to set
     those. A step that GitHub's runner surely started still gets its outputs: some workflows set
@@ -250,11 +261,15 @@ def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
     """
     if _GITLAB in others:
         return "gitlab"
+    in_actions = get("GITHUB_ACTIONS") == "true"
     if others:
-        real = get("GITHUB_ACTIONS") == "true" and _made_by_runner(_path(get("GITHUB_OUTPUT")))
-        return "github" if real else "console"
-    # GITHUB_OUTPUT alone is that of a runner that follows GitHub's.
-    return "github" if get("GITHUB_ACTIONS") == "true" or get("GITHUB_OUTPUT") else "console"
+        if in_actions and _made_by_runner(_path(get("GITHUB_OUTPUT"))):
+            return "github"
+        return "console"
+    # GITHUB_OUTPUT alone is set by runners that follow GitHub's.
+    if in_actions or get("GITHUB_OUTPUT"):
+        return "github"
+    return "console"
 
 
 def _made_by_runner(output: Path | None) -> bool:
@@ -284,32 +299,34 @@ def _in_checkout(path: Path) -> bool:
     """Whether the file is below the folder that this process works in, or in a repository."""
     try:
         folders = path.resolve().parents
-        return Path.cwd().resolve() in folders or any(
-            (folder / ".git").exists() for folder in folders
-        )
+        if Path.cwd().resolve() in folders:
+            return True
+        return any((folder / ".git").exists() for folder in folders)
     except OSError:  # no folder of a runner's
         return True
 
 
 def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) -> str:
-    """One sentence where the variables of several systems are set: which, and what that means for
-    this run.
+    """Return a sentence where the variables of several systems are set: which ones, and what that
+    means for this run.
     """
     marks = dict(others)
-    if github := [mark for mark in _GITHUB_MARKS if mark in environ]:
-        marks[_GITHUB] = github[0]
-    # of all others no variable is used
+    for mark in _GITHUB_MARKS:
+        if mark in environ:
+            marks[_GITHUB] = mark
+            break
+    # No variables are used of any system but these two.
     if len(marks) == 1 or not {_GITHUB, _GITLAB} & marks.keys():
         return ""
-    found = ", ".join(f"{mark} of {system}" for system, mark in marks.items())
-    taken = {
+    systems = ", ".join(f"{mark} of {system}" for system, mark in marks.items())
+    consequence = {
         "github": "GitHub's runner started this step, but it is not asked to mask secrets in what "
         "other steps print.",
         "gitlab": "This is taken for a GitLab job, and what other systems' variables say is not "
         "used.",
         "console": "None of GitHub's variables is used, and no outputs are written for GitHub.",
     }
-    return f"The variables of several CI systems are set: {found}. {taken[kind]}"
+    return f"The variables of several CI systems are set: {systems}. {consequence[kind]}"
 
 
 def _tag(of_github: _Get, of_gitlab: _Get) -> str:
@@ -324,21 +341,19 @@ def _nothing(name: str) -> str:  # noqa: ARG001  # in the place of a look into t
 
 
 def _run(kind: Kind, get: _Get, *, known: bool) -> JobRun:
-    """The run as the CI system names it; in a shell whatever runs on this machine until it is
-    booted again.
+    """Return the run as the CI system names it.
 
-    `known`: the marks of a CI system are there, even if its names for its runs are not known here.
+    In a shell, everything that runs on this machine until its next boot is one run. `known` says
+    that the marks of a CI system are there, even if its names for its runs are not known here.
     """
-    if kind == "github" and get("GITHUB_RUN_ID"):
-        return JobRun(
-            f"GitHub run {get('GITHUB_RUN_ID')}, job {get('GITHUB_JOB')}",
-            _number(get("GITHUB_RUN_ATTEMPT")),
-        )
-    if kind == "gitlab" and get("CI_PIPELINE_ID"):
-        return JobRun(
-            f"GitLab pipeline {get('CI_PIPELINE_ID')}, job {get('CI_JOB_NAME')}",
-            _number(get("CI_JOB_ID")),
-        )
+    run_id = get("GITHUB_RUN_ID")
+    if kind == "github" and run_id:
+        attempt = _number(get("GITHUB_RUN_ATTEMPT"))
+        return JobRun(f"GitHub run {run_id}, job {get('GITHUB_JOB')}", attempt)
+    pipeline_id = get("CI_PIPELINE_ID")
+    if kind == "gitlab" and pipeline_id:
+        attempt = _number(get("CI_JOB_ID"))
+        return JobRun(f"GitLab pipeline {pipeline_id}, job {get('CI_JOB_NAME')}", attempt)
     if known or (kind == "console" and _set_by_ci(get)):
         return JobRun("")
     try:
@@ -354,10 +369,10 @@ def _set_by_ci(get: _Get) -> bool:
 
 
 def _on_own_machine(get: _Get) -> bool:
-    """Whether a shell seems to be on a person's machine, and neither in a CI job nor in a
-    container.
-    """
-    return not _set_by_ci(get) and not any(get(mark) for mark in _CONTAINER_MARKS)
+    """Whether a shell seems to be on a person's machine, neither in a CI job nor in a container."""
+    if _set_by_ci(get):
+        return False
+    return not any(get(mark) for mark in _CONTAINER_MARKS)
 
 
 def _number(text: str) -> int:
@@ -369,12 +384,17 @@ def _path(text: str) -> Path | None:
 
 
 def _workspace(get: _Get, kind: Kind) -> Path:
-    """The folder that the CI system names, unless it names the host's and this process sees another
-    file system.
+    """Return the folder that the CI system names, or the current one where this process does not
+    see it: the name may be that of the host.
     """
-    variable = {"github": "GITHUB_WORKSPACE", "gitlab": "CI_PROJECT_DIR"}.get(kind)
-    folder = get(variable) if variable else ""
+    folder = ""
+    if kind == "github":
+        folder = get("GITHUB_WORKSPACE")
+    elif kind == "gitlab":
+        folder = get("CI_PROJECT_DIR")
     try:
-        return Path(folder) if folder and Path(folder).is_dir() else Path.cwd()
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+        return Path.cwd()
     except OSError:  # a path that can't even be asked for
         return Path()
