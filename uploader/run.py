@@ -265,7 +265,7 @@ class Run:
         platform = self._inputs.platform
         sections = self._sections(outcome)
         facts = [section.facts for section in sections if section.facts]
-        seconds, waited = self._seconds()
+        seconds, waited = self._seconds() if self.engine else (0.0, 0.0)
         report = Report(
             headline=error.what if error else headline,
             target=self._common.target,

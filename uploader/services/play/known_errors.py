@@ -62,6 +62,8 @@ OTHER = KnownError(
     f"Google's message above says why. If it is not enough: {BY_HAND[:1].lower()}{BY_HAND[1:]}",
     code=ApiError.code,
 )
+NO_SUCH_TRACK = (TRACK_MISSING, _KNOWN["track-empty"], OTHER)
+"""What a 404 to a question about a track may be: it does not exist, or was never used."""
 
 
 _MAY_READ = (

@@ -22,7 +22,7 @@ from uploader.inputs.records import ReleaseInputs, StatusInputs
 from uploader.services.base import Call, Context, Outcome, Section
 from uploader.services.catalogue import expand
 from uploader.services.play.client import CONSOLE, ROOT, entries
-from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
+from uploader.services.play.known_errors import NO_SUCH_TRACK, find
 from uploader.text import capitalised
 
 REJECTED = "NOT_APPROVED"
@@ -91,7 +91,7 @@ def listed(context: Context, package: str, track: str) -> tuple[Listed, ...]:
     try:
         return _list(context, package, track)
     except ApiError as refused:
-        if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
+        if refused.status != 404 or find(refused) not in NO_SUCH_TRACK:
             raise
         return ()
 

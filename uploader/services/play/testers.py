@@ -13,7 +13,7 @@ from functools import partial
 
 from uploader.errors import ApiError, Problems
 from uploader.services.play.edit_lifecycle import ReleaseEdit
-from uploader.services.play.known_errors import OTHER, TRACK_MISSING, find
+from uploader.services.play.known_errors import NO_SUCH_TRACK, find
 
 # Domains of mail services for people, which have no Google Groups.
 _GMAIL = ("gmail.com", "googlemail.com")
@@ -93,7 +93,7 @@ def _groups(edit: ReleaseEdit, track: str) -> tuple[str, ...]:
     try:
         return edit.api.testers(track)
     except ApiError as refused:
-        missing = refused.status == 404 and find(refused) in (TRACK_MISSING, OTHER)
+        missing = refused.status == 404 and find(refused) in NO_SUCH_TRACK
         if not (missing and edit.job.create_tracks):
             raise
         return ()

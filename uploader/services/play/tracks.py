@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
 from uploader.services.play.client import Edit, is_there_already
 from uploader.services.play.edit_lifecycle import ReleaseEdit
-from uploader.services.play.known_errors import EDIT_GONE, OTHER, TRACK_MISSING, find
+from uploader.services.play.known_errors import EDIT_GONE, NO_SUCH_TRACK, find
 from uploader.services.play.model import Release, Releases, TrackName
 from uploader.text import first_line
 
@@ -130,7 +130,7 @@ def current_releases(edit: ReleaseEdit, track: str) -> Releases:
         releases = edit.api.track(track)
         missing = False
     except ApiError as refused:
-        if refused.status != 404 or find(refused) not in (TRACK_MISSING, OTHER):
+        if refused.status != 404 or find(refused) not in NO_SUCH_TRACK:
             raise
         releases = ()
         missing = refused.reason != "trackEmpty"
