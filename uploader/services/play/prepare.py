@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from uploader.errors import Problems
 from uploader.files.android import preflight
@@ -27,7 +27,7 @@ from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Context, Outcome, Prepared
-from uploader.services.play import client, plan, reach, review, testers, universal_apk, verify
+from uploader.services.play import client, plan, reach, review, testers, universal_apk
 from uploader.services.play.edit_lifecycle import perhaps_committed
 from uploader.services.play.model import STAGED, Notes, Release
 from uploader.services.play.publish import IN_THE_LIBRARY
@@ -38,6 +38,9 @@ from uploader.services.play.several_apps import ABOUT_ONE, check_several
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.tracks import in_words, is_standard, named
 from uploader.text import format_size, plural
+
+if TYPE_CHECKING:
+    from uploader.services.play.verify import VerifyGoal
 
 
 def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Prepared:
@@ -284,7 +287,7 @@ def _job(
 
 def _verify_goal(
     inputs: ReleaseInputs, artifacts: Artifacts, workspace: Workspace, problems: Problems
-) -> verify.VerifyGoal:
+) -> VerifyGoal:
     """Return what is compared after the commit; what can't be is added to the problems."""
     bundles = []
     for artifact in artifacts:
@@ -301,6 +304,8 @@ def _verify_goal(
     if not (inputs.common.files and inputs.commit):
         what = "no bundle is committed, so Google Play generates no APKs."
         problems.add("verify", what, "with `files` and `commit: true`, or `target: play-verify`")
+    from uploader.services.play import verify  # only such a run needs it
+
     return verify.goal_of(inputs, tuple(bundles), workspace, problems)
 
 

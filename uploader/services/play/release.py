@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from uploader.errors import (
     ApiError,
@@ -35,7 +35,9 @@ from uploader.services.play.review import awaited, listed
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.services.play.stage import BuiltAgain, stage
 from uploader.services.play.universal_apk import fetched
-from uploader.services.play.verify import Verification, verified
+
+if TYPE_CHECKING:
+    from uploader.services.play.verify import Verification
 
 T = TypeVar("T")
 _LOOK_FIRST = (
@@ -47,7 +49,7 @@ MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console
 
 def flow(job: ReleaseJob, context: Context) -> Outcome:
     """Release one app, and do what follows its commit."""
-    return follow_up(job, release(job, context), Verification(), context)
+    return follow_up(job, release(job, context), _verification([job]), context)
 
 
 def release(job: ReleaseJob, context: Context) -> Outcome:
@@ -120,7 +122,7 @@ def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence
 
 
 def follow_up(
-    job: ReleaseJob, outcome: Outcome, verification: Verification, context: Context
+    job: ReleaseJob, outcome: Outcome, verification: Verification | None, context: Context
 ) -> Outcome:
     """Do what follows the commit: fetch the universal APK, compare what is served, and wait for the
     review.
@@ -130,11 +132,23 @@ def follow_up(
     with explained_refusals():
         if job.universal_apk:
             outcome = fetched(job.package, job.codes, job.universal_apk, outcome, context)
-        if job.verify and not outcome.trouble:
+        if job.verify and verification and not outcome.trouble:
+            from uploader.services.play.verify import verified  # as in `_verification`
+
             outcome = verified(job.verify, outcome, verification, context)
         if job.review and not outcome.trouble:
             outcome = awaited(job.package, job.tracks, job.codes, job.review, outcome, context)
     return outcome
+
+
+def _verification(jobs: Sequence[ReleaseJob]) -> Verification | None:
+    """Begin the comparison of what is served of the apps; None where none is asked for."""
+    if not any(job.verify for job in jobs):
+        return None
+    # The comparison loads a good part of the program, which other runs don't need.
+    from uploader.services.play.verify import Verification
+
+    return Verification()
 
 
 def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: Context) -> Outcome:
@@ -159,7 +173,7 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
     else:
         run.do_together({one.app: one.publish for one in releases})
     if not run.failed:
-        verification = Verification()
+        verification = _verification(jobs)
         run.do_together({one.app: partial(one.follow_up, verification) for one in releases})
     return run.end(_headline_of_several(jobs, run.apps))
 
@@ -219,7 +233,7 @@ class AppRelease:
         if self.app.outcome is None and self._attempt is not None:
             self._attempt.settle(why, keep=keep)
 
-    def follow_up(self, verification: Verification) -> None:
+    def follow_up(self, verification: Verification | None) -> None:
         """Do what follows the commit."""
         assert self.app.outcome, "it is published"
         self.app.outcome = follow_up(self._job, self.app.outcome, verification, self.app)

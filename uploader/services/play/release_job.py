@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
@@ -15,7 +15,9 @@ from uploader.services.play.client import SupplementaryKind
 from uploader.services.play.model import Notes
 from uploader.services.play.review import ReviewGoal
 from uploader.services.play.universal_apk import UniversalApkGoal
-from uploader.services.play.verify import VerifyGoal
+
+if TYPE_CHECKING:
+    from uploader.services.play.verify import VerifyGoal
 
 WHAT: Mapping[str, str] = {
     "mapping": "mapping",

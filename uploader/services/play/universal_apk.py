@@ -27,7 +27,6 @@ from uploader.errors import (
     TemporaryError,
     UploaderError,
 )
-from uploader.files.android.apk_signature import verified_signer
 from uploader.files.android.archive import MalformedFile
 from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.manifest import read_manifest
@@ -253,6 +252,9 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
     if (manifest.kind, manifest.package, manifest.version_code) != ("apk", package, code):
         is_instead = f"it is {manifest.package} {manifest.version_code} ({manifest.kind})"
         raise _mismatch(code, f"{is_instead}, not {package} {code}.")
+    # It loads cryptography, which a run without such an APK does not need.
+    from uploader.files.android.apk_signature import verified_signer
+
     try:
         signer = verified_signer(file)
     except MalformedFile as error:
