@@ -303,7 +303,7 @@ def test_the_worst_of_several_apps_ends_the_run(several: Job, target: str) -> No
         PHONE: ("", "apks-not-generated"),
         WATCH: ("changed", "served-changed"),
     }
-    assert f"{WATCH}: The APKs are not what a.aab makes" in ended.log
+    assert f"{WATCH}: The served APKs do not match a.aab" in ended.log
     assert WATCH in ended.summary
     assert compared(several) == [(WATCH, 42, "changed")]
 

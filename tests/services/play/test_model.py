@@ -218,3 +218,25 @@ def test_a_track_of_a_form_factor_has_its_prefix(text: str, form_factor: str, ba
 )
 def test_a_track_beside_another_has_the_same_prefix(text: str, other: str) -> None:
     assert TrackName(text).beside("beta") == other
+
+
+def test_countries_are_compared_without_their_order() -> None:
+    targeting = {"countries": ["FR", "DE"], "includeRestOfWorld": True}
+    other = Release({**FULL, "countryTargeting": targeting})
+    assert other.comparable() == Release(FULL).comparable()
+
+
+def test_a_rest_of_the_world_that_is_not_included_may_be_left_out() -> None:
+    explicit = Release({"countryTargeting": {"countries": ["DE"], "includeRestOfWorld": False}})
+    short = Release({"countryTargeting": {"countries": ["DE"]}})
+    assert explicit.comparable() == short.comparable()
+
+
+def test_countries_of_an_unknown_form_are_compared_as_they_are() -> None:
+    mars = Release({"countryTargeting": {"planets": ["Mars"]}})
+    assert mars.comparable() != Release({"countryTargeting": {"planets": ["Venus"]}}).comparable()
+
+
+def test_a_truth_value_is_no_user_fraction() -> None:
+    with pytest.raises(ProtocolError):
+        Release.from_json({"versionCodes": ["1"], "userFraction": True})

@@ -11,6 +11,7 @@ from tests.support.fake_play import Play, artifact, call_name, refused, release
 from tests.support.play_driver import Engine, Killed, release_job
 from uploader.errors import ApiError, ReleaseRefused, TemporaryError, UploaderError
 from uploader.services.base import Call
+from uploader.services.play import testers
 from uploader.services.play.release_job import ReleaseJob
 
 CREATE = "POST tracks"
@@ -170,3 +171,13 @@ def test_a_failure_at_any_call_never_commits_half_of_it(kind: str) -> None:
             Engine(app, journal).run(job())
         assert app.live.tracks["team"] == [release(6)], name
         assert len(app.commits) == 1, name
+
+
+def test_the_internal_track_of_watches_needs_no_creation() -> None:
+    """Every app with a watch has `wear:qa`. Like `internal` it has no groups of testers."""
+    watch = play()
+    watch.closed_tracks = {"wear:qa"}
+    Engine(watch).run(job("wear:qa"))
+    assert watch.live.tracks["wear:qa"] == [release(6)]
+    assert watch.count(CREATE) == 0
+    assert testers.closed(("wear:qa", "qa", "wear:alpha")) == ("qa", "wear:alpha")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from uploader.errors import ApiError, UploaderError
 from uploader.services.base import Section
+from uploader.services.play import review
 from uploader.services.release_facts import ReleaseFacts, TrackFacts
 from uploader.text import capitalised
 
@@ -98,7 +99,7 @@ def _review(app: AppState) -> str:
     """Return how far the review of an app is, as far as it is known."""
     lifecycle = app.outputs.get("lifecycle", "")
     if lifecycle:
-        return lifecycle.replace("_", " ").lower()
+        return review.words(lifecycle)
     if app.outputs.get("committed") != "true":
         return ""
     return _REVIEWS.get(app.outputs.get("sent-for-review", ""), "")

@@ -27,6 +27,7 @@ REST_OF_WORLD = "rest-of-world"
 _PROMOTED = ("name", "releaseNotes", "inAppUpdatePriority")
 _KEPT = (*_PROMOTED, "countryTargeting")
 _STATUS_AND_FRACTION = ("status", "userFraction")
+_COUNTRY_TARGETING = frozenset({"countries", "includeRestOfWorld"})
 _VERSION_CODE = re.compile(r"[0-9]{1,19}", re.ASCII)  # 64 bits
 
 
@@ -241,6 +242,9 @@ class Release:
             fields["versionCodes"] = set(self.version_codes)
         if "releaseNotes" in fields:
             fields["releaseNotes"] = {(language, normalised(text)) for language, text in self.notes}
+        targeting = fields.get("countryTargeting")
+        if isinstance(targeting, Mapping) and targeting.keys() <= _COUNTRY_TARGETING:
+            fields["countryTargeting"] = set(self.countries)
         return fields
 
     def part(self, fields: Iterable[str]) -> dict[str, Any]:
@@ -310,6 +314,8 @@ def _is_version_code(value: object) -> bool:
 def _is_fraction(value: object) -> bool:
     if value is None:
         return True
+    if isinstance(value, bool):  # which is a whole number to Python
+        return False
     return isinstance(value, int | float) and 0 <= value <= 1
 
 

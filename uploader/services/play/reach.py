@@ -139,7 +139,7 @@ def check_upgrade(change: TrackChange) -> None:
     if change.release.highest_version_code < min(numbers):
         raise ReleaseRefused(
             f"Everybody on {change.track} has {'+'.join(complete)}; nobody would be offered "
-            f"{'+'.join(sorted(new))}.",
+            f"{'+'.join(sorted(new, key=int))}.",
             cause="Google Play offers a user only a version code that is higher than the one the "
             "user has.",
             hint=f"Give the build a version code above {max(numbers)}.",

@@ -74,7 +74,7 @@ def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
         version = named(as_told(job, release))
         reach = _reach(release)
     before = [_in_brief(as_told(job, replaced)) for replaced in change.before]
-    shares = tuple(_shares(change.after, job))
+    shares = _shares(change.after, job)
     return TrackFacts(change.track, version, "; ".join(before), reach, shares)
 
 
@@ -94,23 +94,25 @@ def _reach(release: Release) -> str:
     return in_words(release)
 
 
-def _shares(after: Releases, job: ReleaseJob) -> Iterator[VersionShare]:
-    """Yield the version that each part of the users is offered; nothing where nobody knows.
+def _shares(after: Releases, job: ReleaseJob) -> tuple[VersionShare, ...]:
+    """Return the version that each part of the users is offered; none where a share is not known.
 
     A staged release leaves the completed one to all others. A halted one is offered to nobody.
     """
+    shares = []
     left = _EVERYBODY
     for release in having_status(after, "inProgress"):
         fraction = release.user_fraction
-        if not isinstance(fraction, float) or not 0 < fraction < left:
-            return
-        yield VersionShare(named(as_told(job, release)), fraction)
+        if fraction is None or not 0 < fraction < left:
+            return ()
+        shares.append(VersionShare(named(as_told(job, release)), fraction))
         left -= fraction
-    for release in having_status(after, "halted"):
-        yield VersionShare(named(as_told(job, release)), 0.0)
-    for release in having_status(after, "completed"):
-        yield VersionShare(named(as_told(job, release)), left)
-        return
+    halted = having_status(after, "halted")
+    shares += [VersionShare(named(as_told(job, release)), 0.0) for release in halted]
+    completed = having_status(after, "completed")
+    if completed:
+        shares.append(VersionShare(named(as_told(job, completed[0])), left))
+    return tuple(shares)
 
 
 def _changed_notes(tracks: Sequence[TrackChange]) -> Iterator[ChangedText]:

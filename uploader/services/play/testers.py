@@ -14,6 +14,7 @@ from functools import partial
 from uploader.errors import ApiError, Problems
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import NO_SUCH_TRACK, find
+from uploader.services.play.model import TrackName
 
 # Domains of mail services for people, which have no Google Groups.
 _GMAIL = ("gmail.com", "googlemail.com")
@@ -42,10 +43,17 @@ class TestersChange:
 
 
 def closed(tracks: Iterable[str]) -> tuple[str, ...]:
-    """Return the tracks that can have groups of testers."""
-    return tuple(
-        track for track in tracks if track.rpartition(":")[2] not in ("production", "internal")
-    )
+    """Return the tracks that can have groups of testers.
+
+    `qa` is the internal track of a form factor.
+    """
+    groups = []
+    for track in tracks:
+        name = TrackName(track)
+        is_internal = name.base == "internal" or (bool(name.form_factor) and name.base == "qa")
+        if name.base != "production" and not is_internal:
+            groups.append(track)
+    return tuple(groups)
 
 
 def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> None:

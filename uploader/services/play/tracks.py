@@ -59,7 +59,8 @@ _MIN_CUT = 3  # characters of a standard track's name that tell which one is mea
 
 def is_standard(track: str) -> bool:
     """Whether every app has the track, or every app for its form factor."""
-    return TrackName(track).base in STANDARD
+    name = TrackName(track)
+    return name.base in STANDARD or (bool(name.form_factor) and name.base == QA)
 
 
 def user_fraction(release: Release) -> str:

@@ -380,10 +380,10 @@ def _trouble(
     bundles = ", ".join(verdict.bundle for verdict in verdicts if verdict.served == worst)
     if worst == "changed":
         return ReleaseTrouble(
-            f"The APKs are not what {bundles} makes.",
-            cause="They were made of another build, changed on the way, or Google Play does "
-            "something that this program does not know.",
-            hint=f"Read in {STATEMENT} what differs. Halt the release until you know why.",
+            f"The served APKs do not match {bundles}.",
+            cause="They were built from other sources, changed on the way, or Google Play made a "
+            "change that this program does not recognise.",
+            hint=f"Halt the release until you know why. {STATEMENT} lists what differs.",
             code="served-changed",
         )
     if worst == "protected" and require_unprotected:
