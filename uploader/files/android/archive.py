@@ -45,8 +45,14 @@ ZIP_ERRORS = (
 
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
 _DIRECTORY_LINE = b"PK\1\2"
+_END_SIGNATURE = b"PK\5\6"
+_AMBIGUOUS = "may be read in several ways"
 _MAX_EXTRA = 4096  # bytes of the extra fields of one member; tools write some tens
 _MAX_EXTRAS = 4 << 20  # bytes of the extra fields of all members
+_ZIP64_LOCATOR = b"PK\6\7"
+_ZIP64_LOCATOR_SIZE = 20  # bytes; it lies right before the end record
+_ZIP64_EXTRA = 0x0001  # of a member that is larger than 4 GiB, or lies behind them
+_UNICODE_PATH_EXTRA = 0x7075  # another name for the member, which only some readers take
 _END_RECORD = 22  # bytes, the last two of which are the length of the comment behind it
 # bytes, the last four of which are the lengths of the name and of the extra field behind it
 _LOCAL_HEADER = 30
@@ -223,6 +229,72 @@ def is_zip(file: BinaryIO) -> bool:
         if end + comment_length == len(tail):
             return True
     return False
+
+
+def check_unambiguous(file: BinaryIO) -> None:
+    """Raise MalformedFile for a zip in which another reader could find other files than `zipfile`.
+
+    `zipfile` accepts more than Android does (libziparchive, the APK Signature Scheme v2): two
+    directories, a directory that is not where the end record says, entries that are not counted,
+    other names in extra fields. A reader that compares contents must find what the phone finds.
+    """
+    size = file.seek(0, io.SEEK_END)
+    start = max(0, size - _END_RECORD - 0xFFFF)
+    file.seek(start)
+    tail = file.read(size - start)
+    position = tail.rfind(_END_SIGNATURE)
+    end = start + position
+    if position < 0 or size - end < _END_RECORD:
+        raise MalformedFile("is not a zip archive.")
+    disk, directory_disk, on_disk, count, length, offset, comment = struct.unpack_from(
+        "<4H2IH", tail, position + 4
+    )
+    if end + _END_RECORD + comment != size:
+        raise MalformedFile(f"{_AMBIGUOUS}: its end record is not at its end.")
+    if disk or directory_disk or on_disk != count or offset + length != end:
+        raise MalformedFile(f"{_AMBIGUOUS}: its directory is not right before the end record.")
+    file.seek(max(0, end - _ZIP64_LOCATOR_SIZE))
+    if file.read(4) == _ZIP64_LOCATOR:
+        raise MalformedFile(f"{_AMBIGUOUS}: it has a second directory, in the form of zip64.")
+    file.seek(0)
+    if count and file.read(4) != b"PK\3\4":
+        raise MalformedFile(f"{_AMBIGUOUS}: something lies before its first entry.")
+    if length > MAX_DIRECTORY:
+        raise MalformedFile(f"declares a directory of {length:,} bytes.")
+    file.seek(offset)
+    _check_directory(file.read(length), count)
+
+
+def _check_directory(directory: bytes, count: int) -> None:
+    """Check each line of a directory. Raises MalformedFile."""
+    position = 0
+    for _ in range(count):
+        if not directory.startswith(_DIRECTORY_LINE, position) or position + 46 > len(directory):
+            raise MalformedFile(f"{_AMBIGUOUS}: its directory has fewer entries than it counts.")
+        (unpacked,) = struct.unpack_from("<I", directory, position + 24)
+        name_length, extra_length, comment_length = struct.unpack_from(
+            "<3H", directory, position + 28
+        )
+        extra_start = position + 46 + name_length
+        name = directory[position + 46 : extra_start]
+        if b"\0" in name:
+            raise MalformedFile(f"{_AMBIGUOUS}: the name of an entry has a zero byte.")
+        if name.endswith(b"/") and unpacked:
+            raise MalformedFile(f"{_AMBIGUOUS}: a folder in it has content.")
+        _check_extra_fields(directory[extra_start : extra_start + extra_length])
+        position = extra_start + extra_length + comment_length
+    if position != len(directory):
+        raise MalformedFile(f"{_AMBIGUOUS}: its directory has more entries than it counts.")
+
+
+def _check_extra_fields(fields: bytes) -> None:
+    """Check the extra fields of one entry; zeros may fill them up (zipalign)."""
+    position = 0
+    while position + 4 <= len(fields):
+        kind, length = struct.unpack_from("<2H", fields, position)
+        if kind in (_UNICODE_PATH_EXTRA, _ZIP64_EXTRA):
+            raise MalformedFile(f"{_AMBIGUOUS}: an entry has a second name or size.")
+        position += 4 + length
 
 
 class _BoundedFile:

@@ -169,7 +169,11 @@ def tree(events: Iterator[Event]) -> Element:
     open_elements: list[Element] = []
     for event in events:
         if isinstance(event, Start):
-            element = Element(event.name, dict(event.attributes))
+            attributes = dict(event.attributes)
+            if len(attributes) < len(event.attributes):
+                # Android takes the first of them, other readers the last.
+                raise NotCompiledXml(f"gives an attribute of {event.name[:100]} twice")
+            element = Element(event.name, attributes)
             if open_elements:
                 open_elements[-1].children.append(element)
             elif root is None:

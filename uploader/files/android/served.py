@@ -21,7 +21,7 @@ from typing import BinaryIO, Literal, Protocol
 
 from uploader.errors import InputError, Problem
 from uploader.files.android.apk_signature import verified_signer
-from uploader.files.android.archive import MalformedFile, input_errors
+from uploader.files.android.archive import MalformedFile, check_unambiguous, input_errors
 from uploader.files.android.code_transparency import (
     IN_BUNDLE,
     InvalidTransparency,
@@ -228,6 +228,7 @@ class _Comparison:
     def add(self, apk: Source, identity: Identity) -> None:
         """Compare one APK. Raises InputError."""
         with input_errors(apk.name, "apks"), apk.reader() as file:
+            check_unambiguous(file)
             members = Members(file)
             certificate, certificate_problem = _certificate(file)
             report = ApkReport(

@@ -50,6 +50,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}|b\+[A-Za-z0-9+]+")
 _RESOURCE = re.compile(r"res/([^/]+)/([^/]+)")
 # a library of the wrapper of automatic protection
 PROTECTION_LIBRARY = re.compile(r"lib/[^/]+/libpairip\w*\.so")
+_NUMBERED_DEX = re.compile(r"classes([2-9]|[1-9][0-9]{1,4})\.dex")
 _MULTIDEX = 21  # the API level from which on Android itself loads several dex files
 
 
@@ -121,6 +122,8 @@ class ApkChecker:
             return self._check_manifest()
         if name == TABLE:
             return self._check_table()
+        if _is_dex(name) and self._identity.kind == "configuration":
+            return "changed", "the APK of a configuration has no code"
         if _is_dex(name) and len(self._modules) > 1:
             return self._check_merged_dex(name)
         if name.startswith("res/"):
@@ -242,6 +245,8 @@ class ApkChecker:
         """Compare a dex file of an APK into which several modules were merged: the dex files of
         features have other names there (bundletool, ModuleSplitsToShardMerger).
         """
+        if not self._is_loaded(name):
+            return "changed", "Android does not load a dex file of this name here"
         sha256 = self._members.sha256(name)
         for module in self._modules:
             for path, entries in module.entries.items():
@@ -259,6 +264,19 @@ class ApkChecker:
             return "changed", "its content is that of no dex file in the bundle"
         self._note_protection(name)
         return "added", "its content is that of no dex file in the bundle"
+
+    def _is_loaded(self, dex: str) -> bool:
+        """Return whether Android loads a dex file: `classes.dex`, then the numbers from 2 on, up to
+        the first gap.
+        """
+        if dex == "classes.dex":
+            return True
+        match = _NUMBERED_DEX.fullmatch(dex)
+        if match is None:
+            return False
+        number = int(match[1])
+        before = "classes.dex" if number == 2 else f"classes{number - 1}.dex"
+        return before in self._members
 
     def _note_protection(self, name: str) -> None:
         """Take note of classes of the wrapper in a dex file whose like the bundle has not."""

@@ -24,6 +24,7 @@ Kind = Literal["base", "standalone", "feature", "configuration"]
 MANIFEST = "AndroidManifest.xml"
 TABLE = "resources.arsc"
 BUILT_TABLE = "resources.pb"
+_HEXADECIMAL = re.compile(r"[0-9a-f]{1,8}")  # of a number in compiled XML
 _MODULE_MANIFEST = re.compile(r"(\w{1,100})/manifest/AndroidManifest\.xml", re.ASCII)
 # Folders of assets for some devices, such as `assets/textures#tcf_astc` (bundletool,
 # TargetedDirectorySegment). Google Play may take the suffix off (SuffixStripper).
@@ -289,4 +290,6 @@ def _kind_of_split(split: str, owner: str | None) -> tuple[Kind, str]:
 
 def _integer(value: str) -> int:
     kind, _, content = value.partition(":")
-    return int(content, 16) if kind in ("10", "11") else 0
+    if kind in ("10", "11") and _HEXADECIMAL.fullmatch(content):
+        return int(content, 16)
+    return 0

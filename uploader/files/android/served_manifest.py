@@ -8,6 +8,7 @@ beside it: bundletool's (github.com/google/bundletool), or Google's documents.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from uploader.files.android.compiled_xml import Element
 
 ANDROID = "{http://schemas.android.com/apk/res/android}"
 NAME = "0x01010003"
+_HEXADECIMAL = re.compile(r"[0-9a-f]{1,8}")  # of a number in compiled XML
 _VALUE = "0x01010024"
 _MIN_SDK = "0x0101020c"
 _VERSION_CODE = "0x0101021b"
@@ -208,7 +210,7 @@ def min_sdk(manifest: Element) -> int:
 
 def _number(value: str) -> int:
     kind, _, content = value.partition(":")
-    if kind in ("10", "11"):
+    if kind in ("10", "11") and _HEXADECIMAL.fullmatch(content):
         return int(content, 16)
     return 1
 
@@ -373,10 +375,11 @@ def _component_attributes(element: Element) -> dict[str, str]:
 
 
 def _said(element: Element) -> str:
-    """Return what an element says, with all that is in it, as one text."""
+    """Return a digest of what an element says, with all that is in it."""
     attributes = sorted(_component_attributes(element).items())
     children = [_said(child) for child in element.children]
-    return repr((element.name, attributes, element.text, children))
+    content = repr((element.name, attributes, element.text, children))
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _metadata_by_rule(element: Element) -> bool:
@@ -393,6 +396,8 @@ def _shown_value(value: str | None) -> str:
     kind, _, content = (value or "").partition(":")
     if kind == "text":
         return f"`{content[:100]}`"
+    if kind in ("10", "11", "12") and not _HEXADECIMAL.fullmatch(content):
+        return f"`{content[:100]}`"  # a number with a text beside it
     if kind == "12":
         return "true" if int(content, 16) else "false"
     if kind in ("10", "11"):
