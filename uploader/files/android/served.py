@@ -53,6 +53,8 @@ Served = Literal["same", "protected", "changed", "unverified"]
 
 _DISTRIBUTION = "{http://schemas.android.com/apk/distribution}"
 MAX_APKS = 2000  # of one comparison; an app in a hundred languages has some hundred
+_MAX_NAME = 1000  # characters of the name of an entry that are kept
+_MAX_WHY = 5000  # characters
 MAX_FINDINGS = 20_000  # that are kept; the others are only counted
 
 
@@ -297,6 +299,8 @@ class _Comparison:
         ]
 
     def _find(self, finding: Finding) -> None:
+        # A hostile name may have megabytes, and is in many findings.
+        finding = replace(finding, entry=finding.entry[:_MAX_NAME], why=finding.why[:_MAX_WHY])
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(finding)
         else:

@@ -39,6 +39,7 @@ _MADE_RESOURCES: Mapping[str, frozenset[str]] = {
     r"res/xml/splits\d{1,4}\.xml": frozenset({"splits", "module", "language", "entry"}),
     r"res/xml/locales_config\.xml": frozenset({"locale-config", "locale"}),
 }
+_LIBRARY = re.compile(r"lib/[^/]+/[^/]+\.so")
 _PLACEHOLDER = re.compile(r"lib/[^/]+/libplaceholder\.so")  # bundletool, AbiPlaceholderInjector
 # Files for the SDK runtime (bundletool, RuntimeEnabledSdkTableInjector and ModuleSplit).
 _SDK_RUNTIME = frozenset(
@@ -292,6 +293,8 @@ class ApkChecker:
         if name == _STAMP and members.size(name) == _STAMP_SIZE:
             return "by-rule", "the certificate of the source stamp"
         if _PLACEHOLDER.fullmatch(name) and not members.size(name):
+            if any(_LIBRARY.fullmatch(other) and other != name for other in members):
+                return "added", "an empty library beside those of the app"
             return "by-rule", "an empty library that stands for an ABI"
         if name in _SDK_RUNTIME:
             return "unverified", "a file for the SDK runtime"

@@ -64,6 +64,8 @@ _CONFIGURATION_ROOT = frozenset(
     {"package", _VERSION_CODE, _VERSION_CODE_MAJOR, _VERSION_NAME, *_ROOT_BY_RULE}
 )
 _PLATFORM = re.compile(r"platformBuildVersion(Code|Name)")  # aapt2 link, ManifestFixer
+# attributes of the application by which a class of the wrapper starts before the app's own
+_CLASS_ATTRIBUTES = frozenset({NAME, "0x0101057a"})  # name, appComponentFactory
 # classes of the wrapper that automatic protection adds
 PROTECTION_CLASSES = "com.pairip."
 _PROTECTION_PERMISSION = "com.android.vending.CHECK_LICENSE"
@@ -246,7 +248,8 @@ def _compare_attributes(
         elif before is None and place == "manifest" and _PLATFORM.fullmatch(key):
             found.add("by_rule", f"{place}: {key}")
         else:
-            kind = "protection" if _of_protection(now) else "changes"
+            wraps = key in _CLASS_ATTRIBUTES and _of_protection(now)
+            kind = "protection" if wraps else "changes"
             found.add(kind, f"{place}: {_shown(key)} {_change(before, now)}")
 
 

@@ -75,6 +75,9 @@ def _state(app: AppState, *, commits: bool) -> str:
         return f"📝 would be: {after}.{app.remarks}" if after else f"✅ {app.headline}"
     if committed == "true":
         done = after or capitalised(app.headline) or "committed"
+        served = app.outputs.get("served", "")
+        if served:
+            done += f"; what is served: {served}"
         if app.failure:
             return f"⚠️ {done}{why}"
         return f"✅ {done}.{app.remarks}" if app.remarks else f"✅ {done}"
