@@ -494,3 +494,45 @@ def test_encodings_of_one_document_say_the_same() -> None:
     proto = compiled_xml.tree(compiled_xml.proto_events(proto_xml(root)))
     assert binary == proto
     assert zipfile.is_zipfile(AAB.reader())
+
+
+# What an attacker would try
+
+
+def test_a_dex_file_in_a_configuration_is_a_change() -> None:
+    """The manifest of a configuration says that it has no code, so nothing would load it."""
+    moved = configuration("hdpi", {"res/drawable-hdpi/icon.png": PNG, "classes2.dex": b"dex\n035"})
+    verdict = compare(AAB, (BASE, ARM, moved))
+    assert states(verdict)["classes2.dex"] == "changed"
+    assert verdict.served == "changed"
+
+
+def test_an_empty_library_beside_those_of_the_app_is_no_placeholder() -> None:
+    entries = {"lib/arm64-v8a/liba.so": b"ELF arm", "lib/armeabi/libplaceholder.so": b""}
+    verdict = compare(AAB, (BASE, configuration("arm64_v8a", entries), HDPI))
+    assert states(verdict)["lib/armeabi/libplaceholder.so"] == "added"
+
+
+def test_an_attribute_that_only_begins_like_the_wrapper_is_a_change() -> None:
+    root = manifest(ACTIVITY, **SPLIT_BASE)
+    root.children[0].attributes["0x01010006"] = "text:com.pairip.evil"  # permission
+    verdict = compare(AAB, (apk("base.apk", root, BASE_ENTRIES), ARM, HDPI))
+    assert verdict.served == "changed"
+
+
+def test_deeply_nested_elements_are_compared_in_linear_time() -> None:
+    nested = Element("x", {})
+    for _ in range(60):
+        nested = Element("x", {}, [nested])
+    root = manifest(ACTIVITY, **SPLIT_BASE)
+    root.children.append(nested)
+    verdict = compare(AAB, (apk("base.apk", root, BASE_ENTRIES), ARM, HDPI))
+    assert states(verdict) == {"AndroidManifest.xml": "changed"}
+
+
+def test_the_name_of_an_entry_is_kept_as_far_as_anybody_reads_it() -> None:
+    entries = {**BASE_ENTRIES, f"assets/{'x' * 5000}": b"more"}
+    verdict = compare(AAB, (apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), entries), ARM, HDPI))
+    (entry,) = states(verdict)
+    assert len(entry) == 1000
+    assert verdict.served == "changed"
