@@ -20,6 +20,7 @@ from tests.destinations.conftest import begin as begin  # noqa: PLC0414  # the f
 from tests.support.fake_play import PACKAGE, release
 from tests.support.job import Ended, Job
 from uploader.errors import ReleaseRefused
+from uploader.services.play.model import Release
 from uploader.services.play.reach import check_upgrade
 from uploader.services.play.track_merge import TrackChange
 
@@ -109,8 +110,10 @@ RELEASES = st.lists(
 @given(RELEASES, RELEASES.filter(bool))
 def test_a_refusal_is_one_of_google_plays_own(there: list[Any], wanted: list[Any]) -> None:
     """Whatever a console holds: nothing is refused that the rule as Google Play has it accepts."""
+    before = tuple(Release.from_json(entry) for entry in there)
+    after = tuple(Release.from_json(entry) for entry in wanted)
     try:
-        check_upgrade(TrackChange("production", tuple(there), (*wanted, *there), wanted[0]))
+        check_upgrade(TrackChange("production", before, (*after, *before), after[0]))
     except ReleaseRefused:
         with pytest.raises(ApiError):
             plays_rule(there, wanted[:1])
