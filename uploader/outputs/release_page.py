@@ -86,7 +86,10 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     """The changes of the store listing: a row for each language, a column for each kind of image
     that changes, and one for the texts. `pictures` has the addresses of committed images.
     """
-    languages = {one.language for one in facts.texts} | {one.language for one in facts.images}
+    languages = {text.language for text in facts.texts}
+    languages.update(image.language for image in facts.images)
+    if not languages:
+        return ""
     changed = {image.kind for image in facts.images}
     kinds = [kind for kind in IMAGE_RULES if kind in changed]
     header = ["Language", *(_heading(kind, pictures) for kind in kinds)]
@@ -95,20 +98,31 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     rows = [header, ["---"] * len(header)]
     for language in sorted(languages):
         row = [escaper.text(language)]
+        images = [image for image in facts.images if image.language == language]
         for kind in kinds:
-            found = [one for one in facts.images if (one.language, one.kind) == (language, kind)]
-            row.append(_images(found, pictures))
+            places = [image for image in images if image.kind == kind]
+            row.append(_images(places, pictures))
         if facts.texts:
-            fields = list(_FIELDS)
-            texts = [one for one in facts.texts if one.language == language]
-            texts.sort(key=lambda one: fields.index(one.field) if one.field in fields else 9)
-            row.append("<br>".join(_text(one, escaper) for one in texts))
+            row.append(_texts(facts, language, escaper))
         rows.append(row)
-    if not languages:
-        return ""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     planned = ", planned" if facts.planned else ""
     return "\n".join([f"### Store listing{planned}", "", *lines])
+
+
+def _texts(facts: ReleaseFacts, language: str, escaper: Escaper) -> str:
+    """The texts of one language that change, in the order of the Play Console; unknown fields come
+    last.
+    """
+    fields = list(_FIELDS)
+
+    def position(text: ChangedText) -> int:
+        if text.field in fields:
+            return fields.index(text.field)
+        return len(fields)
+
+    texts = [text for text in facts.texts if text.language == language]
+    return "<br>".join(_text(text, escaper) for text in sorted(texts, key=position))
 
 
 def _heading(kind: str, pictures: Mapping[str, str]) -> str:

@@ -348,7 +348,9 @@ def _worst(verdicts: Sequence[Verdict]) -> Served:
 def _headline(verdict: Verdict) -> str:
     """Return what came of one comparison, as a sentence or two."""
     app = f"{verdict.package} {verdict.version_code}"
-    same = _entries(sum(apk.same for apk in verdict.apks))
+    same_entries = sum(apk.same for apk in verdict.apks)
+    same = _entries(same_entries)
+    are = "is" if same_entries == 1 else "are"
     where = f"{plural(len(verdict.apks), 'APK')}"
     if verdict.served == "same":
         return f"{app}: the same as built: {same} of {where}."
@@ -360,12 +362,13 @@ def _headline(verdict: Verdict) -> str:
         rewritten = verdict.count("protected")
         return (
             f"{app}: automatic protection rewrote {_entries(rewritten)}; {same} "
-            f"of {where} are the same.{unverified}"
+            f"of {where} {are} the same.{unverified}"
         )
     changed = verdict.count("changed", "missing", "added")
+    differ = "differs" if changed == 1 else "differ"
     return (
-        f"{app}: {_entries(changed)} of {where} differ from the bundle; {same} "
-        f"are the same.{unverified}"
+        f"{app}: {_entries(changed)} of {where} {differ} from the bundle; {same} "
+        f"{are} the same.{unverified}"
     )
 
 
