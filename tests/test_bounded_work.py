@@ -35,7 +35,8 @@ from uploader.files.android.notes import inline_notes
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import Workspace
 from uploader.hosts import trusted
-from uploader.http.messages import Headers, Response
+from uploader.http.headers import Headers
+from uploader.http.messages import Response
 from uploader.inputs.records import LoginInputs
 from uploader.outputs.reporter import neutral
 from uploader.protocol import content_range, goog_upload, google_error

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.support.transfer_harness import Bench, FakeTime
 from uploader.cancellation import Cancellation
 from uploader.errors import Interrupted, TemporaryError
-from uploader.http.messages import Headers, Response, TransportError
+from uploader.http.headers import Headers
+from uploader.http.messages import Response, TransportError
 from uploader.retry import MAX_RETRY_AFTER, Retrier, RetryPolicy, Wait, backoff, retry_after
 from uploader.services.base import Context, Outcome
 

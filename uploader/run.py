@@ -17,9 +17,7 @@ from uploader.clock import Clock
 from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
 from uploader.inputs import Inputs
 from uploader.inputs.records import AppDistributionInputs, ReleaseInputs, RolloutInputs, RunInputs
-from uploader.outputs import LogReporter, summary
-from uploader.outputs.pictures import committed_images
-from uploader.outputs.report import Report
+from uploader.outputs import LogReporter
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
 from uploader.services.base import Outcome, Section
@@ -257,6 +255,11 @@ class Run:
         self, headline: str, results: Sequence[FileResult], outputs: Mapping[str, str]
     ) -> str:
         """Return the job summary."""
+        # Imported only now: a run in a shell writes none.
+        from uploader.outputs import summary
+        from uploader.outputs.pictures import committed_images
+        from uploader.outputs.report import Report
+
         outcome = self._outcome or Outcome("", sections=self._planned_sections())
         error = self._error
         warnings = self._inputs.warnings

@@ -40,7 +40,8 @@ from uploader.errors import InputError, Problems, UploaderError
 from uploader.files.artifacts import Artifact
 from uploader.files.workspace import ANYWHERE
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.messages import Block, Headers, Request, Response
+from uploader.http.headers import Headers
+from uploader.http.messages import Block, Request, Response
 from uploader.inputs import Inputs, Platform, reader
 from uploader.inputs.parsers import Limit
 from uploader.inputs.platform import JobRun

@@ -44,7 +44,8 @@ from uploader.files.android.resource_values import ENCODED_SIZE, UnreadableTable
 from uploader.files.android.served_table import BuiltTable
 from uploader.files.artifacts import Artifact
 from uploader.hosts import trusted
-from uploader.http.messages import Headers, Response, Span
+from uploader.http.headers import Headers
+from uploader.http.messages import Response, Span
 from uploader.inputs.parsers import InvalidValue
 from uploader.inputs.records import MailInputs, TransferInputs
 from uploader.protocol import content_range, goog_upload, google_error, stated_digests

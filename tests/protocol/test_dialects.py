@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.words import MOVES, responses
-from uploader.http.messages import Headers, Request, Response, Span, TransportError
+from uploader.http.headers import Headers
+from uploader.http.messages import Request, Response, Span, TransportError
 from uploader.protocol import content_range, goog_upload
 from uploader.protocol.media import JSON_TYPE, Media
 from uploader.protocol.session import (

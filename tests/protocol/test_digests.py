@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uploader.http.messages import Headers
+from uploader.http.headers import Headers
 from uploader.protocol.stated_digests import Claim, claims, decisive
 
 DATA = b"the bytes"

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.words import responses
-from uploader.http.messages import Headers, Response
+from uploader.http.headers import Headers
+from uploader.http.messages import Response
 from uploader.protocol.google_error import read
 
 OLD = {

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from uploader.http.messages import Headers, Response, Span
+from uploader.http.headers import Headers
+from uploader.http.messages import Response, Span
 from uploader.protocol.session import Move, QueryOffset, Send, Start
 
 NUMBERS = st.integers(0, 10**20).map(str)

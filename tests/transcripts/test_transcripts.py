@@ -17,7 +17,8 @@ import pytest
 from google_emulator import Emulator
 from tests.support.emulator_client import EmulatorClient, Reply
 from tests.support.transcripts import Exchange, Message, Transcript, names, read
-from uploader.http.messages import Headers, Request, Response, Span, TransportError
+from uploader.http.headers import Headers
+from uploader.http.messages import Request, Response, Span, TransportError
 from uploader.protocol import content_range, goog_upload, single_request
 from uploader.protocol.media import Media
 from uploader.protocol.session import (

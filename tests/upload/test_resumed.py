@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from tests.support.transfer_harness import Bench
 from tests.support.transfer_harness import job as upload_of
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.messages import Block, Headers, Request, Response, TransportError
+from uploader.http.headers import Headers
+from uploader.http.messages import Block, Request, Response, TransportError
 
 SESSION = "https://things.googleapis.com/upload/session?upload_id=1"
 

@@ -44,7 +44,8 @@ from uploader.hosts import NOWHERE, origin
 from uploader.http.answer_clock import AnswerClock
 from uploader.http.environment import authorities, proxy_for
 from uploader.http.failures import BrokenAnswer, as_failure
-from uploader.http.messages import Block, Headers, Request, Response
+from uploader.http.headers import Headers
+from uploader.http.messages import Block, Request, Response
 
 # bytes of a response's body; no resource that these methods return comes near it
 MAX_BODY = 4 * 1024 * 1024

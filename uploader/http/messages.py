@@ -7,14 +7,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from urllib3 import HTTPHeaderDict
+if TYPE_CHECKING:
+    from uploader.http.headers import Headers
 
 # bytes on their way; a view holds only until the next block is asked for
 Block: TypeAlias = "bytes | memoryview"
-# names in any case; several values of one name are joined with commas
-Headers: TypeAlias = HTTPHeaderDict
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,12 @@ class Request:
         return len(self.prefix) + (self.span.size if self.span else 0) + len(self.suffix)
 
 
+def _no_headers() -> Headers:
+    from uploader.http.headers import Headers
+
+    return Headers()
+
+
 @dataclass(frozen=True)
 class Response:
     """One HTTP response with its whole body.
@@ -65,7 +70,7 @@ class Response:
     """
 
     status: int
-    headers: Headers = field(default_factory=Headers)
+    headers: Headers = field(default_factory=_no_headers)
     body: bytes = b""
     sent_whole: bool = True
 
@@ -84,7 +89,7 @@ class Response:
         return value if isinstance(value, dict) else None
 
 
-Receive: TypeAlias = Callable[[int, Headers], Callable[[bytes], object] | None]
+Receive: TypeAlias = "Callable[[int, Headers], Callable[[bytes], object] | None]"
 
 
 class TransportError(Exception):

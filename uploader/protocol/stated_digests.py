@@ -9,9 +9,10 @@ import binascii
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uploader.http.messages import Headers
+if TYPE_CHECKING:
+    from uploader.http.headers import Headers
 
 _HEX_FIELDS = {
     "sha256": "sha256",

@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar
 
 from uploader.errors import ApiError, UploaderError
-from uploader.files.artifacts import Artifact
-from uploader.files.destination import Destination
-from uploader.files.spool import SpooledFile
 from uploader.protocol.resources import identifier
-from uploader.results import FileResult, Results
-from uploader.retry import FIRST_POLL
-from uploader.services.completion import Completion
-from uploader.services.release_facts import ReleaseFacts
+
+if TYPE_CHECKING:
+    from uploader.files.artifacts import Artifact
+    from uploader.files.destination import Destination
+    from uploader.files.spool import SpooledFile
+    from uploader.results import FileResult, Results
+    from uploader.services.completion import Completion
+    from uploader.services.release_facts import ReleaseFacts
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -323,7 +324,7 @@ class Context(Protocol):
     def backoff(self) -> Backoff:
         """Begins a series of waits on the schedule of retries."""
 
-    def poll(self, seconds: float, first: float = FIRST_POLL) -> Poll:
+    def poll(self, seconds: float, first: float = ...) -> Poll:
         """Begins a series of waits that ends after so many seconds; the first wait takes `first`
         seconds.
         """

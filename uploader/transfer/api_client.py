@@ -26,7 +26,8 @@ from uploader.errors import (
 )
 from uploader.hosts import on_loopback, trusted
 from uploader.http.client import HttpClient, Timeouts
-from uploader.http.messages import Block, Headers, Request, Response, TransportError
+from uploader.http.headers import Headers
+from uploader.http.messages import Block, Request, Response, TransportError
 from uploader.inputs.records import TransferInputs
 from uploader.protocol import google_error
 from uploader.protocol.media import JSON_TYPE

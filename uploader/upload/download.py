@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from uploader.errors import IntegrityError, ProtocolError
 from uploader.files.destination import NewFile
 from uploader.files.spool import SpooledFile
-from uploader.http.messages import Headers, Request, Response, TransportError
+from uploader.http.headers import Headers
+from uploader.http.messages import Request, Response, TransportError
 from uploader.protocol import stated_digests
 from uploader.protocol.responses import UNREADABLE
 from uploader.reporting import Reporter

@@ -28,13 +28,14 @@ from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, Fil
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Context, Outcome, Prepared
 from uploader.services.play import client, plan, reach, review, testers, universal_apk
-from uploader.services.play.edit_lifecycle import perhaps_committed
 from uploader.services.play.model import STAGED, Notes, Release
-from uploader.services.play.publish import IN_THE_LIBRARY
-from uploader.services.play.release import flow, flow_of_several
-from uploader.services.play.release_job import ReleaseJob, ReleaseOptions, version_code
+from uploader.services.play.release_job import (
+    IN_THE_LIBRARY,
+    ReleaseJob,
+    ReleaseOptions,
+    version_code,
+)
 from uploader.services.play.release_names import told_name
-from uploader.services.play.several_apps import ABOUT_ONE, check_several
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
 from uploader.services.play.tracks import in_words, is_standard, named
 from uploader.text import format_size, plural
@@ -78,7 +79,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
         flow=_flow(jobs, artifacts),
         warnings=tuple(dict.fromkeys((*warnings, *problems.warnings))),
         apps={job.package: tuple(int(code) for code in job.codes) for job in jobs},
-        unsettled=partial(perhaps_committed, jobs),
+        unsettled=partial(_perhaps_committed, jobs),
     )
 
 
@@ -94,10 +95,21 @@ def _inspect(files: Artifacts, problems: Problems) -> Artifacts:
 
 def _flow(jobs: Sequence[ReleaseJob], artifacts: Artifacts) -> Callable[[Context], Outcome]:
     """Return the flow that carries out the jobs."""
+    # Only now, once nothing is refused: what carries a release out is most of this package.
+    from uploader.services.play.release import flow, flow_of_several
+
     if len(jobs) == 1:
         return partial(flow, jobs[0])
     order = [artifact.manifest.package for artifact in artifacts if artifact.manifest]
     return partial(flow_of_several, jobs, order)
+
+
+def _perhaps_committed(
+    jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]
+) -> str:
+    from uploader.services.play.edit_lifecycle import perhaps_committed
+
+    return perhaps_committed(jobs, recall)
 
 
 def _version_codes(artifacts: Artifacts) -> set[str]:
@@ -135,6 +147,8 @@ def _by_app(
     Only files that can be read belong to an app, so the same ones stand for its files and for its
     artifacts.
     """
+    from uploader.services.play.several_apps import ABOUT_ONE, check_several
+
     by_app: dict[str, list[Artifact]] = {name: [] for name in inputs.package_name}
     for artifact in artifacts:
         if artifact.manifest is None:

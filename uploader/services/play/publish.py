@@ -20,7 +20,7 @@ from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, Stage
 from uploader.services.play.model import Release, TrackName
 from uploader.services.play.plan import Changes
-from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.release_job import IN_THE_LIBRARY, ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
 from uploader.services.play.summary_facts import PLANNED, section
@@ -28,10 +28,6 @@ from uploader.services.play.track_merge import TrackChange
 from uploader.text import capitalised
 
 STORE = "https://play.google.com/store/apps/details?id="
-IN_THE_LIBRARY = (
-    "The app's library of bundles has an artifact once a release with it is committed, be it a "
-    "draft: `tracks: internal` with `status: draft`."
-)
 TO_SEND = "committed; send it for review in the Play Console"
 
 

@@ -26,6 +26,11 @@ WHAT: Mapping[str, str] = {
     "patch": "patch expansion file",
 }
 """The kinds of supplementary files, in words."""
+IN_THE_LIBRARY = (
+    "The app's library of bundles has an artifact once a release with it is committed, be it a "
+    "draft: `tracks: internal` with `status: draft`."
+)
+"""What to do about a bundle that is to be released later."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from uploader.errors import ApiError, Problems
-from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import NO_SUCH_TRACK, find
 from uploader.services.play.model import TrackName
+
+if TYPE_CHECKING:
+    from uploader.services.play.edit_lifecycle import ReleaseEdit
 
 # Domains of mail services for people, which have no Google Groups.
 _GMAIL = ("gmail.com", "googlemail.com")

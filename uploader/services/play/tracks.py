@@ -7,13 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from uploader.errors import ApiError, ProtocolError, ReleaseRefused, TemporaryError
 from uploader.services.play.client import Edit, is_there_already
-from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import EDIT_GONE, NO_SUCH_TRACK, find
 from uploader.services.play.model import Release, Releases, TrackName
 from uploader.text import first_line
+
+if TYPE_CHECKING:
+    from uploader.services.play.edit_lifecycle import ReleaseEdit
 
 STANDARD = ("production", "beta", "alpha", "internal")
 INTERNAL = "internal"
