@@ -33,7 +33,7 @@ class Console(FaultyPlay):
 
     `reviews` are states by version code (PUBLISHED for any other); `rates` are shares by version
     code, of so many `users` on the newest day, which ended so many hours ago as `age`; `down` is
-    raised by the Reporting API.
+    raised by the Reporting API, `unlisted` by the list of releases with their reviews.
     """
 
     def __init__(self, **tracks: list[dict[str, Any]]) -> None:
@@ -43,6 +43,7 @@ class Console(FaultyPlay):
         self.users = 5000
         self.age = 24.0
         self.down: BaseException | None = None
+        self.unlisted: BaseException | None = None
         self.asked: list[str] = []
 
     def response(self, step: Call | Upload) -> Any:
@@ -75,6 +76,8 @@ class Console(FaultyPlay):
         return self._releases(listed[1]) if listed else self._reported(step)
 
     def _releases(self, track: str) -> Any:
+        if self.unlisted:
+            raise self.unlisted
         found = self.live.tracks.get(track, [])
         return {"releases": [self._summary(track, release) for release in found]}
 

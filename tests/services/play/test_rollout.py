@@ -148,6 +148,17 @@ def test_what_is_not_published_is_held(state: str) -> None:
     )
 
 
+def test_a_review_that_cannot_be_looked_up_is_told_as_unknown() -> None:
+    """The rollout is held, and no output gives a state that Google does not have."""
+    play = rolling()
+    play.unlisted = TIRED
+    engine = look(play)
+    assert (engine.outputs["decision"], play.rollout) == ("held", "42 0.01, 41")
+    assert engine.outputs["lifecycle"] == ""
+    assert "lifecycle" not in engine.outputs["status"]
+    assert "could not be looked up" in engine.warnings[0]
+
+
 def test_a_rejected_rollout_is_trouble() -> None:
     """The review said no: exit 6, with the place where Google says why."""
     play = rolling()

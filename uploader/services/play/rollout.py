@@ -279,9 +279,11 @@ def require_one(track: str, releases: Releases) -> None:
         )
 
 
-def decide(job: RolloutJob, live: Releases, state: str, judgement: gate.Judgement) -> Decision:
-    """What is to be done about what is live, by the state of the review: a step, nothing, to hold
-    still, or to halt.
+def decide(
+    job: RolloutJob, live: Releases, state: str | None, judgement: gate.Judgement
+) -> Decision:
+    """What is to be done about what is live, by the state of the review (None where it could not be
+    looked up): a step, nothing, to hold still, or to halt.
     """
     release = in_progress(live)
     if release is None:
@@ -314,16 +316,18 @@ def _decide_without_rollout(live: Releases) -> Decision:
     return Decision("nothing", "nothing is in progress")
 
 
-def _decide_by_review(release: Release, state: str) -> Decision | None:
+def _decide_by_review(release: Release, state: str | None) -> Decision | None:
     """Return why a release is held that the review has not let through; None where it has."""
     name = _version(release)
+    if state == review.PUBLISHED:
+        return None
     if state == review.REJECTED:
         why = f"the review rejected {name}"
         return Decision("held", why, trouble="rejected", brief="the review rejected it")
-    if state != review.PUBLISHED:
+    words = "of unknown state"
+    if state is not None:
         words = review.words(state)
-        return Decision("held", f"{name} is {words}", brief=f"it is {words}")
-    return None
+    return Decision("held", f"{name} is {words}", brief=f"it is {words}")
 
 
 def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decision:
@@ -516,8 +520,10 @@ class Rollout:
         same_share = abs(_share_of_all(made) - _share_of_all(sent)) < track_merge.SAME_SHARE
         return made.status == sent.status and same_share
 
-    def _look(self, live: Releases) -> tuple[str, gate.Judgement]:
-        """How far the review of the rollout is, and the gate's judgement."""
+    def _look(self, live: Releases) -> tuple[str | None, gate.Judgement]:
+        """Return how far the review of the rollout is, None where that could not be looked up, and
+        the gate's judgement.
+        """
         release = in_progress(live)
         if release is None:
             return "", gate.Judgement("pass")
@@ -527,10 +533,10 @@ class Rollout:
         self._ahead = None
         if isinstance(outside, UploaderError):
             raise outside
+        state: str | None = None
         if isinstance(outside.reviews, str):
             why = outside.reviews
             self._context.warning(f"The state of the review could not be looked up: {why}")
-            state = "of unknown state"
         else:
             state = review.state_of(outside.reviews, codes)
         return state, self._judge(outside, codes, live)
@@ -603,7 +609,7 @@ class Rollout:
             self._context.info(sentence)
 
     def _outcome(
-        self, state: str, judgement: gate.Judgement, decision: Decision, changes: Changes
+        self, state: str | None, judgement: gate.Judgement, decision: Decision, changes: Changes
     ) -> Outcome:
         """What is live, also in a dry run."""
         (change,) = changes.tracks
@@ -627,21 +633,25 @@ class Rollout:
         return Outcome(headline, sections=tuple(tables), trouble=trouble, heading=heading)
 
     def _publish(
-        self, live: Releases, codes: tuple[str, ...], state: str, decision: Decision
+        self, live: Releases, codes: tuple[str, ...], state: str | None, decision: Decision
     ) -> None:
-        """Publish the outputs about what is live, and about the release of these version codes."""
+        """Publish the outputs about what is live, and about the release of these version codes.
+
+        `state` is that of its review; where it could not be looked up, nothing is said of it.
+        """
+        lifecycle = state or ""
         states = []
         ours = []
         for release in live:
             if codes and release.version_codes == codes:
                 ours.append(release)
-                states.append((release, state))
+                states.append((release, lifecycle))
             else:
                 states.append((release, ""))
         outputs = {**status.outputs({self._track: tuple(states)}), "decision": decision.kind}
         if ours:
             outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
-            outputs |= {"user-fraction": tracks.user_fraction(ours[0]), "lifecycle": state}
+            outputs |= {"user-fraction": tracks.user_fraction(ours[0]), "lifecycle": lifecycle}
         self._context.publish(outputs)
 
 
