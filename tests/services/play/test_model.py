@@ -14,6 +14,8 @@ from uploader.services.play.model import (
     all_version_codes,
     find_same_versions,
     having_status,
+    is_same_share,
+    is_smaller_share,
     newest,
 )
 
@@ -240,3 +242,35 @@ def test_countries_of_an_unknown_form_are_compared_as_they_are() -> None:
 def test_a_truth_value_is_no_user_fraction() -> None:
     with pytest.raises(ProtocolError):
         Release.from_json({"versionCodes": ["1"], "userFraction": True})
+
+
+@pytest.mark.parametrize(
+    ("share", "other", "same"),
+    [
+        pytest.param(0.05, 0.05, True, id="equal"),
+        pytest.param(0.05, 0.0499999999, True, id="fewer-digits"),
+        pytest.param(0.05, 0.051, False, id="another-share"),
+        pytest.param(None, None, True, id="both-unknown"),
+        pytest.param(0.05, None, False, id="one-unknown"),
+    ],
+)
+def test_shares_are_the_same_as_far_as_google_play_keeps_their_digits(
+    share: float | None, other: float | None, same: bool
+) -> None:
+    one = Release.of(("6",), "inProgress", share)
+    another = Release.of(("6",), "inProgress", other)
+    assert is_same_share(share, other) == same
+    assert one.has_same_reach(another) == same
+
+
+def test_a_share_with_fewer_digits_is_not_smaller() -> None:
+    assert not is_smaller_share(0.0499999999, 0.05)
+    assert is_smaller_share(0.049, 0.05)
+    assert not is_smaller_share(0.05, 0.049)
+
+
+def test_a_release_with_a_share_of_fewer_digits_has_all_that_was_sent() -> None:
+    sent = Release.of(("6",), "inProgress", 0.05)
+    assert Release.of(("6",), "inProgress", 0.0499999999).has_all_of(sent)
+    assert not Release.of(("6",), "inProgress", 0.04).has_all_of(sent)
+    assert not Release.of(("6",), "inProgress").has_all_of(sent)

@@ -320,6 +320,21 @@ def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str) ->
             assert play.live.tracks["production"][0]["userFraction"] == fraction
 
 
+@pytest.mark.parametrize("kept", [0.0499999999, 0.0500000001], ids=["less", "more"])
+def test_a_fraction_that_google_play_keeps_with_fewer_digits_is_the_same(kept: float) -> None:
+    """A second run of the same release finds it as it was asked for: nothing is written, nothing
+    has gone on, and nothing is refused.
+    """
+    live = release(6, status="inProgress", userFraction=kept)
+    play = Play(production=[live, release(4)])
+    engine = Engine(play)
+    options = ReleaseOptions("inProgress", 0.05)
+    engine.run(release_job(tracks=("production",), options=options))
+    assert play.live.tracks["production"] == [live, release(4)]
+    assert engine.outputs["committed"] == "true"
+    assert engine.warnings == []
+
+
 def test_a_change_means_the_rollout_even_when_a_newer_draft_is_there() -> None:
     """The fraction of a draft can't be meant."""
     play = Play(production=[DRAFT, ROLLOUT, release(4)])

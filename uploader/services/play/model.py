@@ -24,6 +24,8 @@ comes as it is, and is none of these."""
 STAGED: Final[frozenset[Status]] = frozenset({"inProgress", "halted"})
 SERVED: Final[frozenset[Status]] = frozenset({"inProgress", "completed"})
 REST_OF_WORLD = "rest-of-world"
+SAME_SHARE = 1e-6
+"""Shares of users that differ by less are the same: Google Play may keep them with fewer digits."""
 _PROMOTED = ("name", "releaseNotes", "inAppUpdatePriority")
 _KEPT = (*_PROMOTED, "countryTargeting")
 _STATUS_AND_FRACTION = ("status", "userFraction")
@@ -167,7 +169,8 @@ class Release:
 
     def has_same_reach(self, other: Release) -> bool:
         """Return whether both have the same status, and are for the same share of users."""
-        return self.status == other.status and self.user_fraction == other.user_fraction
+        same_share = is_same_share(self.user_fraction, other.user_fraction)
+        return self.status == other.status and same_share
 
     def covers(self, other: Release) -> bool:
         """Return whether every version of `other`, which has one at least, goes on in this one."""
@@ -247,6 +250,24 @@ class Release:
             fields["countryTargeting"] = set(self.countries)
         return fields
 
+    def has_all_of(self, wanted: Release) -> bool:
+        """Return whether the release has every field of another one as that has it.
+
+        It may have more: Google Play adds to a release by itself. An in-app update priority that is
+        left out is zero.
+        """
+        fields = {"inAppUpdatePriority": 0, **self.comparable()}
+        for name, value in wanted.comparable().items():
+            if name not in fields:
+                return False
+            if name == "userFraction":
+                same = is_same_share(fields[name], value)
+            else:
+                same = fields[name] == value
+            if not same:
+                return False
+        return True
+
     def part(self, fields: Iterable[str]) -> dict[str, Any]:
         """Return the JSON of these fields, without those that the release does not have."""
         return {name: self.json[name] for name in fields if name in self.json}
@@ -267,6 +288,21 @@ class Track:
 
     name: str
     releases: Releases
+
+
+def is_same_share(share: float | None, other: float | None) -> bool:
+    """Return whether two shares of users are the same, as far as Google Play keeps their digits.
+
+    A share that is not known is the same only as another one that is not known.
+    """
+    if share is None or other is None:
+        return share is other
+    return abs(share - other) < SAME_SHARE
+
+
+def is_smaller_share(share: float, other: float) -> bool:
+    """Return whether a share of users is smaller than another one, and not the same."""
+    return share < other and not is_same_share(share, other)
 
 
 def having_status(releases: Iterable[Release], *statuses: Status) -> list[Release]:

@@ -44,7 +44,14 @@ from uploader.services.play.edit_lifecycle import (
     perhaps_committed,
 )
 from uploader.services.play.known_errors import explained
-from uploader.services.play.model import Release, Releases, all_version_codes, having_status
+from uploader.services.play.model import (
+    Release,
+    Releases,
+    all_version_codes,
+    having_status,
+    is_same_share,
+    is_smaller_share,
+)
 from uploader.services.play.plan import Changes, lines, plan_output
 from uploader.services.play.publish import committed, told_review
 from uploader.services.play.release import in_an_edit
@@ -158,8 +165,8 @@ def step_since(first: FirstLook, releases: Releases) -> Release | None:
             continue
         if release.status == "completed":
             return release
-        reached = release.user_fraction or 0
-        if release.status == "inProgress" and reached > share + track_merge.SAME_SHARE:
+        reached = release.user_fraction or 0.0
+        if release.status == "inProgress" and is_smaller_share(share, reached):
             return release
     return None
 
@@ -333,7 +340,7 @@ def _decide_by_review(release: Release, state: str | None) -> Decision | None:
 def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decision:
     """Return the step to the smallest share that is larger than the one that the release has."""
     name = _version(release)
-    larger = [step for step in job.shares if step > share + track_merge.SAME_SHARE]
+    larger = [step for step in job.shares if is_smaller_share(share, step)]
     if not larger:
         return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
     following = larger[0]
@@ -517,7 +524,7 @@ class Rollout:
             if not wrote:
                 return False
             sent = wrote[0]
-        same_share = abs(_share_of_all(made) - _share_of_all(sent)) < track_merge.SAME_SHARE
+        same_share = is_same_share(_share_of_all(made), _share_of_all(sent))
         return made.status == sent.status and same_share
 
     def _look(self, live: Releases) -> tuple[str | None, gate.Judgement]:

@@ -21,7 +21,16 @@ from uploader.errors import ReleaseRefused
 from uploader.files.android.notes import is_language_name
 from uploader.services.play import model
 from uploader.services.play.edit_lifecycle import ReleaseEdit, listed_artifacts
-from uploader.services.play.model import SERVED, STAGED, Notes, Release, Releases, Status
+from uploader.services.play.model import (
+    SERVED,
+    STAGED,
+    Notes,
+    Release,
+    Releases,
+    Status,
+    is_same_share,
+    is_smaller_share,
+)
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.release_names import as_told
 from uploader.services.play.review import live_versions
@@ -36,7 +45,6 @@ from uploader.services.play.tracks import (
 
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
 """The statuses of a release that its users do not get, in words."""
-SAME_SHARE = 1e-6  # shares that differ by less are the same: Play may keep them with fewer digits
 
 
 @dataclass(frozen=True)
@@ -503,7 +511,7 @@ def _is_further(release: Release, asked: Release) -> bool:
         return False  # a halt is never put off
     reached = _reach(release)
     wanted = _reach(asked)
-    if reached != wanted:
+    if not is_same_share(reached, wanted):
         return reached > wanted
     if release.highest_version_code > asked.highest_version_code:
         return True
@@ -619,14 +627,20 @@ def settled(live: Sequence[Release], after: Sequence[Release]) -> bool:
     """Whether the track holds these releases already, apart from fields that Play adds by
     itself.
     """
-    rest = [{"inAppUpdatePriority": 0, **release.comparable()} for release in live]
-    for release in after:
-        wanted = release.comparable()
-        fitting = [fields for fields in rest if wanted.items() <= fields.items()]
-        if not fitting:
+    rest = list(live)
+    for wanted in after:
+        fitting = _find_with_all_of(wanted, rest)
+        if fitting is None:
             return False
-        rest.remove(fitting[0])
+        rest.remove(fitting)
     return not rest
+
+
+def _find_with_all_of(wanted: Release, releases: Iterable[Release]) -> Release | None:
+    for release in releases:
+        if release.has_all_of(wanted):
+            return release
+    return None
 
 
 def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
@@ -714,7 +728,7 @@ def _goes_as_far(now: Release, release: Release) -> bool:
         return True  # everybody had it
     if release.status == "completed":
         return False
-    return (now.user_fraction or 0.0) >= (release.user_fraction or 0.0) - SAME_SHARE
+    return not is_smaller_share(now.user_fraction or 0.0, release.user_fraction or 0.0)
 
 
 def _with_kept_notes(release: Release, live: Releases) -> Release:
@@ -835,7 +849,7 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
     if other.status == "completed":
         reached = 1.0
     fraction = release.user_fraction
-    if reached is None or fraction is None or fraction >= reached:
+    if reached is None or fraction is None or not is_smaller_share(fraction, reached):
         return
     hints = {
         "completed": "Stage a newer version, or halt this one with `status: halted`.",
