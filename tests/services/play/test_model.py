@@ -274,3 +274,10 @@ def test_a_release_with_a_share_of_fewer_digits_has_all_that_was_sent() -> None:
     assert Release.of(("6",), "inProgress", 0.0499999999).has_all_of(sent)
     assert not Release.of(("6",), "inProgress", 0.04).has_all_of(sent)
     assert not Release.of(("6",), "inProgress").has_all_of(sent)
+
+
+def test_the_order_of_version_codes_has_no_meaning() -> None:
+    release = Release.of(("41", "42"))
+    assert release.has_same_versions(Release.of(("42", "41")))
+    assert release.has_versions(("42", "41"))
+    assert not release.has_versions(("42",))

@@ -27,7 +27,7 @@ from uploader.inputs.records import CommonInputs, RolloutInputs
 from uploader.services.base import Call
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.model import Release
-from uploader.services.play.rollout import flow, prepare, step_since
+from uploader.services.play.rollout import FirstLook, flow, prepare, step_since
 
 OLD = release(41, name="4.1")
 COUNTRIES = {"countries": ["DE"], "includeRestOfWorld": False}
@@ -74,7 +74,28 @@ def test_each_look_is_one_step_up_to_everybody() -> None:
 def test_a_share_that_is_null_is_no_step_since_the_first_look() -> None:
     """Google Play leaves out what is not there, and a null says the same."""
     rollout = Release(release(42, status="inProgress", userFraction=None))
-    assert step_since((("42",), 0.1), (rollout,)) is None
+    assert step_since(FirstLook(("42",), 0.1), (rollout,)) is None
+
+
+def test_a_step_is_seen_in_whatever_order_google_play_lists_the_versions() -> None:
+    """The order of version codes has no meaning."""
+    rollout = Release(release(41, 42, status="inProgress", userFraction=0.2))
+    assert step_since(FirstLook(("42", "41"), 0.1), (rollout,)) == rollout
+
+
+def test_a_halt_whose_answer_was_lost_is_seen_in_whatever_order_the_versions_are() -> None:
+    """Google Play lists 41 before 42 once the release is halted."""
+    play, journal = keeping(0.05), dict[str, str]()
+    play.rates, play.forgetful = {"42": 0.03}, True
+    play.fail("commit", Killed(), after=True)
+    with pytest.raises(Killed):
+        look(play, journal, above=CRASHES)
+    turned = release(41, 42, status="halted", userFraction=0.05)
+    play.live.tracks["production"] = [turned, OLD]
+    engine = RolloutEngine(play, journal)
+    with pytest.raises(ReleaseTrouble, match="it is committed"):
+        engine.look(rollout_job(above=CRASHES))
+    assert (engine.outputs["committed"], engine.outputs["version-code"]) == ("true", "42")
 
 
 def test_a_rollout_for_chosen_countries_is_not_completed() -> None:

@@ -752,6 +752,17 @@ def test_countries_need_a_release_in_progress() -> None:
     assert rolling.live.tracks["production"][0]["countryTargeting"]["countries"] == ["DE"]
 
 
+def test_a_rollout_of_some_countries_is_not_completed_in_whatever_order_its_versions_are() -> None:
+    """`status: completed` with the versions retained the other way round is the same release."""
+    countries = {"countries": ["DE"], "includeRestOfWorld": False}
+    live = release(5, 6, status="inProgress", userFraction=0.2, countryTargeting=countries)
+    job = release_job(
+        retained=("6", "5"), tracks=("production",), options=ReleaseOptions("completed")
+    )
+    with pytest.raises(ReleaseRefused, match="is limited to countries: DE"):
+        Engine(Play(production=[live])).run(job)
+
+
 def test_a_retained_version_that_play_does_not_have_is_refused_before_the_upload() -> None:
     """One that only the lists of bundles and APKs have is known."""
     play = Play(internal=[release(1)])

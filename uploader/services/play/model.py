@@ -165,7 +165,13 @@ class Release:
 
     def has_same_versions(self, other: Release) -> bool:
         """Return whether both have the same version codes, and so are the same release."""
-        return set(self.version_codes) == set(other.version_codes)
+        return self.has_versions(other.version_codes)
+
+    def has_versions(self, version_codes: Iterable[str]) -> bool:
+        """Return whether the release has exactly these version codes; their order has no
+        meaning.
+        """
+        return set(self.version_codes) == set(version_codes)
 
     def has_same_reach(self, other: Release) -> bool:
         """Return whether both have the same status, and are for the same share of users."""

@@ -281,10 +281,15 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
         return f"{_with_places(what, written)} is {left}."
     if not updates:
         return f"{_without_tracks(edit)} of {what} is committed."
-    if len({update.release.version_codes for update in written}) > 1:
+    if not _are_of_one_release(written):
         fates = [_fate_on_track(edit.job, update) for update in written]
         return f"{edit.job.package}: {'; '.join(fates)}."
     return f"{what} {_fates(edit.job, written)}."
+
+
+def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
+    """Return whether the same release came to all of these tracks."""
+    return all(update.release.has_same_versions(updates[0].release) for update in updates)
 
 
 def _with_places(what: str, updates: Sequence[TrackChange]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from uploader.errors import (
     ApiError,
@@ -61,9 +61,6 @@ from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
-# The version codes and the share of the release in progress, as the first edit had it: what a step
-# shows against.
-FirstLook: TypeAlias = tuple[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)
@@ -113,6 +110,14 @@ class EarlierWork:
     in_doubt: bool = False
 
 
+@dataclass(frozen=True)
+class FirstLook:
+    """The release in progress as the first edit of a job had it: a step since then shows in it."""
+
+    version_codes: tuple[str, ...]
+    share: float
+
+
 @dataclass
 class LookAhead:
     """What is known of a rollout without an edit.
@@ -129,7 +134,7 @@ def recalled_look(text: str) -> FirstLook | None:
     """The first look of a killed run that `text` holds; what can't be read is none."""
     try:
         codes, share, *_ = json.loads(text)
-        return tuple(map(str, codes)), float(share)
+        return FirstLook(tuple(map(str, codes)), float(share))
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
 
@@ -152,21 +157,20 @@ def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | No
         if halted in before:
             continue
         for release in having_status(releases, "halted"):
-            if release.version_codes == halted.version_codes:
+            if release.has_same_versions(halted):
                 return release
     return None
 
 
 def step_since(first: FirstLook, releases: Releases) -> Release | None:
     """The release of the first look, if it has reached more users since."""
-    version_codes, share = first
     for release in releases:
-        if release.version_codes != version_codes:
+        if not release.has_versions(first.version_codes):
             continue
         if release.status == "completed":
             return release
         reached = release.user_fraction or 0.0
-        if release.status == "inProgress" and is_smaller_share(share, reached):
+        if release.status == "inProgress" and is_smaller_share(first.share, reached):
             return release
     return None
 
@@ -535,7 +539,7 @@ class Rollout:
         if release is None:
             return "", gate.Judgement("pass")
         codes = release.version_codes
-        self._first = codes, release.user_fraction or 0.0
+        self._first = FirstLook(codes, release.user_fraction or 0.0)
         outside = self._ahead or self._look_outside()
         self._ahead = None
         if isinstance(outside, UploaderError):
@@ -593,7 +597,7 @@ class Rollout:
         """Return the first look, and why the release has to be halted, for the run after a kill."""
         if self._first is None:
             return ""
-        note: list[object] = [*self._first]
+        note: list[object] = [self._first.version_codes, self._first.share]
         if self._halting:
             note.append(self._halting)
         return json.dumps(note)
@@ -650,7 +654,7 @@ class Rollout:
         states = []
         ours = []
         for release in live:
-            if codes and release.version_codes == codes:
+            if codes and release.has_versions(codes):
                 ours.append(release)
                 states.append((release, lifecycle))
             else:

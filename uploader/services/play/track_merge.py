@@ -900,7 +900,7 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
     if release.status != "completed":
         return
     for rollout in model.having_status(update.before, *STAGED):
-        if rollout.countries and rollout.version_codes == release.version_codes:
+        if rollout.countries and rollout.has_same_versions(release):
             raise ReleaseRefused(
                 f"The rollout of {'+'.join(release.version_codes)} on track {update.track} is "
                 f"limited to countries: {', '.join(release.countries)}.",
