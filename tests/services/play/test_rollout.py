@@ -189,6 +189,27 @@ def test_a_rejected_rollout_is_trouble() -> None:
     assert "Policy status in the Play Console" in str(error)
 
 
+@pytest.mark.parametrize(
+    "production",
+    [
+        pytest.param([release(42, status="inProgress", userFraction=0.01), OLD], id="in-progress"),
+        pytest.param([OLD], id="nothing-in-progress"),
+    ],
+)
+def test_a_signal_during_the_look_ends_the_run_and_keeps_the_edit(
+    production: list[dict[str, Any]],
+) -> None:
+    """Also where nobody would have asked for the review: it is no answer of Google's."""
+    play = Console(production=production)
+    play.unlisted = Interrupted(15)
+    engine = RolloutEngine(play)
+    with pytest.raises(Interrupted):
+        engine.look(rollout_job(lasting_state=True))
+    assert (play.commits, "decision" in engine.outputs) == ([], False)
+    assert any("is kept: the next run continues in it" in line for line in engine.texts)
+    assert len(play.edits) == 1
+
+
 # --- the gate -------------------------------------------------------------------------------------
 
 

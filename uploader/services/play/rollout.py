@@ -25,6 +25,7 @@ from uploader.errors import (
     ReleaseRefused,
     ReleaseTrouble,
     ServiceError,
+    Stopped,
     TemporaryError,
     UploaderError,
 )
@@ -42,6 +43,7 @@ from uploader.services.play.edit_lifecycle import (
     discard,
     opened,
     perhaps_committed,
+    settle,
 )
 from uploader.services.play.known_errors import explained
 from uploader.services.play.model import (
@@ -60,6 +62,7 @@ from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
 
+_SIGNALS = (Interrupted, Stopped)  # which end the work that they reach, and tell nothing else
 Kind = Literal["stepped", "completed", "held", "halted", "nothing"]
 
 
@@ -380,18 +383,8 @@ def _version(release: Release) -> str:
 def flow(job: RolloutJob, context: Context) -> Outcome:
     """One look, and at most one step; every refusal leaves with its cause and its remedy."""
     rollout = Rollout(job, context)
-    edits: list[ReleaseEdit] = []
-
-    def open_edit() -> None:
-        edit = opened(job.release, context)
-        edits.append(edit)
-        # `work` reads the track again, and handles the error.
-        with suppress(UploaderError):
-            current_releases(edit, job.release.tracks[0])
-
     try:
-        context.together([open_edit, rollout.look_ahead])
-        return in_an_edit(edits[0], rollout.work)
+        return in_an_edit(rollout.begin(), rollout.work)
     except ApiError as refused:
         raise rollout.failed(explained(refused)) from None
     except UploaderError as error:
@@ -414,13 +407,44 @@ class Rollout:
         # what was looked up while the first edit was opened, or why that failed
         self._ahead: LookAhead | UploaderError | None = None
 
-    def look_ahead(self) -> None:
-        """Find out what does not need an edit while the first one is opened.
+    def begin(self) -> ReleaseEdit:
+        """Open the edit and read its track, and look at the same time at what does not need an
+        edit.
 
-        What fails is raised by `work`, where it is decided what becomes of the edit.
+        Only a signal, or what keeps the edit from being opened, is raised here. What else goes
+        wrong is raised by `work`, which asks again or may need no answer, and where it is decided
+        what becomes of the edit.
+        """
+        edits: list[ReleaseEdit] = []
+
+        def open_edit() -> None:
+            edit = opened(self._job, self._context)
+            edits.append(edit)
+            try:
+                current_releases(edit, self._track)
+            except _SIGNALS:
+                raise
+            except UploaderError:
+                pass  # `work` reads the track again
+
+        try:
+            self._context.together([open_edit, self._look_ahead])
+        except Interrupted as signal:
+            for edit in edits:
+                self._edit = edit
+                settle(edit, signal)
+            raise
+        return edits[0]
+
+    def _look_ahead(self) -> None:
+        """Look at what does not need an edit, and keep a failure for `work`.
+
+        A signal is no answer, and is raised at once.
         """
         try:
             self._ahead = self._look_outside()
+        except _SIGNALS:
+            raise
         except UploaderError as error:
             self._ahead = error
 
