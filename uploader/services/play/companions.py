@@ -42,10 +42,10 @@ def warn_of_doubt(edit: ReleaseEdit) -> None:
     kinds = [purpose.partition(":")[0] for purpose in edit.changes]
     named = [WHAT[kind] for kind in dict.fromkeys(kinds) if kind in WHAT]
     if named:
-        edit.context.warning(
-            f"{edit.job.package}: nothing shows whether the {' and the '.join(named)} went with "
-            "it, because the answer to the commit was lost. Look for it in the Play Console, and "
-            f"run again if it is missing: it is sent again. {CONSOLE}"
+        edit.warn_about_app(
+            f"nothing shows whether the {' and the '.join(named)} went with it, because the answer "
+            "to the commit was lost. Look for it in the Play Console, and run again if it is "
+            f"missing: it is sent again. {CONSOLE}"
         )
 
 

@@ -391,6 +391,12 @@ class ReleaseEdit:
         words = {True: "true", False: "false", None: ""}
         self.context.publish({"committed": words[committed]})
 
+    def warn_about_app(self, text: str) -> None:
+        """Log a warning under the app's name. In a run about several apps every line has it."""
+        if not self.job.one_of_several:
+            text = f"{self.job.package}: {text}"
+        self.context.warning(text)
+
     def changed(self, purpose: str, digest: str) -> None:
         """Write to the journal what Google Play accepted."""
         with self._lock:
@@ -750,7 +756,8 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
         edit.tell_committed(None)
         # Where the commit was just sent, the reason for keeping the edit has said so.
         if state.stage is not Stage.COMMITTING:
-            context.warning(f"{job.package} is perhaps committed: {_who_checks(edit)}.")
+            subject = "It" if job.one_of_several else job.package  # the line names the app
+            context.warning(f"{subject} is perhaps committed: {_who_checks(edit)}.")
     return error
 
 

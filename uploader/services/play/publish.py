@@ -214,7 +214,7 @@ def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
     context.publish({"sent-for-review": "false" if waits else "true"})
     if not by_hand:
         return ""
-    context.warning(f"{job.package}: {TO_SEND}, under Publishing overview: {CONSOLE}")
+    edit.warn_about_app(f"{TO_SEND}, under Publishing overview: {CONSOLE}")
     return TO_SEND
 
 

@@ -187,9 +187,7 @@ class App:
 
     def warning(self, text: str) -> None:
         """Log a warning under the app's name."""
-        if not text.startswith(self.package):
-            text = f"{self.package}: {text}"
-        self._whole.warning(text)
+        self._whole.warning(f"{self.package}: {text}")
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Log what is about to change, and keep it beside that of the other apps."""
@@ -504,10 +502,12 @@ def _of(package: str, sections: Iterable[Section]) -> Iterator[Section]:
 
 
 def _named(package: str, error: UploaderError) -> UploaderError:
-    """Return the error with the app's name in it; a signal is about no app."""
-    if package not in error.what and not isinstance(error, Interrupted):
-        return error.with_what(f"{package}: {error.what}")
-    return error
+    """Return the error under the app's name, as the lines of its log are; a signal is about no
+    app.
+    """
+    if isinstance(error, Interrupted):
+        return error
+    return error.with_what(f"{package}: {error.what}")
 
 
 def _fate(app: App) -> str:
