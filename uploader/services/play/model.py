@@ -8,10 +8,10 @@ JSON is read here, and nowhere else (the resource `edits.tracks` of androidpubli
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from uploader.errors import ProtocolError
 from uploader.files.android.notes import normalised
@@ -103,7 +103,7 @@ class Release:
     @property
     def highest_version_code(self) -> int:
         """The highest version code, -1 where there is none."""
-        return max(map(int, self.version_codes), default=-1)
+        return highest_of(self.version_codes)
 
     @property
     def status(self) -> Status:
@@ -332,9 +332,31 @@ def all_version_codes(releases: Iterable[Release]) -> list[str]:
     return version_codes
 
 
-def newest(releases: Iterable[Release]) -> Release:
+class HasVersionCodes(Protocol):
+    """A release, in whichever list of Google Play's it is."""
+
+    @property
+    def highest_version_code(self) -> int:
+        """The highest version code, -1 where there is none."""
+
+
+AnyRelease = TypeVar("AnyRelease", bound=HasVersionCodes)
+
+
+def newest(releases: Iterable[AnyRelease]) -> AnyRelease:
     """Return the release with the highest version code, of at least one."""
     return max(releases, key=lambda release: release.highest_version_code)
+
+
+def highest_of(version_codes: Iterable[str]) -> int:
+    """Return the highest of these version codes, -1 where there is none."""
+    return max(map(int, version_codes), default=-1)
+
+
+def version_code_outputs(version_codes: Sequence[str]) -> dict[str, str]:
+    """Return the outputs `version-code`, the highest, and `version-codes`, all in this order."""
+    highest = max(version_codes, key=int, default="")
+    return {"version-code": highest, "version-codes": ",".join(version_codes)}
 
 
 def _note(entry: Mapping[str, Any]) -> tuple[str, str]:

@@ -12,7 +12,6 @@ from uploader.services.play import (
     companions,
     edit_lifecycle,
     reach,
-    status,
     track_merge,
     tracks,
 )
@@ -23,6 +22,7 @@ from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import IN_THE_LIBRARY, ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
+from uploader.services.play.status import ReviewedRelease, status_output
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.track_merge import TrackChange
 from uploader.text import capitalised
@@ -42,9 +42,8 @@ def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
     if job.commits and changes.tracks:
         on_tracks = {}
         for change in changes.tracks:
-            on_tracks[change.track] = tuple((live, "") for live in change.after)
-        # The other values are of all that is there.
-        edit.context.publish({"status": status.outputs(on_tracks)["status"]})
+            on_tracks[change.track] = tuple(map(ReviewedRelease, change.after))
+        edit.context.publish({"status": status_output(on_tracks)})
     return outcome
 
 

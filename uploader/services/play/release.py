@@ -26,7 +26,7 @@ from uploader.services.play.edit_lifecycle import (
     opened,
 )
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
-from uploader.services.play.model import SERVED, Release
+from uploader.services.play.model import SERVED, Release, version_code_outputs
 from uploader.services.play.plan import Changes
 from uploader.services.play.publish import publish
 from uploader.services.play.release_job import ReleaseJob
@@ -103,8 +103,7 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     context.forget_uploads(client.uploads(job.package))
     context.publish({"edit-id": job.existing_edit, "committed": "true"})
     if versions:
-        outputs = {"version-code": max(versions, key=int), "version-codes": ",".join(versions)}
-        context.publish(outputs, versions)
+        context.publish(version_code_outputs(versions), versions)
     who = "by another job or an earlier run"
     headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:

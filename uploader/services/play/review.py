@@ -23,6 +23,7 @@ from uploader.services.base import Call, Context, Outcome, Section
 from uploader.services.catalogue import expand
 from uploader.services.play.client import CONSOLE, ROOT, entries
 from uploader.services.play.known_errors import NO_SUCH_TRACK, find
+from uploader.services.play.model import highest_of, newest
 from uploader.text import capitalised
 
 REJECTED = "NOT_APPROVED"
@@ -52,6 +53,11 @@ class Listed:
     codes: tuple[str, ...]
     name: str
     state: str
+
+    @property
+    def highest_version_code(self) -> int:
+        """The highest version code, -1 where there is none."""
+        return highest_of(self.codes)
 
 
 @dataclass(frozen=True)
@@ -255,25 +261,16 @@ def _states(
     try:
         for track in tracks:
             releases = listed(context, package, track)
-            states[track] = state_of(releases, codes or _newest(releases))
+            newest_codes: tuple[str, ...] = ()
+            if releases:
+                newest_codes = newest(releases).codes
+            states[track] = state_of(releases, codes or newest_codes)
     except TemporaryError as error:
         context.warning(f"The review could not be looked up: {error.what}")
         return {}
     least = min(states.values(), key=_rank_known_first, default="")
     context.publish({"lifecycle": least})
     return states
-
-
-def _newest(releases: Iterable[Listed]) -> tuple[str, ...]:
-    """Return the version codes of the release that has the highest one."""
-    newest: tuple[str, ...] = ()
-    highest = -1
-    for release in releases:
-        highest_code = max((int(code) for code in release.codes), default=0)
-        if highest_code > highest:
-            newest = release.codes
-            highest = highest_code
-    return newest
 
 
 def _rank_known_first(state: str) -> int:

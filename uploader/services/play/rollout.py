@@ -53,11 +53,13 @@ from uploader.services.play.model import (
     having_status,
     is_same_share,
     is_smaller_share,
+    version_code_outputs,
 )
 from uploader.services.play.plan import Changes, lines, plan_output
 from uploader.services.play.publish import committed, told_review
 from uploader.services.play.release import in_an_edit
 from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.status import ReviewedRelease
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.tracks import current_releases
 from uploader.text import capitalised
@@ -680,12 +682,12 @@ class Rollout:
         for release in live:
             if codes and release.has_versions(codes):
                 ours.append(release)
-                states.append((release, lifecycle))
+                states.append(ReviewedRelease(release, lifecycle))
             else:
-                states.append((release, ""))
+                states.append(ReviewedRelease(release))
         outputs = {**status.outputs({self._track: tuple(states)}), "decision": decision.kind}
         if ours:
-            outputs |= {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
+            outputs |= version_code_outputs(codes)
             outputs |= {"user-fraction": tracks.user_fraction(ours[0]), "lifecycle": lifecycle}
         self._context.publish(outputs)
 

@@ -36,6 +36,7 @@ from uploader.services.base import (
 )
 from uploader.services.play import apps_table
 from uploader.services.play.apps_table import AppState
+from uploader.services.play.model import version_code_outputs
 from uploader.tasks import rank
 
 T = TypeVar("T")
@@ -358,10 +359,7 @@ class SeveralApps:
     def _outputs(self) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return the outputs of the run, and the ids of its artifacts."""
         codes = self._codes_in_order()
-        outputs = {
-            "version-code": max(codes, key=int, default=""),
-            "version-codes": ",".join(codes),
-        }
+        outputs = version_code_outputs(codes)
         names = ["committed"] if self._commits else []
         for app in self.apps:
             names += app.outputs

@@ -29,6 +29,7 @@ from uploader.services.play.edit_lifecycle import (
 )
 from uploader.services.play.known_errors import REVIEW_BY_HAND, VERSION_TAKEN, find
 from uploader.services.play.listing import ListingDifference
+from uploader.services.play.model import version_code_outputs
 from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import live_versions
@@ -233,8 +234,7 @@ def _publish_version_codes(context: Context, changes: Changes) -> None:
     """Publish the version codes, each of which is also the id of its artifact."""
     codes = changes.version_codes
     if codes:
-        outputs = {"version-code": max(codes, key=int), "version-codes": ",".join(codes)}
-        context.publish(outputs, codes)
+        context.publish(version_code_outputs(codes), codes)
 
 
 def _put(edit: ReleaseEdit, comparison: Comparison, changes: Changes) -> Changes:

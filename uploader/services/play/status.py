@@ -25,7 +25,13 @@ from uploader.services.play import client, review, tracks, universal_apk
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
-from uploader.services.play.model import Release, Releases, all_version_codes
+from uploader.services.play.model import (
+    Release,
+    Releases,
+    all_version_codes,
+    newest,
+    version_code_outputs,
+)
 from uploader.services.play.several_apps import App, SeveralApps, check_several
 from uploader.services.play.tracks import STANDARD
 
@@ -36,8 +42,25 @@ _EDIT = (
 # What only an edit tells: the tracks with their releases, and the highest version code ever
 # uploaded.
 _EditContent: TypeAlias = tuple[Mapping[str, Releases], int]
-# the releases of a track, each with the state of its review
-Reviewed: TypeAlias = tuple[tuple[Release, str], ...]
+
+
+@dataclass(frozen=True)
+class ReviewedRelease:
+    """A release, and the state of its review: empty where Google Play does not list it, or nobody
+    has asked.
+    """
+
+    release: Release
+    state: str = ""
+
+    @property
+    def highest_version_code(self) -> int:
+        """The highest version code, -1 where there is none."""
+        return self.release.highest_version_code
+
+
+Reviewed: TypeAlias = tuple[ReviewedRelease, ...]
+"""The releases of a track."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +173,7 @@ def flow(job: StatusJob, context: Context) -> Outcome:
 def _newest_version_codes(newest_first: Mapping[str, Reviewed]) -> tuple[str, ...]:
     """Return the version codes of the newest release. Raises ReleaseRefused where there is none."""
     for reviewed in newest_first.values():
-        release, _ = _newest(reviewed)
-        return release.version_codes
+        return newest(reviewed).release.version_codes
     raise ReleaseRefused(
         "There is no release whose universal APK could be fetched.",
         cause="The tracks that were looked at are empty.",
@@ -212,8 +234,7 @@ def _warn_of_missing_tracks(
 def _table(reviewed: Mapping[str, Reviewed]) -> Section:
     rows = []
     for track, releases in reviewed.items():
-        for release, state in releases:
-            rows.append(_row(track, release, state))
+        rows += [_row(track, release) for release in releases]
     header = ("Track", "Release", "Users and status", "Countries", "Review")
     return Section("Tracks", header, tuple(rows))
 
@@ -222,8 +243,7 @@ def _newest_first(reviewed: Mapping[str, Reviewed]) -> dict[str, Reviewed]:
     """Return the tracks by their newest releases, the highest version code first."""
 
     def highest(track: str) -> int:
-        release, _ = _newest(reviewed[track])
-        return release.highest_version_code
+        return newest(reviewed[track]).highest_version_code
 
     return {track: reviewed[track] for track in sorted(reviewed, key=highest, reverse=True)}
 
@@ -231,9 +251,9 @@ def _newest_first(reviewed: Mapping[str, Reviewed]) -> dict[str, Reviewed]:
 def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     """Return the newest release with its status, in words."""
     for track, releases in newest_first.items():
-        release, state = _newest(releases)
-        facts = ", ".join(filter(None, (_in_words(release), _review(release, state))))
-        return f"{track} has {tracks.named(release)}: {facts}"
+        reviewed = newest(releases)
+        facts = ", ".join(filter(None, (_in_words(reviewed.release), _review(reviewed))))
+        return f"{track} has {tracks.named(reviewed.release)}: {facts}"
     return "no releases"
 
 
@@ -312,72 +332,73 @@ def _track(listed: tuple[review.Listed, ...], live: Releases, *, in_edit: bool) 
         state = review.state_of_release(listed, release.version_codes)
         if release.status == "draft":
             state = state or "DRAFT"
-        releases.append((release, state))
+        releases.append(ReviewedRelease(release, state))
     for summary in listed:
         # A draft without artifacts has no version codes by which it could be found again; an edit
         # lists it as well.
         is_listed_only = bool(summary.codes) or not in_edit
         if is_listed_only and known.isdisjoint(summary.codes):
             release = Release.of(summary.codes).with_name(summary.name)
-            releases.append((release, summary.state))
+            releases.append(ReviewedRelease(release, summary.state))
     return tuple(releases)
-
-
-def _newest(reviewed: Reviewed) -> tuple[Release, str]:
-    """Return the release with the highest version code, and the state of its review."""
-
-    def highest(entry: tuple[Release, str]) -> int:
-        release, _ = entry
-        return release.highest_version_code
-
-    return max(reviewed, key=highest)
 
 
 def outputs(on_tracks: Mapping[str, Reviewed]) -> dict[str, str]:
     """The outputs about what is on tracks; the single values are those of the release with the
     highest version code.
     """
-    status = {}
-    reviewed: list[tuple[Release, str]] = []
-    for track, releases in on_tracks.items():
-        status[track] = {"releases": [_as_json(*entry) for entry in releases]}
-        reviewed += releases
-    version_codes = set(all_version_codes(release for release, _ in reviewed))
-    codes = sorted(version_codes, key=int, reverse=True)
-    values = {"status": json.dumps(status, ensure_ascii=False), "version-codes": ",".join(codes)}
-    if reviewed:
-        release, state = _newest(tuple(reviewed))
-        values |= {"lifecycle": state, "user-fraction": tracks.user_fraction(release)}
-    return {**values, "version-code": codes[0] if codes else ""}
+    on_all: list[ReviewedRelease] = []
+    for reviewed in on_tracks.values():
+        on_all += reviewed
+    version_codes = set(all_version_codes(reviewed.release for reviewed in on_all))
+    highest_first = sorted(version_codes, key=int, reverse=True)
+    values = {"status": status_output(on_tracks), **version_code_outputs(highest_first)}
+    if on_all:
+        latest = newest(on_all)
+        values["lifecycle"] = latest.state
+        values["user-fraction"] = tracks.user_fraction(latest.release)
+    return values
 
 
-def _as_json(release: Release, state: str) -> dict[str, Any]:
+def status_output(on_tracks: Mapping[str, Reviewed]) -> str:
+    """Return the output `status`: one line of JSON, an object a track."""
+    by_track = {}
+    for track, reviewed in on_tracks.items():
+        by_track[track] = {"releases": [_as_json(release) for release in reviewed]}
+    return json.dumps(by_track, ensure_ascii=False)
+
+
+def _as_json(reviewed: ReviewedRelease) -> dict[str, Any]:
     """Return a release as the output `status` has it."""
+    release = reviewed.release
     known = release.part(("name", "status", "userFraction", "inAppUpdatePriority"))
     entry = {"versionCodes": list(release.version_codes), **known}
     if release.countries:
         entry["countries"] = list(release.countries)
-    if state:
-        entry["lifecycle"] = state
+    if reviewed.state:
+        entry["lifecycle"] = reviewed.state
     return entry
 
 
-def _row(track: str, release: Release, state: str) -> tuple[str, ...]:
+def _row(track: str, reviewed: ReviewedRelease) -> tuple[str, ...]:
+    release = reviewed.release
     return (
         track,
         tracks.named(release),
         _in_words(release),
         ", ".join(release.countries),
-        _review(release, state),
+        _review(reviewed),
     )
 
 
-def _review(release: Release, state: str) -> str:
+def _review(reviewed: ReviewedRelease) -> str:
     """How far the review is; a draft has none."""
-    if release.status == "draft":
+    if reviewed.release.status == "draft":
         return ""
-    return review.words(state)
+    return review.words(reviewed.state)
 
 
 def _in_words(release: Release) -> str:
-    return tracks.in_words(release) if release.status else ""
+    if not release.status:
+        return ""
+    return tracks.in_words(release)
