@@ -9,6 +9,8 @@ import pytest
 from uploader.errors import ProtocolError
 from uploader.services.play.model import (
     REST_OF_WORLD,
+    ListedArtifact,
+    ListedImage,
     Release,
     TrackName,
     all_version_codes,
@@ -281,3 +283,22 @@ def test_the_order_of_version_codes_has_no_meaning() -> None:
     assert release.has_same_versions(Release.of(("42", "41")))
     assert release.has_versions(("42", "41"))
     assert not release.has_versions(("42",))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"versionCode": 42, "sha256": "AB12"}, id="bundle"),
+        pytest.param({"versionCode": 42, "binary": {"sha256": "AB12"}}, id="apk"),
+    ],
+)
+def test_an_artifact_is_listed_with_its_digest(entry: dict[str, Any]) -> None:
+    assert ListedArtifact.from_json(entry) == ListedArtifact(42, "ab12", entry)
+
+
+def test_an_entry_without_a_version_code_is_no_artifact() -> None:
+    assert ListedArtifact.from_json({"sha256": "ab12"}) is None
+
+
+def test_what_google_play_does_not_say_of_an_image_is_empty() -> None:
+    assert ListedImage.from_json({}) == ListedImage("", "", "", {})

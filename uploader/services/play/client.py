@@ -19,7 +19,14 @@ from uploader.services.base import Call, Context, Endpoint, Json, Search, Upload
 from uploader.services.catalogue import expand
 from uploader.services.media_types import choose
 from uploader.services.play.known_errors import conflict
-from uploader.services.play.model import Release, Releases, Track
+from uploader.services.play.model import (
+    ArtifactKind,
+    ListedArtifact,
+    ListedImage,
+    Release,
+    Releases,
+    Track,
+)
 
 ROOT = "https://androidpublisher.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/androidpublisher"
@@ -132,6 +139,11 @@ class Edit:
         promised = ("defaultLanguage", "contactEmail", "contactWebsite", "contactPhone")
         return self._call("GET", "/details", "the details of the app", promised=promised)
 
+    def artifacts(self, kind: ArtifactKind) -> tuple[ListedArtifact, ...]:
+        """Return the bundles, or the APKs, that the edit has."""
+        artifacts = map(ListedArtifact.from_json, self.listed(kind))
+        return tuple(artifact for artifact in artifacts if artifact)
+
     def tracks(self) -> tuple[Track, ...]:
         """Return all tracks with their releases."""
         return tuple(map(_track, self.listed("tracks")))
@@ -185,13 +197,15 @@ class Edit:
         what = f"the update of the {language} listing"
         self._change("PATCH", _path("listings", language), what, dict(texts), promised=_NAMED)
 
-    def images(self, language: str, kind: str, *, ask_twice: bool = True) -> Entries:
-        """Return the images of one type in one language, with their digests.
+    def images(
+        self, language: str, kind: str, *, ask_twice: bool = True
+    ) -> tuple[ListedImage, ...]:
+        """Return the images of one type in one language, in the order in which they are shown.
 
         `ask_twice` as in `Call`: what is only counted need not be.
         """
         call = replace(self.list_of_images(language, kind), ask_twice=ask_twice)
-        return entries(self.context.call(call), "images")
+        return images(self.context.call(call))
 
     def list_of_images(self, language: str, kind: str) -> Call:
         """Return the request that lists images, for the search after an upload."""
@@ -321,3 +335,8 @@ def _are_texts(value: object) -> bool:
 def releases(response: object) -> Releases:
     """Return the releases in a response about a track. Raises ProtocolError for any other."""
     return tuple(Release.from_json(entry) for entry in entries(response, "releases"))
+
+
+def images(response: object) -> tuple[ListedImage, ...]:
+    """Return the images in a response that lists them. Raises ProtocolError for any other."""
+    return tuple(map(ListedImage.from_json, entries(response, "images")))

@@ -51,7 +51,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from uploader.errors import (
     ApiError,
@@ -75,7 +75,7 @@ from uploader.services.play.known_errors import (
     find,
     needs_new_build,
 )
-from uploader.services.play.model import Release, Releases
+from uploader.services.play.model import ArtifactKind, ListedArtifact, Release, Releases
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
 
@@ -87,9 +87,7 @@ COMMITTED = re.compile(r"edit has already been (successfully )?committed", re.IG
 MAX_TURNS = 2  # commits the other way about the review, after the first
 # raised on what is no record
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ProtocolError)
-# version code to what Play says of the artifact, its SHA-256 too
-ListedArtifacts = Mapping[int, Mapping[str, Any]]
-ArtifactKind = Literal["bundles", "apks"]  # whose lists an edit has
+ListedArtifacts = Mapping[int, ListedArtifact]  # by version code
 T = TypeVar("T")
 
 
@@ -721,13 +719,12 @@ def listed_artifacts(
 
     A version code belongs to one artifact, be it a bundle or an APK.
     """
-    artifacts: dict[int, Mapping[str, Any]] = {}
-    for entries in edit.context.together([partial(edit.api.listed, kind) for kind in kinds]):
-        for entry in entries:
-            code = entry.get("versionCode")
-            if isinstance(code, int):
-                artifacts[code] = entry
-    return artifacts
+    by_version_code = {}
+    reads = [partial(edit.api.artifacts, kind) for kind in kinds]
+    for artifacts in edit.context.together(reads):
+        for artifact in artifacts:
+            by_version_code[artifact.version_code] = artifact
+    return by_version_code
 
 
 def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Exception:

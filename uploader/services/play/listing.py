@@ -50,10 +50,10 @@ from uploader.services.base import (
     Upload,
 )
 from uploader.services.play import client, model
-from uploader.services.play.client import Edit, entries
+from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
 from uploader.services.play.known_errors import explained
-from uploader.services.play.model import Release, Releases
+from uploader.services.play.model import ListedImage, Release, Releases
 from uploader.services.play.plan import ImageChange, TextChange
 from uploader.text import plural
 
@@ -67,7 +67,7 @@ _EDIT = (
 _IMAGES_ACCEPTED = "a folder that has the images, or `images-prune: everywhere` to remove them"
 
 Name: TypeAlias = tuple[str, str]  # language, image type
-Images: TypeAlias = Sequence[Mapping[str, Any]]  # as Play lists them
+Images: TypeAlias = Sequence[ListedImage]  # in the order in which they are shown
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,9 @@ def _is_proven(result: FileResult) -> bool:
     if result.attempts + result.retries > 1:
         return False
     image = result.resource.get("image")
-    return isinstance(image, Mapping) and _sha256(image) == result.sha256
+    if not isinstance(image, Mapping):
+        return False
+    return ListedImage.from_json(image).sha256 == result.sha256
 
 
 def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
@@ -375,7 +377,7 @@ def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
 
 def _digests(images: Images) -> Counter[str]:
     """Return how often each digest occurs."""
-    return Counter(_sha256(image) for image in images)
+    return Counter(image.sha256 for image in images)
 
 
 def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Place:
@@ -414,18 +416,18 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Pl
     change = None
     if uploads or unwanted:
         staying = len(live) - replaced - len(moved)
-        going = [image for image in unwanted if removed[_sha256(image)]]
+        going = [image for image in unwanted if removed[image.sha256]]
         if name[1] in SINGLE and added:
             going = list(live)
-        addresses = tuple(str(image.get("url", "")) for image in going)
+        addresses = tuple(image.url for image in going)
         change = ImageChange(*name, tuple(added), tuple(moved), replaced, staying, addresses)
-    ids = tuple(str(image["id"]) for image in unwanted if image.get("id"))
+    ids = tuple(image.id for image in unwanted if image.id)
     return Place(*name, images, tuple(uploads), tuple(reused), ids, expected, change)
 
 
 def _unwanted(
     edit: ReleaseEdit, live: Images, spots: Sequence[int | None], digests: Sequence[str]
-) -> list[Mapping[str, Any]]:
+) -> list[ListedImage]:
     """Return the live images to delete; `spots` are the positions of the images that stay."""
     others = [image for spot, image in enumerate(live) if spot not in spots]
     if edit.job.prune_images != "false":
@@ -434,7 +436,7 @@ def _unwanted(
         return []
     # This job has changed images in this edit, so a repeated one was left behind by an upload whose
     # response was lost.
-    return [image for image in others if _sha256(image) in digests]
+    return [image for image in others if image.sha256 in digests]
 
 
 def _upload(edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before: int) -> Upload:
@@ -443,18 +445,19 @@ def _upload(edit: ReleaseEdit, name: Name, image: Artifact, digest: str, before:
     return edit.api.image(*name, image, search)
 
 
-def _reused(image: Artifact, digest: str, live: Mapping[str, Any]) -> FileResult:
+def _reused(image: Artifact, digest: str, live: ListedImage) -> FileResult:
     """Return the result of an image that is there already."""
-    name = str(live.get("id", ""))
-    return FileResult(image.name, image.size or 0, digest, name, live, reused=True)
+    return FileResult(image.name, image.size or 0, digest, live.id, live.json, reused=True)
 
 
 def _added(response: object, digest: str, before: int) -> Mapping[str, Any] | None:
     """Return the last image with this digest in the list of its place, None if the list has it no
     more than `before` times.
     """
-    images = [image for image in entries(response, "images") if _sha256(image) == digest]
-    return images[-1] if len(images) > before else None
+    same = [image for image in client.images(response) if image.sha256 == digest]
+    if len(same) > before:
+        return same[-1].json
+    return None
 
 
 def _spots(edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]) -> list[int | None]:
@@ -466,7 +469,7 @@ def _spots(edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]) 
     """
     free: dict[str, list[int]] = {}
     for spot, image in enumerate(live):
-        free.setdefault(_sha256(image), []).append(spot)
+        free.setdefault(image.sha256, []).append(spot)
     spots: list[int | None] = []
     for digest in digests:
         if free.get(digest):
@@ -498,11 +501,6 @@ def _count_in_order(spots: Sequence[int | None]) -> int:
             return number
         previous = spot
     return len(spots)
-
-
-def _sha256(image: Mapping[str, Any]) -> str:
-    """Return the digest that Google Play states for an image, in lower case."""
-    return str(image.get("sha256", "")).lower()
 
 
 def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -> Prepared:
@@ -650,10 +648,9 @@ class Pull:
         for number, image in enumerate(images[:MAX_SCREENSHOTS], 1):
             self._add_image(language, kind, image, f"{folder}/{kind}/{number}_{language}")
 
-    def _add_image(self, language: str, kind: str, image: Mapping[str, Any], path: str) -> None:
+    def _add_image(self, language: str, kind: str, image: ListedImage, path: str) -> None:
         """Add the download of an image; the extension of its path follows from the content."""
-        url = str(image.get("url", ""))
-        root = image_host(url)
+        root = image_host(image.url)
         if not root:
             raise ProtocolError(
                 f"Google Play names an image ({language}, {kind}) on a host that is not one of "
@@ -661,7 +658,7 @@ class Pull:
                 cause="A proxy or a wrong `api-endpoint` answered instead of Google.",
                 hint="Nothing was fetched from there. Check `api-endpoint` and the proxy settings.",
             )
-        url_path = url.split("/", 3)[-1]
+        url_path = image.url.split("/", 3)[-1]
         destination = Destination(self.workspace, "images-directory", path)
         download = Download(
             root,
@@ -672,7 +669,7 @@ class Pull:
             _ending,
             tuple(IMAGE_ENDINGS.values()),
             public=True,
-            sha256=_sha256(image),
+            sha256=image.sha256,
         )
         self.images.append((language, download))
 

@@ -286,6 +286,58 @@ class Release:
 
 
 Releases: TypeAlias = tuple[Release, ...]
+ArtifactKind: TypeAlias = Literal["bundles", "apks"]
+"""The lists of artifacts that an edit has."""
+
+
+@dataclass(frozen=True)
+class ListedArtifact:
+    """A bundle or an APK that an edit has. `json` is its entry in Google Play's list.
+
+    `sha256` is the digest of its bytes in lower-case hex, empty where Google Play states none.
+    """
+
+    version_code: int
+    sha256: str
+    json: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> ListedArtifact | None:
+        """Read an entry of a list; None for one without a version code."""
+        version_code = entry.get("versionCode")
+        if not isinstance(version_code, int):
+            return None
+        # A bundle has its digest itself, an APK in `binary`.
+        binary = entry.get("binary")
+        if isinstance(binary, Mapping):
+            return cls(version_code, _stated_sha256(binary), entry)
+        return cls(version_code, _stated_sha256(entry), entry)
+
+
+@dataclass(frozen=True)
+class ListedImage:
+    """An image of a store listing. `json` is what Google Play says of it.
+
+    `id` is empty where it has none, `sha256` (lower-case hex) where Google Play states none, and
+    `url` where it names no address.
+    """
+
+    id: str
+    sha256: str
+    url: str
+    json: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> ListedImage:
+        """Read an entry of a list, or the answer to an upload."""
+        name = str(entry.get("id") or "")
+        url = str(entry.get("url") or "")
+        return cls(name, _stated_sha256(entry), url, entry)
+
+
+def _stated_sha256(entry: Mapping[str, Any]) -> str:
+    """Return the digest that Google Play states, in lower case; empty where it states none."""
+    return str(entry.get("sha256", "")).lower()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from uploader.errors import ApiError, IntegrityError, OutcomeUnknown, ReleaseRefused
 from uploader.files.android.listing import StoreFiles
@@ -20,7 +19,6 @@ from uploader.services.base import Context
 from uploader.services.play import companions, plan, reach, testers, track_merge, tracks
 from uploader.services.play import listing as store_listing
 from uploader.services.play.edit_lifecycle import (
-    ArtifactKind,
     CommitKnowledge,
     ListedArtifacts,
     ReleaseEdit,
@@ -29,7 +27,7 @@ from uploader.services.play.edit_lifecycle import (
 )
 from uploader.services.play.known_errors import REVIEW_BY_HAND, VERSION_TAKEN, find
 from uploader.services.play.listing import ListingDifference
-from uploader.services.play.model import version_code_outputs
+from uploader.services.play.model import ArtifactKind, ListedArtifact, version_code_outputs
 from uploader.services.play.plan import Changes, OtherTrack
 from uploader.services.play.release_job import ReleaseJob, SupplementaryFile, version_code
 from uploader.services.play.review import live_versions
@@ -395,9 +393,9 @@ def _upload_artifact(edit: ReleaseEdit, artifact: Artifact) -> FileResult | None
                 raise
             # It may be there by now: an upload of ours whose response was lost, or another job's in
             # a shared edit.
-            entry = listed_artifacts(edit).get(code)
-            if entry is not None:
-                return _same(edit, artifact, entry, by_earlier_run=by_earlier_run)
+            existing = listed_artifacts(edit).get(code)
+            if existing is not None:
+                return _same(edit, artifact, existing, by_earlier_run=by_earlier_run)
             if isinstance(error, ApiError):
                 raise
             waits.wait(
@@ -435,7 +433,7 @@ def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
 
 
 def _same(
-    edit: ReleaseEdit, artifact: Artifact, entry: Mapping[str, Any], *, by_earlier_run: bool
+    edit: ReleaseEdit, artifact: Artifact, existing: ListedArtifact, *, by_earlier_run: bool
 ) -> FileResult:
     """Return the result of an artifact that Google Play has already.
 
@@ -444,7 +442,7 @@ def _same(
     """
     code = version_code(artifact)
     ours = edit.context.sha256(artifact)
-    theirs = _sha256(entry)
+    theirs = existing.sha256
     if ours != theirs and by_earlier_run:
         what = f"edit {edit.id} of an earlier run has other bytes as version code {code}"
         raise BuiltAgain(f"{artifact.name} was built again: {what}.")
@@ -469,7 +467,7 @@ def _same(
         artifact.size or 0,
         ours,
         str(code),
-        entry,
+        existing.json,
         reused=True,
         certificate_sha256=artifact.certificate_sha256,
         version=artifact.version,
@@ -483,17 +481,6 @@ def _where(edit: ReleaseEdit, code: int) -> str:
     """
     only_in_edit = not edit.state.own or f"artifact:{code}" in edit.uncommitted
     return f"in edit {edit.id}" if only_in_edit else "on Google Play"
-
-
-def _sha256(entry: Mapping[str, Any]) -> str:
-    """Return the digest in Google Play's response, in lower case.
-
-    A bundle has it itself, an APK in `binary`.
-    """
-    binary = entry.get("binary")
-    if isinstance(binary, Mapping):
-        entry = binary
-    return str(entry.get("sha256", "")).lower()
 
 
 def _put_supplementary(

@@ -26,6 +26,7 @@ from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
 from uploader.services.play.model import (
+    ListedArtifact,
     Release,
     Releases,
     all_version_codes,
@@ -297,28 +298,25 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
 
 def _read(edit: Edit) -> _EditContent:
     on_tracks: dict[str, Releases] = {}
-    bundles: list[Mapping[str, Any]] = []
-    apks: list[Mapping[str, Any]] = []
+    artifacts: list[ListedArtifact] = []
 
     def read_tracks() -> None:
         for track in edit.tracks():
             on_tracks[track.name] = track.releases
 
     def read_bundles() -> None:
-        bundles.extend(edit.listed("bundles"))
+        artifacts.extend(edit.artifacts("bundles"))
 
     def read_apks() -> None:
-        apks.extend(edit.listed("apks"))
+        artifacts.extend(edit.artifacts("apks"))
 
     edit.context.together([read_tracks, read_bundles, read_apks])
     highest = 0
     for releases in on_tracks.values():
         for release in releases:
             highest = max(highest, release.highest_version_code)
-    for artifact in (*bundles, *apks):
-        code = artifact.get("versionCode")
-        if isinstance(code, int):
-            highest = max(highest, code)
+    for artifact in artifacts:
+        highest = max(highest, artifact.version_code)
     return on_tracks, highest
 
 
