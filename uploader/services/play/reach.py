@@ -18,15 +18,8 @@ from uploader.services.base import Context
 from uploader.services.play.model import Release, Releases, TrackName
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_merge import TrackChange, last_completed
-from uploader.services.play.tracks import QA, STANDARD, meant
+from uploader.services.play.tracks import FORM_FACTORS, QA, STANDARD, meant
 
-# A form factor has tracks of its own: their prefix, the feature by which a manifest asks for such
-# devices, and their name (developers.google.com/android-publisher/tracks#ff-track-name).
-_FORM_FACTORS: Mapping[str, tuple[str, str]] = {
-    "wear": ("android.hardware.type.watch", "watches"),
-    "tv": ("android.software.leanback", "televisions"),
-    "automotive": ("android.hardware.type.automotive", "cars"),
-}
 _MAX_KNOWN = 20  # version codes whose API levels are remembered
 
 
@@ -46,7 +39,7 @@ def fitting(tracks: Sequence[str], artifacts: Sequence[Artifact]) -> tuple[str, 
 
 def _forms_of_all(manifests: Sequence[Manifest]) -> list[str]:
     """Return the form factors that every one of these builds is for."""
-    forms = list(_FORM_FACTORS)
+    forms = list(FORM_FACTORS)
     for manifest in manifests:
         own_forms = _forms(manifest)
         forms = [form for form in forms if form in own_forms]
@@ -55,7 +48,7 @@ def _forms_of_all(manifests: Sequence[Manifest]) -> list[str]:
 
 def _is_required(form: str, manifests: Sequence[Manifest]) -> bool:
     """Whether one of the builds runs only on devices of this form factor."""
-    feature, _ = _FORM_FACTORS[form]
+    feature = FORM_FACTORS[form].feature
     return any(feature in manifest.features for manifest in manifests)
 
 
@@ -65,7 +58,7 @@ def _forms(manifest: Manifest) -> list[str]:
     They are named by the prefixes of their tracks.
     """
     features = (*manifest.features, *manifest.optional_features)
-    return [prefix for prefix, (feature, _) in _FORM_FACTORS.items() if feature in features]
+    return [form.prefix for form in FORM_FACTORS.values() if form.feature in features]
 
 
 def check_form_factors(
@@ -89,8 +82,9 @@ def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: P
     if ":" in track:
         suggestion = meant(track, STANDARD)
     prefix, _, base = (suggestion or track).rpartition(":")
-    if prefix in _FORM_FACTORS and prefix not in forms:
-        feature, devices = _FORM_FACTORS[prefix]
+    if prefix in FORM_FACTORS and prefix not in forms:
+        feature = FORM_FACTORS[prefix].feature
+        devices = FORM_FACTORS[prefix].devices
         what = (
             f"{track} is for {devices}, but the manifest of {name} has no uses-feature {feature}."
         )
@@ -100,11 +94,12 @@ def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: P
         problems.add("tracks", what, accepted, code="form-factor-differs")
     if prefix:
         return
-    for form in forms:
-        feature, devices = _FORM_FACTORS[form]
-        if feature in manifest.features:
+    for prefix in forms:
+        form = FORM_FACTORS[prefix]
+        if form.feature in manifest.features:
             problems.warn(
-                f"{name} is for {devices} only; Google Play has the track {form}:{track} for them."
+                f"{name} is for {form.devices} only; Google Play has the track "
+                f"{form.prefix}:{track} for them."
             )
 
 

@@ -5,7 +5,8 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 STANDARD = ("production", "beta", "alpha", "internal")
 INTERNAL = "internal"
 QA = "qa"  # the internal track of a form factor
-_CREATABLE = {"": "DEFAULT", "wear": "WEAR", "automotive": "AUTOMOTIVE"}
-"""The form factors whose closed tracks can be created, by the prefix of their names: the values of
-TrackConfig.formFactor."""
 _IN_THE_CONSOLE = {
     "internal testing": "internal",
     "closed testing": "alpha",
@@ -45,16 +43,50 @@ _IN_THE_CONSOLE = {
 _HEADING = re.compile(
     rf"(?:{'|'.join(map(re.escape, _IN_THE_CONSOLE))})\s*[-\u2013\u2014:/]\s*(?=\S)"
 )
-# What people call a form factor, without blanks and hyphens, and the prefix of its tracks
-# (developers.google.com/android-publisher/tracks#ff-track-name).
-_FORM_FACTORS = {
-    **dict.fromkeys(("wear", "wearos", "androidwear", "watch", "watches", "smartwatch"), "wear"),
-    **dict.fromkeys(("tv", "tvs", "androidtv", "googletv", "television", "leanback"), "tv"),
-    **dict.fromkeys(
-        ("automotive", "automotiveos", "androidautomotive", "androidauto", "car", "cars"),
-        "automotive",
+
+
+@dataclass(frozen=True)
+class FormFactor:
+    """Devices that have tracks of their own.
+
+    `prefix` is that of their tracks, `feature` the one by which a manifest asks for such devices,
+    `devices` their name in a sentence, and `names` what people write instead of the prefix, without
+    blanks and hyphens. `config` is the value of TrackConfig.formFactor with which their closed
+    tracks are created, empty where the API creates none.
+    Source: developers.google.com/android-publisher/tracks#ff-track-name.
+    """
+
+    prefix: str
+    feature: str
+    devices: str
+    names: tuple[str, ...]
+    config: str = ""
+
+
+_FORM_FACTORS = (
+    FormFactor(
+        "wear",
+        "android.hardware.type.watch",
+        "watches",
+        ("wear", "wearos", "androidwear", "watch", "watches", "smartwatch"),
+        "WEAR",
     ),
-}
+    FormFactor(
+        "tv",
+        "android.software.leanback",
+        "televisions",
+        ("tv", "tvs", "androidtv", "googletv", "television", "leanback"),
+    ),
+    FormFactor(
+        "automotive",
+        "android.hardware.type.automotive",
+        "cars",
+        ("automotive", "automotiveos", "androidautomotive", "androidauto", "car", "cars"),
+        "AUTOMOTIVE",
+    ),
+)
+FORM_FACTORS: Mapping[str, FormFactor] = {form.prefix: form for form in _FORM_FACTORS}
+"""By the prefix of their tracks. The tracks of phones have none."""
 _FORM_TRACKS = ("production", "beta", "alpha", QA)
 _HOW_TO_CREATE = ": in the Play Console, or with `create-tracks: true`"
 _MIN_CUT = 3  # characters of a standard track's name that tell which one is meant: `prod`, `int`
@@ -228,7 +260,11 @@ def form_factor(text: str) -> str:
     """Return the prefix of the tracks of the devices that a text names (`android-tv`); else
     empty.
     """
-    return _FORM_FACTORS.get(re.sub(r"[\s_-]+", "", text.lower()), "")
+    name = re.sub(r"[\s_-]+", "", text.lower())
+    for form in FORM_FACTORS.values():
+        if name in form.names:
+            return form.prefix
+    return ""
 
 
 def with_form_factor(track: str) -> str:
@@ -236,7 +272,7 @@ def with_form_factor(track: str) -> str:
     or another way: `wear/production`, `Android TV: prod`; else empty.
     """
     as_written = TrackName(track)
-    if as_written.form_factor in _FORM_FACTORS.values() and as_written.base in (*STANDARD, QA):
+    if as_written.form_factor in FORM_FACTORS and as_written.base in (*STANDARD, QA):
         return track
     for separator in re.finditer(r"[:/\s._-]+", track):
         form = form_factor(track[: separator.start()])
@@ -292,7 +328,7 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
             hint=f"Write `{other}`, or create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
-    if form not in _CREATABLE:
+    if not _config_form_factor(track):
         raise ReleaseRefused(
             f"The app has no track {track}, and none is created.",
             cause="The Publishing API creates tracks for phones, `wear:` and `automotive:` alone.",
@@ -307,6 +343,16 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
     edit.missing.add(track)
 
 
+def _config_form_factor(track: str) -> str:
+    """Return the TrackConfig.formFactor of a new track, empty where the API can't create it."""
+    form = TrackName(track).form_factor
+    if not form:
+        return "DEFAULT"
+    if form not in FORM_FACTORS:
+        return ""
+    return FORM_FACTORS[form].config
+
+
 def create_missing(edit: ReleaseEdit) -> None:
     """Create the closed tracks that the edit does not have.
 
@@ -317,7 +363,7 @@ def create_missing(edit: ReleaseEdit) -> None:
         purpose = edit.job.new_track_purpose(track)
         edit.changing(purpose)
         try:
-            edit.api.create_track(track, _CREATABLE[TrackName(track).form_factor])
+            edit.api.create_track(track, _config_form_factor(track))
         except ApiError as refused:
             if not is_there_already(refused) and track not in all_tracks(edit.api):
                 raise
