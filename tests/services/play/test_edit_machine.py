@@ -12,8 +12,11 @@ from tests.support.recording_context import RecordingContext
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
+    EditRecord,
     EditState,
     Event,
+    JobBeginning,
+    PreviousEdit,
     ReleaseEdit,
     Stage,
     recalled,
@@ -51,26 +54,23 @@ def test_the_journal_keeps_the_state(state: EditState) -> None:
         context,
         Edit(context, PACKAGE, "7"),
         state,
-        {"artifact:2": "digest"},
-        {"internal": (Release(release(1)),)},
-    )
-    edit.wrote, edit.wish, edit.by_hand, edit.promoted = (
-        {"internal": (Release(release(2)),)},
-        "digest",
-        True,
-        Release(release(2)),
+        EditRecord(
+            changes={"artifact:2": "digest"},
+            before={"internal": (Release(release(1)),)},
+            wrote={"internal": (Release(release(2)),)},
+            wish="digest",
+            by_hand=True,
+        ),
+        JobBeginning(Release(release(2)), {"internal": Release(release(1))}),
+        PreviousEdit(surely_committed=True),
     )
     edit.remember()
     found = recalled(job, context)
     assert found is not None
     assert (found.id, found.state) == ("7", state.after(Event.RECALL))
-    assert (found.changes, found.before) == (edit.changes, edit.before)
-    assert (found.wrote, found.wish, found.by_hand, found.promoted) == (
-        edit.wrote,
-        "digest",
-        True,
-        Release(release(2)),
-    )
+    assert found.record == edit.record
+    assert found.begun == edit.begun
+    assert found.previous == edit.previous
 
 
 def test_a_refusal_says_nothing_of_an_earlier_commit() -> None:

@@ -47,7 +47,7 @@ LISTING = Planted(
 )
 TRACK = Planted(
     "edit_lifecycle",
-    'return f"track:{track}" in self.uncommitted and self.wrote.get(track) != after',
+    "return self.record.wrote.get(track) != after",
     "return False",
     "staged",
     "something else was committed than what the job asks for",
@@ -89,8 +89,8 @@ GONE_ON = Planted(
 )
 REVIEW = Planted(
     "edit_lifecycle",
-    "        edit.by_hand = lost.by_hand\n",
-    "",
+    "        edit.record = lost.record\n",
+    "        lost.record.by_hand = None\n        edit.record = lost.record\n",
     "review by hand",
     "nobody is told to send it for review",
 )
@@ -110,7 +110,7 @@ BUILT_AGAIN = Planted(
 )
 PROMOTION = Planted(
     "edit_lifecycle",
-    "    edit.promoted = lost.promoted\n",
+    "    edit.begun = lost.begun\n",
     "",
     "promotion",
     "another version was promoted",

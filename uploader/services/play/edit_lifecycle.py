@@ -1,44 +1,57 @@
-"""The life of an edit, from its opening to its commit or its deletion: a state machine, and the
-requests of each step.
+"""The edit that a release is made in: its states, its record in the journal, and its requests.
 
-Google's rules. An edit begins as a copy of what is live. An account has one open edit of an app:
-opening another, committing one, or a change in the Play Console closes it, and what was uploaded
-into it is lost. A commit is atomic and happens once; a refused one leaves the edit open. Nothing
-says which edit made a release live.
+What Google Play does:
 
-A commit whose response is lost is looked up, not repeated. An edit that is open is committed again,
-which can't have two effects; one that says that it was committed is done. If it is merely gone, the
-question stays open (GONE, UNKNOWN), and a fresh edit takes its place (CLEAN, UNKNOWN): if the
-artifacts and tracks that the lost edit changed are live, the commit happened, also where a person
-has widened, completed or halted the release since. This knowledge is about every commit of the job
-and survives the replacement, its deletion, and the process. DID_NOT is weaker than NONE: a commit
-may still arrive when its edit was found open, so an edit that is gone later is in doubt again, and
-nobody says until then that it is not committed. 404 and 410 to a commit are no refusals before the
-edit was asked.
+- An edit begins as a copy of what is live.
+- An account has one open edit of an app. Opening another, committing one, or a change in the Play
+  Console closes it, and what was uploaded into it is lost.
+- A commit is atomic and happens once. A refused one leaves the edit open.
+- Nothing says which edit made a release live.
 
-The journal keeps an edit of our own with its stage, the knowledge, every change by purpose, the
-tracks as they were before and as they were written, and who has to send its commit for review.
-Changes and commits are written down before they are sent, so a killed run leaves a record that may
-claim too much, never too little. A later run continues in a recorded edit only if it asks for all
-that was changed there. What it would not replace for certain, it has to wish in the same words: the
-purpose of the store listing and of testers has a digest of them. A track is written again unless it
-was written just so. Other bytes under a version code that only our own edit has can't be replaced
-there: it is deleted. A promotion stays with the versions that it was begun with, in the same run,
-the same edit, and while a commit of it is in doubt. A job without files changes the release that it
-was begun with, and no other: where that was changed since, by a person or another job, it is
-refused.
+An edit goes from CLEAN over CHANGED and COMMITTING to COMMITTED, if nothing goes wrong. Beside its
+stage it has what is known of the job's commit. That is about every commit of the job: it outlives
+the edit, which another may replace, and the run.
 
-Weak spots. Nobody knows the id of an edit whose opening was never answered; opening the next one
-closes it. Where a lost edit changed only supplementary files of a version that was there already,
-nothing shows whether its commit happened: they are sent and committed once more, with the same
-content. If somebody releases the same artifact by hand between a commit that did not happen and the
-look at its effect, the release is taken for the job's, and a mapping that only the lost edit had is
-not sent again: a warning says so, and the next run sends it. If somebody else puts another release
-on the track between a commit whose edit is gone and the look at its effect, the job's release comes
-to the track again. A shared edit is in no journal: if its run is killed during the commit, the next
-can only say that the edit is closed. A fresh edit lacks what other jobs put into a shared one: in
-its place it only shows whether the commit happened, and to open it closes an edit that another job
-of the account has opened for the app meanwhile.
+A commit whose response is lost is looked up before it is repeated, and so is one that is answered
+with 404 or 410:
+
+- The edit says that it was committed: the commit happened.
+- The edit is open: it is committed again, which can't have two effects. The lost commit may still
+  arrive, so that it is not known to have failed (DID_NOT, which is weaker than NONE). If the edit
+  is gone later, the commit is in doubt again, and until then nobody says that it did not happen.
+- The edit is gone: nobody knows (UNKNOWN). A fresh edit takes its place and shows what is live. If
+  the artifacts and tracks that the lost edit changed are live, the commit happened, also where a
+  person has widened, completed or halted the release since.
+
+What the journal keeps of an edit of our own (`ReleaseEdit.remember`) lets a later run continue:
+
+- Changes and commits are written down before they are sent. The record of a killed run may claim
+  too much, never too little.
+- A later run continues in the edit only if it asks for all that was changed there. Some changes it
+  would only add to: of those (the store listing, testers) the purpose has a digest of what was
+  wished, which has to be the same. A track is written again unless it was written just so.
+- Other bytes under a version code that only our own edit has can't be replaced: that edit is
+  deleted.
+- A promotion stays with the versions that it was begun with: in the same run, in the same edit, and
+  while a commit of it is in doubt.
+- A job without files changes the release that it was begun with, and no other. Where a person or
+  another job has changed that release since, it is refused.
+
+Weak spots:
+
+- Nobody knows the id of an edit whose opening was never answered. Opening the next one closes it.
+- If a lost edit changed only supplementary files of a version that was there already, nothing shows
+  whether its commit happened. They are sent and committed once more, with the same content.
+- Somebody may release the same artifact by hand after a commit that did not happen, before its
+  effect is looked at. That release is taken for the job's, and a mapping that only the lost edit
+  had is not sent again: a warning says so, and the next run sends it.
+- Somebody may put another release on the track after a commit whose edit is gone, before its effect
+  is looked at. Then the job's release comes to the track again.
+- A shared edit is in no journal. If its run is killed during the commit, the next run can only say
+  that the edit is closed.
+- A fresh edit lacks what other jobs put into a shared one, and only shows whether the commit of the
+  shared one happened. Opening it closes an edit that another job of the account has opened for the
+  app meanwhile.
 """
 
 from __future__ import annotations
@@ -134,57 +147,94 @@ class Event(Enum):
 
 
 Position = tuple[Stage, CommitKnowledge]
-_S, _C, _E = Stage, CommitKnowledge, Event
 
-# What is known of the commit before, and after it; None where that stays as it is.
-_ROWS: tuple[
-    tuple[Stage, tuple[CommitKnowledge, ...], tuple[Event, ...], Stage, CommitKnowledge | None], ...
-] = (
-    (_S.CLEAN, (_C.NONE, _C.UNKNOWN), (_E.FOUND_OPEN, _E.RECALL), _S.CLEAN, None),
-    # HAPPENED: somebody else changed something since, and the job asks for it again, as every later
-    # run of it would.
-    (_S.CLEAN, (_C.NONE, _C.HAPPENED), (_E.CHANGE,), _S.CHANGED, _C.NONE),
-    (_S.CLEAN, (_C.UNKNOWN,), (_E.SEEN_LIVE,), _S.CLEAN, _C.HAPPENED),
-    (_S.CLEAN, (_C.UNKNOWN,), (_E.NOT_SEEN,), _S.CLEAN, _C.NONE),
-    (_S.CLEAN, (_C.NONE, _C.UNKNOWN), (_E.FOUND_COMMITTED, _E.CLOSED), _S.GONE, None),
-    (_S.CLEAN, (_C.HAPPENED,), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-    (_S.CLEAN, (_C.NONE, _C.UNKNOWN, _C.HAPPENED), (_E.DELETE,), _S.DELETED, None),
-    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.CHANGE, _E.FOUND_OPEN, _E.RECALL), _S.CHANGED, None),
-    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.SEND_COMMIT,), _S.COMMITTING, None),
-    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.FOUND_COMMITTED,), _S.GONE, _C.UNKNOWN),
-    (_S.CLEAN, (_C.NONE, _C.UNKNOWN, _C.HAPPENED), (_E.CLOSED_UNCOMMITTED,), _S.GONE, None),
-    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.CLOSED_UNCOMMITTED,), _S.GONE, _C.NONE),
-    (_S.CHANGED, (_C.NONE,), (_E.CLOSED,), _S.GONE, _C.NONE),
-    (_S.CHANGED, (_C.DID_NOT,), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-    (_S.CHANGED, (_C.NONE, _C.DID_NOT), (_E.DELETE,), _S.DELETED, _C.NONE),
-    (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.COMMIT_ACCEPTED,), _S.COMMITTED, _C.HAPPENED),
-    # DID_NOT: what is refused is this commit; the first one, whose response was lost, may still
-    # arrive.
-    (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.COMMIT_REFUSED,), _S.REFUSED, None),
-    (_S.COMMITTING, (_C.NONE, _C.DID_NOT), (_E.RESPONSE_LOST,), _S.COMMITTING, _C.UNKNOWN),
-    (_S.COMMITTING, (_C.NONE, _C.DID_NOT, _C.UNKNOWN), (_E.RECALL,), _S.COMMITTING, _C.UNKNOWN),
-    (_S.COMMITTING, (_C.UNKNOWN,), (_E.FOUND_OPEN,), _S.CHANGED, _C.DID_NOT),
-    (_S.COMMITTING, (_C.UNKNOWN,), (_E.FOUND_COMMITTED,), _S.COMMITTED, _C.HAPPENED),
-    (_S.COMMITTING, (_C.NONE, _C.DID_NOT, _C.UNKNOWN), (_E.CLOSED_UNCOMMITTED,), _S.GONE, _C.NONE),
-    (_S.COMMITTING, (_C.NONE,), (_E.CLOSED,), _S.GONE, _C.NONE),
-    (_S.COMMITTING, (_C.DID_NOT, _C.UNKNOWN), (_E.CLOSED,), _S.GONE, _C.UNKNOWN),
-    # Sent again the other way about the review, as Google's refusal demands.
-    (_S.REFUSED, (_C.NONE, _C.DID_NOT), (_E.SEND_COMMIT,), _S.COMMITTING, None),
-    (_S.REFUSED, (_C.NONE, _C.DID_NOT), (_E.RECALL,), _S.CHANGED, None),
-    # By a later run: whether it asks for the same is to be seen.
-    (_S.COMMITTED, (_C.HAPPENED,), (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
-    (_S.GONE, (_C.NONE, _C.UNKNOWN), (_E.REPLACE,), _S.CLEAN, None),
-    (_S.GONE, (_C.NONE, _C.UNKNOWN), (_E.RECALL,), _S.GONE, None),
-    (_S.DELETED, (_C.UNKNOWN,), (_E.REPLACE,), _S.CLEAN, _C.UNKNOWN),
-    # HAPPENED: after a failure behind it, a later run may ask for something else.
-    (_S.DELETED, (_C.UNKNOWN, _C.HAPPENED), (_E.RECALL,), _S.DELETED, _C.UNKNOWN),
-)
-TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
-    ((stage, commit), event): (stage_after, commit_after or commit)
-    for stage, commits, events, stage_after, commit_after in _ROWS
-    for commit in commits
-    for event in events
+
+@dataclass(frozen=True)
+class _Rule:
+    """What some events lead to in one stage, if one of `commits` is known of the commit before.
+
+    `commit` is what is known after it; None where that stays as it is.
+    """
+
+    commits: tuple[CommitKnowledge, ...]
+    events: tuple[Event, ...]
+    stage: Stage
+    commit: CommitKnowledge | None = None
+
+
+_NONE = CommitKnowledge.NONE
+_UNKNOWN = CommitKnowledge.UNKNOWN
+_DID_NOT = CommitKnowledge.DID_NOT
+_HAPPENED = CommitKnowledge.HAPPENED
+_RULES: Mapping[Stage, tuple[_Rule, ...]] = {
+    Stage.CLEAN: (
+        _Rule((_NONE, _UNKNOWN), (Event.FOUND_OPEN, Event.RECALL), Stage.CLEAN),
+        # HAPPENED: somebody else changed something since, and the job asks for it again, as every
+        # later run of it would.
+        _Rule((_NONE, _HAPPENED), (Event.CHANGE,), Stage.CHANGED, _NONE),
+        _Rule((_UNKNOWN,), (Event.SEEN_LIVE,), Stage.CLEAN, _HAPPENED),
+        _Rule((_UNKNOWN,), (Event.NOT_SEEN,), Stage.CLEAN, _NONE),
+        _Rule((_NONE, _UNKNOWN), (Event.FOUND_COMMITTED, Event.CLOSED), Stage.GONE),
+        _Rule((_HAPPENED,), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
+        _Rule((_NONE, _UNKNOWN, _HAPPENED), (Event.CLOSED_UNCOMMITTED,), Stage.GONE),
+        _Rule((_NONE, _UNKNOWN, _HAPPENED), (Event.DELETE,), Stage.DELETED),
+    ),
+    Stage.CHANGED: (
+        _Rule((_NONE, _DID_NOT), (Event.CHANGE, Event.FOUND_OPEN, Event.RECALL), Stage.CHANGED),
+        _Rule((_NONE, _DID_NOT), (Event.SEND_COMMIT,), Stage.COMMITTING),
+        _Rule((_NONE, _DID_NOT), (Event.FOUND_COMMITTED,), Stage.GONE, _UNKNOWN),
+        _Rule((_NONE, _DID_NOT), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE),
+        _Rule((_NONE,), (Event.CLOSED,), Stage.GONE, _NONE),
+        _Rule((_DID_NOT,), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
+        _Rule((_NONE, _DID_NOT), (Event.DELETE,), Stage.DELETED, _NONE),
+    ),
+    Stage.COMMITTING: (
+        _Rule((_NONE, _DID_NOT), (Event.COMMIT_ACCEPTED,), Stage.COMMITTED, _HAPPENED),
+        # DID_NOT: what is refused is this commit. The first one, whose response was lost, may still
+        # arrive.
+        _Rule((_NONE, _DID_NOT), (Event.COMMIT_REFUSED,), Stage.REFUSED),
+        _Rule((_NONE, _DID_NOT), (Event.RESPONSE_LOST,), Stage.COMMITTING, _UNKNOWN),
+        _Rule((_NONE, _DID_NOT, _UNKNOWN), (Event.RECALL,), Stage.COMMITTING, _UNKNOWN),
+        _Rule((_UNKNOWN,), (Event.FOUND_OPEN,), Stage.CHANGED, _DID_NOT),
+        _Rule((_UNKNOWN,), (Event.FOUND_COMMITTED,), Stage.COMMITTED, _HAPPENED),
+        _Rule((_NONE, _DID_NOT, _UNKNOWN), (Event.CLOSED_UNCOMMITTED,), Stage.GONE, _NONE),
+        _Rule((_NONE,), (Event.CLOSED,), Stage.GONE, _NONE),
+        _Rule((_DID_NOT, _UNKNOWN), (Event.CLOSED,), Stage.GONE, _UNKNOWN),
+    ),
+    Stage.REFUSED: (
+        # Sent again the other way about the review, as Google's refusal demands.
+        _Rule((_NONE, _DID_NOT), (Event.SEND_COMMIT,), Stage.COMMITTING),
+        _Rule((_NONE, _DID_NOT), (Event.RECALL,), Stage.CHANGED),
+    ),
+    Stage.COMMITTED: (
+        # By a later run: whether it asks for the same is to be seen.
+        _Rule((_HAPPENED,), (Event.REPLACE,), Stage.CLEAN, _UNKNOWN),
+    ),
+    Stage.GONE: (
+        _Rule((_NONE, _UNKNOWN), (Event.REPLACE,), Stage.CLEAN),
+        _Rule((_NONE, _UNKNOWN), (Event.RECALL,), Stage.GONE),
+    ),
+    Stage.DELETED: (
+        _Rule((_UNKNOWN,), (Event.REPLACE,), Stage.CLEAN, _UNKNOWN),
+        # HAPPENED: after a failure behind it, a later run may ask for something else.
+        _Rule((_UNKNOWN, _HAPPENED), (Event.RECALL,), Stage.DELETED, _UNKNOWN),
+    ),
 }
+
+
+def _transitions() -> dict[tuple[Position, Event], Position]:
+    """Return the rules with a row for each position and event."""
+    transitions = {}
+    for stage, rules in _RULES.items():
+        for rule in rules:
+            for commit in rule.commits:
+                for event in rule.events:
+                    after = (rule.stage, rule.commit or commit)
+                    transitions[(stage, commit), event] = after
+    return transitions
+
+
+TRANSITIONS: Mapping[tuple[Position, Event], Position] = _transitions()
 """Every event that may come in every position. What is not in the table can't happen, and asking
 for it is a bug.
 
@@ -241,43 +291,75 @@ class EditState:
 
 
 @dataclass
-class ReleaseEdit:
-    """The edit that a job works in, and what is known of it.
+class EditRecord:
+    """What a job has changed in an edit. While a commit is in doubt it is about the edit that the
+    present one has replaced.
 
-    `changes` are the purposes of the job (`ReleaseJob.purposes`) for which something was changed,
-    each with the digest of what Google Play accepted, empty while that is not known. `before` are
-    the tracks that were changed, as they were before, `wrote` what was sent to them, and `wish` the
-    digest of what was wished there (`ReleaseJob.wish`). `by_hand` says whether the last commit
-    leaves it to people to send the changes for review, None where that is not known. While a commit
-    is in doubt these five are about the edit that this one replaced. `promoted` is the release that
-    the job's promotion was begun with. `seen` are the tracks as they were last read or written;
-    `language` is the app's default one. `replaces` is the id of the shared edit in whose place this
-    one was opened to see whether its commit happened. `overtaken` says that others closed the edit
-    before this one, with changes of the job in it. They were certainly not committed, unless it was
-    the job's commit that found the edit closed. `begun` are the releases that a job without files
-    changes, as they were when it began, by track, and `rollouts` the version codes that were in
-    progress there. `missing` are the closed tracks that the job has to create in the edit.
-    `surely_committed` says that the edit before this one has told that it is committed.
+    - `changes`: the purposes of the job (`ReleaseJob.purposes`) for which something was changed,
+      each with the digest of what Google Play accepted, empty while that is not known.
+    - `before`: the tracks that were changed, as they were before.
+    - `wrote`: what was sent to these tracks.
+    - `wish`: the digest of what was wished there (`ReleaseJob.wish`).
+    - `by_hand`: whether the last commit leaves it to people to send the changes for review; None
+      where that is not known.
+    """
+
+    changes: dict[str, str] = field(default_factory=dict)
+    before: dict[str, Releases] = field(default_factory=dict)
+    wrote: dict[str, Releases] = field(default_factory=dict)
+    wish: str = ""
+    by_hand: bool | None = None
+
+
+@dataclass
+class JobBeginning:
+    """What a job found on the tracks when it began. It stays with that in every edit.
+
+    - `promoted`: the release that a promotion takes.
+    - `releases`: the release that a job without files changes, by track.
+    - `rollouts`: the version codes that were in progress, by track.
+    """
+
+    promoted: Release | None = None
+    releases: dict[str, Release] = field(default_factory=dict)
+    rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PreviousEdit:
+    """What is known of the edit of the job in whose place the present one was opened.
+
+    - `shared_id`: its id, if it is a shared one. The present one only shows whether its commit
+      happened.
+    - `overtaken`: others closed it with changes of the job in it. They were certainly not
+      committed, unless it was the job's commit that found the edit closed.
+    - `surely_committed`: it has told that it is committed.
+    """
+
+    shared_id: str = ""
+    overtaken: bool = False
+    surely_committed: bool = False
+
+
+@dataclass
+class ReleaseEdit:
+    """The edit that a job works in, and what is known of it and of the edits before it.
+
+    What was read in the edit is asked for once: `seen` are the tracks as they were last read or
+    written, `language` is the app's default one. `missing` are the closed tracks that are to be
+    created in the edit.
     """
 
     job: ReleaseJob
     context: Context
     api: Edit
     state: EditState = EditState()
-    changes: dict[str, str] = field(default_factory=dict)
-    before: dict[str, Releases] = field(default_factory=dict)
-    wrote: dict[str, Releases] = field(default_factory=dict)
-    wish: str = ""
-    by_hand: bool | None = None
-    promoted: Release | None = None
+    record: EditRecord = field(default_factory=EditRecord)
+    begun: JobBeginning = field(default_factory=JobBeginning)
+    previous: PreviousEdit = PreviousEdit()
     seen: dict[str, Releases] = field(default_factory=dict)
     language: str = ""
-    replaces: str = ""
-    overtaken: bool = False
-    begun: dict[str, Release] = field(default_factory=dict)
-    rollouts: dict[str, frozenset[str]] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
-    surely_committed: bool = False
     # guards the record: parts of a release write to it at the same time
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
@@ -285,6 +367,11 @@ class ReleaseEdit:
     def id(self) -> str:
         """The id that Google Play gave it."""
         return self.api.id
+
+    @property
+    def changes(self) -> Mapping[str, str]:
+        """The purposes for which something was changed, as the record has them."""
+        return self.record.changes
 
     @property
     def uncommitted(self) -> Collection[str]:
@@ -306,7 +393,7 @@ class ReleaseEdit:
         """Return what the track held before this very edit was touched; `now` is what it holds."""
         if f"track:{track}" not in self.uncommitted:
             return now
-        return self.before.get(track, now)
+        return self.record.before.get(track, now)
 
     def wrote_otherwise(self, track: str, after: Releases) -> bool:
         """Whether this edit may hold something on the track that is not asked for any more.
@@ -314,7 +401,9 @@ class ReleaseEdit:
         Google Play's list does not show it, since Google Play adds to releases by itself (countries
         for example). A record of an earlier version does not say what was written.
         """
-        return f"track:{track}" in self.uncommitted and self.wrote.get(track) != after
+        if f"track:{track}" not in self.uncommitted:
+            return False
+        return self.record.wrote.get(track) != after
 
     def found_live(self, settled: bool) -> None:
         """Note whether the changes of the edit before this one are live; otherwise they are lost.
@@ -323,9 +412,10 @@ class ReleaseEdit:
         do not show whether they are live. Raises ReleaseRefused where a shared edit may be lost,
         since other jobs would have to make their part of it again.
         """
-        shows = any(is_shown(purpose) for purpose in self.changes)
-        if self.replaces and not shows:
-            raise gone(self.replaces)
+        shows = _any_shown(self.changes)
+        shared_id = self.previous.shared_id
+        if shared_id and not shows:
+            raise gone(shared_id)
         if settled and shows:
             self.apply(Event.SEEN_LIVE)
         else:
@@ -333,10 +423,10 @@ class ReleaseEdit:
         if self.state.commit is not CommitKnowledge.NONE:
             return
         self._tell_missing(self.changes)
-        if self.replaces:
-            raise gone(self.replaces, "what this run put into it is not live")
+        if shared_id:
+            raise gone(shared_id, "what this run put into it is not live")
         _take_back(self, "Uploaded, then lost with the edit, whose commit did not happen.")
-        self._begin_anew()
+        self.record = EditRecord()
 
     def changing(self, purpose: str) -> None:
         """Write a change to the journal before it is made."""
@@ -348,9 +438,9 @@ class ReleaseEdit:
         """Write to the journal what a track held and is to hold, before the track is written."""
         with self._lock:
             self._note_change(f"track:{track}")
-            self.before[track] = before
-            self.wrote[track] = after
-            self.wish = self.job.wish
+            self.record.before[track] = before
+            self.record.wrote[track] = after
+            self.record.wish = self.job.wish
             self.remember()
 
     def _note_change(self, purpose: str) -> bool:
@@ -359,9 +449,9 @@ class ReleaseEdit:
         self.apply(Event.CHANGE)
         if before.commit is CommitKnowledge.HAPPENED:
             # The changes so far are live. From here on the record is about those of this edit.
-            self._begin_anew()
+            self.record = EditRecord()
         new = before != self.state or purpose not in self.changes
-        self.changes.setdefault(purpose, "")
+        self.record.changes.setdefault(purpose, "")
         if new:
             self._tell_missing((purpose,))
         return new
@@ -376,8 +466,12 @@ class ReleaseEdit:
         A commit that may still arrive leaves it open, and Google Play does not tell whether
         supplementary files are live.
         """
-        if any(is_shown(purpose) for purpose in purposes):
-            self.tell_committed(None if self.state.in_doubt else False)
+        if not _any_shown(purposes):
+            return
+        if self.state.in_doubt:
+            self.tell_committed(None)
+        else:
+            self.tell_committed(False)
 
     def tell_committed(self, committed: bool | None) -> None:
         """Set the output `committed`, empty for None: nobody knows.
@@ -398,41 +492,33 @@ class ReleaseEdit:
     def changed(self, purpose: str, digest: str) -> None:
         """Write to the journal what Google Play accepted."""
         with self._lock:
-            self.changes[purpose] = digest
+            self.record.changes[purpose] = digest
             self.remember()
-
-    def _begin_anew(self) -> None:
-        """Forget what the edit before this one changed."""
-        self.changes.clear()
-        self.before.clear()
-        self.wrote.clear()
-        self.wish = ""
-        self.by_hand = None
 
     def remember(self) -> None:
         """Write to the journal where the next run of the job can continue.
 
         An edit that `existing-edit-id` names, or its replacement, is in no journal.
         """
-        if not self.state.own or self.replaces:
+        if not self.state.own or self.previous.shared_id:
             return
         record: dict[str, object] = {
             "edit": self.id,
             "stage": self.state.stage.value,
             "commit": self.state.commit.value,
-            "changes": self.changes,
-            "before": _tracks_as_json(self.before),
-            "wrote": _tracks_as_json(self.wrote),
-            "wish": self.wish,
-            "by_hand": self.by_hand,
+            "changes": self.record.changes,
+            "before": _tracks_as_json(self.record.before),
+            "wrote": _tracks_as_json(self.record.wrote),
+            "wish": self.record.wish,
+            "by_hand": self.record.by_hand,
         }
-        if self.begun:
-            begun = {track: release.to_json() for track, release in self.begun.items()}
+        if self.begun.releases:
+            begun = {track: release.to_json() for track, release in self.begun.releases.items()}
             record["begun"] = {"wish": self.job.wish, "releases": begun}
-        if self.surely_committed:
+        if self.previous.surely_committed:
             record["surely committed"] = True
-        if self.promoted:
-            promoted = self.promoted.to_json()
+        if self.begun.promoted:
+            promoted = self.begun.promoted.to_json()
             record["promotion"] = {"wish": self.job.promotion, "release": promoted}
         self.context.remember(self.job.memory, json.dumps(record))
 
@@ -441,7 +527,7 @@ class ReleaseEdit:
 
         Uploads are remembered while a shared edit stays open, in which other jobs work on.
         """
-        if self.state.own and not self.replaces:
+        if self.state.own and not self.previous.shared_id:
             self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
             self.context.forget_uploads(client.uploads(self.job.package))
@@ -456,28 +542,36 @@ def is_shown(purpose: str) -> bool:
     return kind not in WHAT
 
 
+def _any_shown(purposes: Iterable[str]) -> bool:
+    return any(map(is_shown, purposes))
+
+
 def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
     """Return the edit that the journal holds, None where it holds none that can be read."""
     try:
         record = json.loads(context.recall(job.memory) or "{}")
-        api = Edit(context, job.package, str(record["edit"]))
-        changes = {str(purpose): str(digest) for purpose, digest in record["changes"].items()}
         return ReleaseEdit(
             job,
             context,
-            api,
+            Edit(context, job.package, str(record["edit"])),
             _recalled_state(record),
-            changes=changes,
-            before=_tracks(record["before"]),
-            wrote=_tracks(record.get("wrote", {})),
-            wish=str(record.get("wish", "")),
-            by_hand=_flag(record.get("by_hand")),
-            promoted=_promoted(job, record),
-            begun=_begun(job, record),
-            surely_committed=record.get("surely committed") is True,
+            _recalled_changes(record),
+            JobBeginning(promoted=_promoted(job, record), releases=_begun(job, record)),
+            PreviousEdit(surely_committed=record.get("surely committed") is True),
         )
     except _UNREADABLE:
         return None
+
+
+def _recalled_changes(record: Mapping[str, Any]) -> EditRecord:
+    changes = {str(purpose): str(digest) for purpose, digest in record["changes"].items()}
+    return EditRecord(
+        changes=changes,
+        before=_tracks(record["before"]),
+        wrote=_tracks(record.get("wrote", {})),
+        wish=str(record.get("wish", "")),
+        by_hand=_flag(record.get("by_hand")),
+    )
 
 
 def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
@@ -490,7 +584,9 @@ def _promoted(job: ReleaseJob, record: Mapping[str, Any]) -> Release | None:
 
 def _flag(value: object) -> bool | None:
     """Return a recorded truth value, None for anything else."""
-    return value if isinstance(value, bool) else None
+    if isinstance(value, bool):
+        return value
+    return None
 
 
 def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
@@ -583,7 +679,8 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
     context = kept.context
     # This comes before anything can fail: the edit is ours and may be open, and its commit may have
     # happened.
-    context.publish({"edit-id": kept.id} if kept.state.open else {})
+    if kept.state.open:
+        context.publish({"edit-id": kept.id})
     if kept.state.in_doubt:
         kept.tell_committed(None)
     if kept.state.stage is Stage.CLEAN and kept.state.commit is CommitKnowledge.NONE:
@@ -610,8 +707,10 @@ def _taken_up(kept: ReleaseEdit) -> ReleaseEdit:
         context.publish({"edit-id": ""})
     if not was_sent:
         # None of the promoted versions can have come to users.
-        kept.promoted = None
-    return inserted(job, context, kept if serves else None)
+        kept.begun.promoted = None
+    if serves:
+        return inserted(job, context, kept)
+    return inserted(job, context)
 
 
 def blaming_the_input(refused: ApiError) -> ApiError:
@@ -650,19 +749,18 @@ def inserted(job: ReleaseJob, context: Context, lost: ReleaseEdit | None = None)
 def _take_over(edit: ReleaseEdit, lost: ReleaseEdit) -> None:
     """Copy what is known of a lost edit into the fresh one that takes its place."""
     edit.state = lost.state.after(Event.REPLACE)
-    if edit.state.in_doubt or edit.job.rollout:
-        # A rollout needs them for its first look at the release.
-        edit.changes = dict(lost.changes)
     if edit.state.in_doubt:
-        edit.before = dict(lost.before)
-        edit.wrote = dict(lost.wrote)
-        edit.wish = lost.wish
-        edit.by_hand = lost.by_hand
-    edit.replaces = lost.replaces if lost.state.own else lost.id
-    edit.promoted = lost.promoted
-    edit.begun = dict(lost.begun)
-    edit.rollouts = dict(lost.rollouts)
-    edit.surely_committed = lost.surely_committed or lost.state.stage is Stage.COMMITTED
+        edit.record = lost.record
+    elif edit.job.rollout:
+        # A rollout needs them for its first look at the release.
+        edit.record.changes = lost.record.changes
+    edit.begun = lost.begun
+    shared_id = lost.previous.shared_id
+    if not lost.state.own:
+        shared_id = lost.id
+    told = lost.state.stage is Stage.COMMITTED
+    surely_committed = told or lost.previous.surely_committed
+    edit.previous = PreviousEdit(shared_id, surely_committed=surely_committed)
 
 
 def _warn_of_closing(package: str, context: Context) -> None:
@@ -680,10 +778,11 @@ def _warn_of_closing(package: str, context: Context) -> None:
 
 def _tell_promotion(edit: ReleaseEdit) -> None:
     """Log the versions of a promotion that was begun before, in another edit or by another run."""
-    if not edit.promoted:
+    promoted = edit.begun.promoted
+    if not promoted:
         return
     source = edit.job.promote_from
-    version_codes = "+".join(edit.promoted.version_codes)
+    version_codes = "+".join(promoted.version_codes)
     edit.context.info(
         f"The promotion from {source} was begun with {version_codes} and stays so, whatever is "
         f"on {source} by now."
@@ -782,7 +881,8 @@ def _settle_closed(edit: ReleaseEdit, error: Exception) -> Exception:
         lost(edit, error)
     if not state.own and isinstance(error, ApiError):
         return blaming_the_input(error)
-    edit.context.publish({"edit-id": ""} if state.stage is Stage.GONE else {})
+    if state.stage is Stage.GONE:
+        edit.context.publish({"edit-id": ""})
     edit.forget()
     return error
 
@@ -825,7 +925,7 @@ def _why_kept(edit: ReleaseEdit) -> str:
     The next run continues in it only where the journal keeps it.
     """
     remembered = _is_remembered(edit)
-    if edit.replaces:
+    if edit.previous.shared_id:
         return f"Edit {edit.id} holds no changes."
     if edit.state.stage is Stage.COMMITTING:
         return f"The commit of edit {edit.id} may have happened: {_who_checks(edit)}."
@@ -848,7 +948,7 @@ def _why_kept(edit: ReleaseEdit) -> str:
 
 def _is_remembered(edit: ReleaseEdit) -> bool:
     """Whether the journal has the edit. What it has under the job's name is never a shared one."""
-    if not edit.state.own or edit.replaces:
+    if not edit.state.own or edit.previous.shared_id:
         return False
     return edit.context.recall(edit.job.memory) is not None
 
@@ -875,7 +975,8 @@ def discard(edit: ReleaseEdit) -> None:
     edit.context.publish({"edit-id": ""})
     failure = _delete(edit.api, edit.context)
     if before.stage is Stage.CHANGED:
-        edit.tell_committed(None if _may_be_live(edit, before, failure) else False)
+        may_be_live = _may_be_live(edit, before, failure)
+        edit.tell_committed(None if may_be_live else False)
     edit.forget()
 
 
@@ -887,7 +988,7 @@ def _may_be_live(edit: ReleaseEdit, before: EditState, failure: UploaderError | 
         return True  # it was closed before, perhaps by a commit
     # Where only files of a version that is live already were changed, nothing shows whether they
     # are live.
-    return not any(is_shown(purpose) for purpose in edit.changes)
+    return not _any_shown(edit.changes)
 
 
 def _delete(edit: Edit, context: Context, *, closing: bool = False) -> UploaderError | None:
@@ -948,11 +1049,11 @@ def commit(edit: ReleaseEdit) -> bool:
         if not refused or (_denies(error) and not denied):
             denied = denied or _denies(error)
             if _has_happened(edit, error, waits):
-                return bool(edit.by_hand)
+                return bool(edit.record.by_hand)
             continue
         if isinstance(error, ApiError) and find(error) is EDIT_GONE:
             _gone_at_commit(edit, error)
-            return bool(edit.by_hand)
+            return bool(edit.record.by_hand)
         refusals += 1
         edit.apply(Event.COMMIT_REFUSED)
         edit.remember()
@@ -983,7 +1084,7 @@ def _send_commit(
     # An earlier commit with the opposite setting may still arrive, and would leave the review to
     # people as well.
     earlier_may_arrive = edit.state.commit is CommitKnowledge.DID_NOT
-    edit.by_hand = by_hand or (earlier_may_arrive and bool(edit.by_hand))
+    edit.record.by_hand = by_hand or (earlier_may_arrive and bool(edit.record.by_hand))
     edit.apply(Event.SEND_COMMIT)
     edit.remember()
     try:

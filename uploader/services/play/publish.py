@@ -101,7 +101,7 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         changes = _show_whole_edit(edit, changes)
     left = found_committed(edit) if happened else committed(edit)
     reach.remember_levels(job, edit.context)
-    if happened and not edit.surely_committed:
+    if happened and not edit.previous.surely_committed:
         companions.warn_of_doubt(edit)
     else:
         companions.remember(edit)
@@ -144,7 +144,7 @@ def _review(edit: ReleaseEdit, left: str) -> str:
         return "committed in the emulator, where nobody reviews it"
     if left:
         return "must still be sent for review in the Play Console, under Publishing overview"
-    if edit.by_hand is None:
+    if edit.record.by_hand is None:
         return "committed by an earlier run; whether it was sent for review, the Play Console tells"
     if edit.job.options.status == "draft":
         return "saved as a draft; roll it out in the Play Console"
@@ -180,16 +180,16 @@ def found_committed(edit: ReleaseEdit) -> str:
     As `committed`.
     """
     edit.tell_committed(True)
-    if edit.surely_committed:
+    if edit.previous.surely_committed:
         edit.context.info("A commit of this job whose answer was lost has happened.")
-        by_hand = edit.by_hand
+        by_hand = edit.record.by_hand
     else:
         edit.context.info(
             "What this job was to publish is live: by its commit, whose answer was lost, or by "
             "others."
         )
         # Who sends it for review is known only of this job's own commit.
-        by_hand = True if edit.by_hand else None
+        by_hand = True if edit.record.by_hand else None
     left = told_review(edit, by_hand)
     edit_lifecycle.discard(edit)
     return left
@@ -242,9 +242,9 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
 
 def _why_unneeded(edit: ReleaseEdit) -> str:
     """Why an edit in which nothing had to be changed is clean."""
-    if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+    if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
         return "What it was to publish is live"
-    if edit.overtaken:
+    if edit.previous.overtaken:
         return "Another job, or someone in the Play Console, has published the same meanwhile"
     return "Nothing had to be changed"
 
@@ -254,13 +254,13 @@ def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
     what = _subject(changes)
     if edit.job.options.status == "halted":
         return f"{what} is halted already on {', '.join(edit.job.tracks)}."
-    if edit.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
+    if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
         return (
             f"{what} is on Google Play: another job, or someone in the Play Console, has published "
             "it meanwhile, or the commit of this run has, though it was answered that its edit is "
             "gone."
         )
-    if edit.overtaken:
+    if edit.previous.overtaken:
         return (
             f"{what} is on Google Play: another job, or someone in the Play Console, has published "
             "it meanwhile."

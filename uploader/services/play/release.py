@@ -5,6 +5,7 @@ or several.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -250,8 +251,8 @@ def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
         failure = attempt.settle(error)
         edit = attempt.edit
         # A refusal leaves open what became of the commit of a shared edit that was replaced.
-        if edit.replaces and edit.state.in_doubt and isinstance(error, ReleaseRefused):
-            raise edit_lifecycle.gone(edit.replaces) from None
+        if edit.previous.shared_id and edit.state.in_doubt and isinstance(error, ReleaseRefused):
+            raise edit_lifecycle.gone(edit.previous.shared_id) from None
         if isinstance(failure, TemporaryError) and _is_forgotten_change(edit):
             raise OutcomeUnknown(failure.what, cause=failure.cause, hint=_LOOK_FIRST) from error
         if failure is not error:
@@ -302,7 +303,7 @@ class Attempt:
                 if not edit.state.in_doubt:
                     edit_lifecycle.lost(edit, error)
                 self.edit = edit_lifecycle.inserted(edit.job, edit.context, edit)
-                self.edit.overtaken = overtaken
+                self.edit.previous = replace(self.edit.previous, overtaken=overtaken)
         raise AssertionError  # the loop has no other end
 
     def settle(self, error: Exception, *, keep: bool = False) -> Exception:
@@ -340,7 +341,7 @@ def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool
     if not (isinstance(error, ApiError) and find(error) is EDIT_GONE):
         return False
     if edit.state.stage is Stage.CLEAN:
-        return edit.overtaken
+        return edit.previous.overtaken
     return (
         began.commit is not CommitKnowledge.DID_NOT
         and edit.state.commit is not CommitKnowledge.DID_NOT

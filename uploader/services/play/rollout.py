@@ -156,8 +156,8 @@ def recalled_halt(text: str) -> str:
 
 def halt_made(edit: ReleaseEdit, track: str, releases: Releases) -> Release | None:
     """The release that the edit before this one was to halt, if it is halted."""
-    before = edit.before.get(track, ())
-    wrote = edit.wrote.get(track, ())
+    before = edit.record.before.get(track, ())
+    wrote = edit.record.wrote.get(track, ())
     for halted in having_status(wrote, "halted"):
         if halted in before:
             continue
@@ -537,7 +537,7 @@ class Rollout:
             why = f"the step that was under way is live: {tracks.in_words(step)}"
             return Decision(kind, why, made=step)
         who = "another run, or someone in the Play Console, changed it"
-        in_doubt = earlier.in_doubt and not edit.overtaken
+        in_doubt = earlier.in_doubt and not edit.previous.overtaken
         why = f"{who}: {tracks.in_words(step)}"
         return Decision("held", why, in_doubt=in_doubt, brief="it was changed meanwhile")
 
@@ -546,11 +546,11 @@ class Rollout:
 
         What was sent is known from this run, or from the record of the one before.
         """
-        if edit.overtaken:
+        if edit.previous.overtaken:
             return False
         sent = self._sent
         if sent is None:
-            wrote = edit.wrote.get(self._track)
+            wrote = edit.record.wrote.get(self._track)
             if not wrote:
                 return False
             sent = wrote[0]
@@ -636,7 +636,7 @@ class Rollout:
         else:
             self._context.publish({"committed": _committed_without_step(decision)})
             if decision.made:
-                told_review(edit, edit.by_hand)
+                told_review(edit, edit.record.by_hand)
         if decision.trouble:  # the error tells it
             return
         sentence = f"{capitalised(decision.why)}."

@@ -223,7 +223,7 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         reach=(*shadowed, *left_behind),
         others=other_tracks(edit),
         not_shown=_not_shown(edit, listed=comparison.lists_tracks),
-        happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.overtaken,
+        happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.previous.overtaken,
         in_edit=edit.state.own and edit.state.stage is Stage.CHANGED,
     )
 

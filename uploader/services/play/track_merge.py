@@ -205,7 +205,7 @@ def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
     began, not one that somebody has begun meanwhile.
     """
     rollouts = set(model.all_version_codes(model.having_status(before, "inProgress")))
-    begun = edit.rollouts.setdefault(track, frozenset(rollouts))
+    begun = edit.begun.rollouts.setdefault(track, frozenset(rollouts))
     return edit.job.replace_rollout and rollouts <= begun
 
 
@@ -263,16 +263,16 @@ def _promoted(edit: ReleaseEdit) -> Release | None:
     if not job.promote_from:
         return None
     offered = current_releases(edit, job.promote_from)
-    if edit.promoted:
-        return edit.promoted.with_status(_status_by_now(offered, edit.promoted))
+    if edit.begun.promoted:
+        return edit.begun.promoted.with_status(_status_by_now(offered, edit.begun.promoted))
     if job.promoted:
         artifacts: Collection[int] = ()
         if no_longer_on(offered, job.promoted):
             artifacts = listed_artifacts(edit)
-        edit.promoted = chosen(job.promote_from, offered, job.promoted, artifacts)
+        edit.begun.promoted = chosen(job.promote_from, offered, job.promoted, artifacts)
     else:
-        edit.promoted = to_promote(job.promote_from, offered)
-    return edit.promoted
+        edit.begun.promoted = to_promote(job.promote_from, offered)
+    return edit.begun.promoted
 
 
 def _status_by_now(offered: Iterable[Release], begun: Release) -> Status:
@@ -340,12 +340,12 @@ def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Releas
     """
     if not edit.state.own:
         return  # other jobs work in a shared edit
-    begun = edit.begun.setdefault(track, release)
+    begun = edit.begun.releases.setdefault(track, release)
     if begun.has_same_versions(release) and settled((release,), (wanted,)):
         return
-    if not (edit.surely_committed or _has_moved(release, begun)):
+    if not (edit.previous.surely_committed or _has_moved(release, begun)):
         return
-    if edit.surely_committed:
+    if edit.previous.surely_committed:
         what = f"An earlier run of this job has changed {named(begun)} on track {track}"
         since = f"since then it was changed again: {describe(release)}"
     else:
@@ -650,7 +650,7 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
     None otherwise, and none where that edit wrote for another wish: then it is planned what becomes
     of the tracks.
     """
-    if edit.wish != edit.job.wish:
+    if edit.record.wish != edit.job.wish:
         return ()
     changes = []
     for track in edit.job.tracks:
@@ -663,12 +663,12 @@ def found_as_written(edit: ReleaseEdit) -> tuple[TrackChange, ...]:
 
 def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     """One track, as `found_as_written` returns it; None where it does not hold what was written."""
-    if track not in edit.wrote:  # it held everything already
+    if track not in edit.record.wrote:  # it held everything already
         change = plan_update(edit, track)
         return change if change.settled else None
     now = current_releases(edit, track)
-    before = edit.before.get(track, ())
-    wrote = edit.wrote[track]
+    before = edit.record.before.get(track, ())
+    wrote = edit.record.wrote[track]
     release = whats_become(before, wrote, now)
     if release is None:
         return None
