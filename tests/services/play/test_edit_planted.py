@@ -82,7 +82,7 @@ DENIED = Planted(
 )
 GONE_ON = Planted(
     "track_merge",
-    "there = further(ours, before, asked) if ours else None",
+    "there = further(ours, before, asked)",
     "there = None",
     "staged rollout that people take further or halt",
     "ReleaseRefused('`user-fraction`: the release",

@@ -173,6 +173,10 @@ class Release:
         """
         return set(self.version_codes) == set(version_codes)
 
+    def has_any_of(self, version_codes: Iterable[str]) -> bool:
+        """Return whether the release has at least one of these version codes."""
+        return not set(self.version_codes).isdisjoint(version_codes)
+
     def has_same_reach(self, other: Release) -> bool:
         """Return whether both have the same status, and are for the same share of users."""
         same_share = is_same_share(self.user_fraction, other.user_fraction)

@@ -48,18 +48,37 @@ KEPT_BACK = {"halted": "halted", "draft": "a draft"}
 
 
 @dataclass(frozen=True)
-class TrackChange:
-    """A track before the edit was touched and as it is to be; `release` comes to it, `now` is what
-    it holds already.
+class Promotion:
+    """Where a promotion takes its release from: the track, and the release as it is there.
 
-    `created` says that the app gets the track by the edit. `by_code` are the version codes that a
-    promotion takes though they are not on its source any more.
-    `source` is the track that a promotion takes the release from, and `source_release` the release
-    as it is there. `gone_on` says that `release` was there before, with more users than the job
-    asks for or halted, and stays as it is; `moved_on` says that its status or its share is not what
-    was asked for. `left_out` is what the job asks for it besides, in
-    words, and does not get. `replaced` is what a commit whose answer was lost has replaced on the
-    track; empty for a change that is yet to be made.
+    `by_code` are the version codes that it takes although they are not on the track any more.
+    """
+
+    track: str
+    release: Release
+    by_code: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoneOn:
+    """How a release that was there before differs from what the job asks for. It stays as it is.
+
+    `moved` says that its status, its share or its versions are others. `left_out` is what it does
+    not get besides, in words.
+    """
+
+    moved: bool
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrackChange:
+    """A track before the edit was touched and as it is to be.
+
+    `release` comes to it, and `now` is what it holds already. `gone_on` is there if `release` was
+    on the track before and stays as it is, with more users than the job asks for or halted.
+    `created` says that the app gets the track by the edit. `replaced` is what a commit whose answer
+    was lost has replaced on the track; empty for a change that is yet to be made.
     """
 
     track: str
@@ -67,13 +86,9 @@ class TrackChange:
     after: Releases
     release: Release = Release()
     now: Releases = ()
-    source: str = ""
-    source_release: Release | None = None
-    gone_on: bool = False
-    moved_on: bool = True
-    left_out: tuple[str, ...] = ()
+    promotion: Promotion | None = None
+    gone_on: GoneOn | None = None
     created: bool = False
-    by_code: tuple[str, ...] = ()
     replaced: Releases = ()
 
     @property
@@ -89,8 +104,8 @@ class TrackChange:
         if self.gone_on or self.release.status not in SERVED:
             return ()
         places = [(self.track, other) for other in self.replaced or self.before]
-        if self.source_release:
-            places.append((self.source, self.source_release))
+        if self.promotion:
+            places.append((self.promotion.track, self.promotion.release))
         sentences = []
         for track, other in places:
             kept_back = KEPT_BACK.get(other.status)
@@ -101,10 +116,10 @@ class TrackChange:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What else is to be known of the release that comes, in sentences."""
-        if not self.by_code:
+        if not self.promotion or not self.promotion.by_code:
             return self.taken_up
-        versions = "+".join(self.by_code)
-        return (f"{versions} is not on {self.source} any more", *self.taken_up)
+        versions = "+".join(self.promotion.by_code)
+        return (f"{versions} is not on {self.promotion.track} any more", *self.taken_up)
 
 
 def plan_updates(edit: ReleaseEdit, known: Collection[int]) -> tuple[TrackChange, ...]:
@@ -154,50 +169,51 @@ def _check_retained_exist(edit: ReleaseEdit, known: Collection[int]) -> None:
 
 
 def plan_update(edit: ReleaseEdit, track: str) -> TrackChange:
-    """The release that comes to the track, and all that it will hold then.
+    """Return the release that comes to the track, and all that the track will hold then.
 
     What counts is what the track held before the edit was touched: an earlier run may have left its
-    own release there.
+    own release there. Raises ReleaseRefused for a release that must not come to the track.
     """
     job = edit.job
     now = current_releases(edit, track)
     before = edit.base(track, now)
     source = _promoted(edit)
-    version_codes: tuple[str, ...] = ()
-    if source:
-        version_codes = source.version_codes
     release = _with_kept_notes(_wanted(edit, track, before, source), before)
-    there = _already_there(edit, track, before, release, job.codes or version_codes)
+    there = _already_there(edit, track, before, release, source)
     if there is not None:
-        return TrackChange(
-            track,
-            before,
-            before,
-            there,
-            now,
-            gone_on=not settled((there,), (release,)),
-            moved_on=_has_moved(there, release),
-            left_out=tuple(_differences(there, release)),
-        )
+        return TrackChange(track, before, before, there, now, gone_on=_how_gone_on(there, release))
     if source:
         _check_kept_back(job, job.promote_from, source)
     _check_users(job, track, before, release)
     _check_retained(edit)
-    after = merged(track, before, release, replace_rollout=_may_replace(edit, track, before))
-    by_code: tuple[str, ...] = ()
-    if job.promoted:
-        by_code = no_longer_on(current_releases(edit, job.promote_from), version_codes)
+    replace_rollout = _may_replace(edit, track, before)
     return TrackChange(
         track,
         before,
-        after,
-        release,
-        now,
-        job.promote_from,
-        source,
+        after=merged(track, before, release, replace_rollout=replace_rollout),
+        release=release,
+        now=now,
+        promotion=_promotion(edit, source),
         created=edit.is_new(track),
-        by_code=by_code,
     )
+
+
+def _promotion(edit: ReleaseEdit, source: Release | None) -> Promotion | None:
+    """Return where the release comes from; None where it is not promoted."""
+    if source is None:
+        return None
+    track = edit.job.promote_from
+    by_code: tuple[str, ...] = ()
+    if edit.job.promoted:
+        by_code = no_longer_on(current_releases(edit, track), source.version_codes)
+    return Promotion(track, source, by_code)
+
+
+def _how_gone_on(there: Release, asked: Release) -> GoneOn | None:
+    """Return how a release on the track differs from what was asked for; None where it does not."""
+    if settled((there,), (asked,)):
+        return None
+    return GoneOn(_has_moved(there, asked), tuple(_differences(there, asked)))
 
 
 def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
@@ -210,15 +226,20 @@ def _may_replace(edit: ReleaseEdit, track: str, before: Releases) -> bool:
 
 
 def _already_there(
-    edit: ReleaseEdit, track: str, before: Releases, asked: Release, ours: Collection[str]
+    edit: ReleaseEdit, track: str, before: Releases, asked: Release, source: Release | None
 ) -> Release | None:
-    """The release of `ours`, the version codes of the job, that was on the track before, as asked
-    for or further.
+    """Return the release with the versions of the job's files, or of the promoted `source`, that
+    was on the track before, as asked for or further. None for a job that has neither.
 
     What a shared edit holds may be another job's work and not live. So it must be published, unless
     it is halted: a halt is not taken back there either.
     """
-    there = further(ours, before, asked) if ours else None
+    ours = edit.job.codes
+    if source and not ours:
+        ours = source.version_codes
+    if not ours:
+        return None
+    there = further(ours, before, asked)
     if there is None or edit.state.own or there.status == "halted":
         return there
     published = live_versions(edit.context, edit.job.package, track)
@@ -298,7 +319,10 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release | Non
         wanted = changed(options, release)
         _check_begun(edit, track, release, wanted)
         return wanted
-    version_codes = [*(source.version_codes if source else job.codes), *job.retained]
+    version_codes = list(job.codes)
+    if source:
+        version_codes = list(source.version_codes)
+    version_codes += job.retained
     if job.retain_last:
         version_codes += last_completed(live)
     base = _kept_fields(live, version_codes)
@@ -368,7 +392,9 @@ def new(
     """
     base = base or Release()
     status = options.new_status or base.status or "completed"
-    fraction = base.user_fraction if options.fraction is None else options.fraction
+    fraction = options.fraction
+    if fraction is None:
+        fraction = base.user_fraction
     release = base.with_version_codes(version_codes).with_status(status).without_user_fraction()
     if status in STAGED and fraction is not None:
         release = release.with_user_fraction(fraction)
@@ -442,7 +468,7 @@ def chosen(
             hint="Correct `promote-version-codes`, or leave them out to promote the whole release.",
             code="version-not-on-track",
         )
-    having_any = [one for one in live if not set(one.version_codes).isdisjoint(version_codes)]
+    having_any = [release for release in live if release.has_any_of(version_codes)]
     if not having_any:
         return Release.of(version_codes)
     return model.newest(having_any).with_version_codes(version_codes)
@@ -535,19 +561,15 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     """
     if not update.gone_on:
         return ""
-    gone_on = _how_gone_on(job, update)
-    if update.left_out:
-        gone_on += (
-            ". What it has there stays as well, other than this run asks for: "
-            f"{', '.join(update.left_out)}"
-        )
-    return gone_on
+    sentence = _what_it_is_now(job, update.track, update.release, moved=update.gone_on.moved)
+    if not update.gone_on.left_out:
+        return sentence
+    left_out = ", ".join(update.gone_on.left_out)
+    return f"{sentence}. What it has there stays as well, other than this run asks for: {left_out}"
 
 
-def _how_gone_on(job: ReleaseJob, update: TrackChange) -> str:
-    release = update.release
-    track = update.track
-    if not update.moved_on:
+def _what_it_is_now(job: ReleaseJob, track: str, release: Release, *, moved: bool) -> str:
+    if not moved:
         return f"{named(release)} is on {track}: {in_words(release)}"
     if release.status != "halted":
         return f"{named(release)} on {track} has gone on since: {in_words(release)}"
@@ -575,8 +597,9 @@ def _differences(there: Release, asked: Release) -> Iterator[str]:
 
 def _resuming(job: ReleaseJob, release: Release) -> str:
     """The inputs that go on with a halted release."""
-    fraction = "" if share(release) else " with `user-fraction`"
-    how = f"set `status: inProgress`{fraction} or `status: completed`"
+    how = "set `status: inProgress` with `user-fraction` or `status: completed`"
+    if share(release):
+        how = "set `status: inProgress` or `status: completed`"
     if job.codes:
         return f"leave `files` out (`files: none`) and {how}"
     if job.promote_from:
@@ -665,48 +688,57 @@ def _find_as_written(edit: ReleaseEdit, track: str) -> TrackChange | None:
     """One track, as `found_as_written` returns it; None where it does not hold what was written."""
     if track not in edit.record.wrote:  # it held everything already
         change = plan_update(edit, track)
-        return change if change.settled else None
+        if change.settled:
+            return change
+        return None
     now = current_releases(edit, track)
     before = edit.record.before.get(track, ())
     wrote = edit.record.wrote[track]
     release = whats_become(before, wrote, now)
     if release is None:
         return None
-    return TrackChange(
-        track,
-        now,
-        now,
-        release,
-        now,
-        gone_on=not settled(now, wrote),
-        moved_on=_has_moved(release, wrote[0]),
-        left_out=tuple(_differences(release, wrote[0])),
-        replaced=before,
-    )
+    gone_on = None
+    if not settled(now, wrote):
+        written = wrote[0]
+        gone_on = GoneOn(_has_moved(release, written), tuple(_differences(release, written)))
+    return TrackChange(track, now, now, release, now, gone_on=gone_on, replaced=before)
 
 
 def whats_become(before: Releases, wrote: Releases, found: Releases) -> Release | None:
-    """The release that was written, as the track holds it now: as it was written, or wider,
-    completed or halted since.
+    """Return what has become of the release that was written to a track; None where nothing shows
+    that the commit with it happened.
 
-    None where it is not there like that: `wrote` has the release first and behind it what it left
-    on the track.
+    `before` is what the track held then, `found` what it holds now. `wrote` has the release first,
+    and behind it what it left on the track. The commit shows in the release: it is as it was
+    written, or has gone on from there (wider, completed or halted). A release that was on the track
+    before has to show that it was changed.
     """
     if not wrote or not wrote[0].version_codes:
         return None
     written = wrote[0]
     now = model.find_same_versions(found, written)
-    if now is None or settled(found, wrote):
+    if now is None:
+        return None
+    if settled(found, wrote):
         return now
     was = model.find_same_versions(before, written)
-    if was is not None:
-        # It was there before, so what was to change at it besides has to have changed.
-        expected = written.with_status_and_fraction_of(now)
-        if now.has_same_reach(was) or not settled((now,), (expected,)):
-            return None
+    if was is not None and not _shows_change(was, written, now):
+        return None
     if not _goes_as_far(now, written):
         return None
     return now
+
+
+def _shows_change(was: Release, written: Release, now: Release) -> bool:
+    """Return whether a release that has gone on since shows that it was changed as `written`.
+
+    Its status and share are those of people by now, and no more those that it `was` left with. All
+    else has to be as it was written.
+    """
+    if now.has_same_reach(was):
+        return False
+    expected = written.with_status_and_fraction_of(now)
+    return settled((now,), (expected,))
 
 
 def _has_moved(there: Release, asked: Release) -> bool:
@@ -772,17 +804,21 @@ def _check_retained(edit: ReleaseEdit) -> None:
     elif not (job.codes or job.promote_from):
         by_code = job.retained
     for code in by_code:
-        places = []
-        served = False
-        for track, releases in edit.seen.items():
-            for release in releases:
-                if code in release.version_codes:
-                    places.append((track, release))
-                    served = served or release.status in SERVED
+        places = _places_of(edit, code)
+        if any(release.status in SERVED for _, release in places):
+            continue
         for track, release in places:
-            # what is on the track itself is looked at with its users
-            if not served and track not in job.tracks:
+            # What is on the track itself is looked at with its users.
+            if track not in job.tracks:
                 _check_kept_back(job, track, release)
+
+
+def _places_of(edit: ReleaseEdit, version_code: str) -> list[tuple[str, Release]]:
+    """Return the tracks that have a version, each with the release that it is in."""
+    places: list[tuple[str, Release]] = []
+    for track, releases in edit.seen.items():
+        places += [(track, release) for release in releases if release.has_any_of([version_code])]
+    return places
 
 
 def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
@@ -803,24 +839,30 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
 
 
 def _check_users(job: ReleaseJob, track: str, live: Releases, release: Release) -> None:
-    """Nothing but a halt takes a release from users, and nothing but a written status goes on with
-    a halted one.
+    """Refuse a release that would take another one from its users, or go on with a halted one
+    unasked.
 
-    It does so without files and without a promotion: a job that has them may be run again after the
-    halt.
+    Only a halt takes a release from users. Only a written status goes on with a halted one, in a
+    job without files and without a promotion: a job that has them may be run again after the halt.
     """
     _check_draft(job, track, live, release)
     if release.status == "draft":
-        return
+        return  # it reaches nobody
     for other in live:
-        if other.status == "draft":
-            continue
-        # What stays beside the release keeps its users.
-        continues = release.covers(other) and _displaces(release, other)
-        everybody_has_it = other.status == "completed" and other.covers(release)
-        if continues or everybody_has_it:
+        if other.status != "draft" and _gets_users_of(release, other):
             _check_halted(job, track, release, other)
             _check_reach(track, release, other)
+
+
+def _gets_users_of(release: Release, other: Release) -> bool:
+    """Return whether users of a release on the track would have this one instead.
+
+    Its own versions go on in this one, or everybody has these versions already. A release that
+    stays beside this one keeps its users.
+    """
+    if release.covers(other) and _displaces(release, other):
+        return True
+    return other.status == "completed" and other.covers(release)
 
 
 def _check_halted(job: ReleaseJob, track: str, release: Release, other: Release) -> None:
