@@ -131,15 +131,15 @@ KEPT_BESIDE_A_REFUSAL = Planted(
 )
 COMMITTED_TOGETHER = Planted(
     "release",
-    "run.do_in_order({one.app: one.publish for one in releases})",
-    "run.do_together({one.app: one.publish for one in releases})",
+    "run.do_in_order(publications)",
+    "run.do_together(publications)",
     "apps by turns",
     "committed out of order",
 )
 NOT_ALL_STAGED = Planted(
     "release",
-    "run.do_together({one.app: one.stage for one in releases}, stop=True)",
-    "run.do_together({one.app: lambda one=one: (one.stage(), one.publish()) for one in releases})",
+    "run.do_together(stages, stop=True)",
+    "run.do_together({r.app: lambda r=r: (r.stage(), r.publish()) for r in releases})",
     "apps by turns",
     "committed before all are validated",
 )

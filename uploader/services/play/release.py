@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 from uploader.errors import (
@@ -78,29 +77,14 @@ def _says_committed(error: Exception) -> bool:
 
 
 def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
-    """End a job whose shared edit another job has committed: it is done where its part was in the
+    """End a job whose shared edit another job has committed: it is done if its part was in the
     edit.
 
-    The list of releases, which needs no edit, has the version codes. Raises ReleaseRefused where it
-    does not have them, or where the job asks for what no list has.
+    That is looked up in the list of releases, which needs no edit. Raises ReleaseRefused where it
+    is not seen there.
     """
     versions = job.codes or job.promoted or job.retained
-    missing = [track for track in job.tracks if not _is_listed(context, job, track, versions)]
-    beside_tracks = job.artifacts or job.supplementary or job.listing
-    unlisted = job.testers or (beside_tracks and not job.tracks)
-    if missing or unlisted:
-        where = "in it"
-        if missing:
-            where = f"on {', '.join(missing)}"
-        raise ReleaseRefused(
-            f"Edit {job.existing_edit} is committed, and what this run asks for is not seen to be "
-            f"{where}.",
-            cause="Another job committed the edit, perhaps before this run had put its part into "
-            "it.",
-            hint="Let the job that commits run last. To release what is missing, leave "
-            "`existing-edit-id` out.",
-            code="edit-committed",
-        )
+    _check_part_was_committed(job, versions, context)
     context.forget_uploads(client.uploads(job.package))
     context.publish({"edit-id": job.existing_edit, "committed": "true"})
     if versions:
@@ -111,6 +95,28 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
         release = tracks.named(Release.of(versions), told_name(job))
         headline += f", with {release} on {', '.join(job.tracks)}"
     return Outcome(f"{headline}.")
+
+
+def _check_part_was_committed(job: ReleaseJob, versions: Sequence[str], context: Context) -> None:
+    """Raise ReleaseRefused where the part of a job is not seen to be in an edit that was committed:
+    its versions are not listed, or it asks for what no list has.
+    """
+    missing = [track for track in job.tracks if not _is_listed(context, job, track, versions)]
+    beside_tracks = job.artifacts or job.supplementary or job.listing
+    unlisted = job.testers or (beside_tracks and not job.tracks)
+    if not (missing or unlisted):
+        return
+    where = "in it"
+    if missing:
+        where = f"on {', '.join(missing)}"
+    raise ReleaseRefused(
+        f"Edit {job.existing_edit} is committed, and what this run asks for is not seen to be "
+        f"{where}.",
+        cause="Another job committed the edit, perhaps before this run had put its part into it.",
+        hint="Let the job that commits run last. To release what is missing, leave "
+        "`existing-edit-id` out.",
+        code="edit-committed",
+    )
 
 
 def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence[str]) -> bool:
@@ -143,7 +149,8 @@ def follow_up(
 
 def _verification(jobs: Sequence[ReleaseJob]) -> Verification | None:
     """Begin the comparison of what is served of the apps; None where none is asked for."""
-    if not any(job.verify for job in jobs):
+    compared = [job for job in jobs if job.verify]
+    if not compared:
         return None
     # The comparison loads a good part of the program, which other runs don't need.
     from uploader.services.play.verify import Verification
@@ -160,22 +167,30 @@ def flow_of_several(jobs: Sequence[ReleaseJob], order: Sequence[str], context: C
     commits = jobs[0].commits
     packages = [job.package for job in jobs]
     run = SeveralApps(packages, order, context, commits=commits and not jobs[0].rehearsal)
-    releases = [AppRelease(app, job) for app, job in zip(run.apps, jobs, strict=True)]
-    run.do_together({one.app: one.stage for one in releases}, stop=True)
+    releases = list(map(AppRelease, run.apps, jobs))
+    stages = {release.app: release.stage for release in releases}
+    publications = {release.app: release.publish for release in releases}
+    run.do_together(stages, stop=True)
     if run.failed:
-        for one in releases:
-            one.give_up(run.reason_of(one.app))
+        _give_up(run, releases)
     elif commits:
-        run.do_in_order({one.app: one.publish for one in releases})
+        run.do_in_order(publications)
         if run.failed:
-            for one in releases:
-                one.give_up(run.reason_of(one.app, keep=True), keep=True)
+            _give_up(run, releases, keep=True)
     else:
-        run.do_together({one.app: one.publish for one in releases})
+        run.do_together(publications)
     if not run.failed:
         verification = _verification(jobs)
-        run.do_together({one.app: partial(one.follow_up, verification) for one in releases})
+        run.do_together(
+            {release.app: partial(release.follow_up, verification) for release in releases}
+        )
     return run.end(_headline_of_several(jobs, run.apps))
+
+
+def _give_up(run: SeveralApps, releases: Sequence[AppRelease], *, keep: bool = False) -> None:
+    """Decide what becomes of the edits of all apps that are not done; `keep` keeps them."""
+    for release in releases:
+        release.give_up(run.reason_of(release.app, keep=keep), keep=keep)
 
 
 def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str:
@@ -186,7 +201,9 @@ def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str
         what = "are committed"
     else:
         what = "are in their edits, which are left open"
-    who = "Both" if len(jobs) == 2 else f"All {len(jobs)}"
+    who = f"All {len(jobs)}"
+    if len(jobs) == 2:
+        who = "Both"
     headline = f"{who} apps {what}."
     waiting = [app.package for app in apps if app.outputs.get("sent-for-review") == "false"]
     if waiting:
@@ -282,29 +299,39 @@ class Attempt:
     def carry_out(self, work: Callable[[ReleaseEdit], T]) -> T:
         """Do the work, from the beginning in a fresh edit where the edit is lost.
 
-        What becomes of the edit after a failure is not decided here.
+        What becomes of the edit after any other failure is not decided here.
         """
-        for replay in count():
-            edit = self.edit
-            began = edit.state
+        replays = 0
+        while True:
+            began = self.edit.state
             try:
-                return work(edit)
+                return work(self.edit)
             except BuiltAgain as why:
-                edit.context.info(f"{why} Starting over in a fresh edit.")
-                edit_lifecycle.discard(edit)
-                self.edit = edit_lifecycle.inserted(edit.job, edit.context)
+                self._discard_and_replace(why)
             except Exception as error:
-                overtaken = _is_overtaken(edit, began, error)
-                if isinstance(error, ApiError) and _is_edit_gone(error) and edit.state.open:
-                    edit_lifecycle.close(edit, error)
-                if replay == MAX_REPLAYS or not _is_replaceable(edit, error):
+                overtaken = _is_overtaken(self.edit, began, error)
+                _note_if_gone(self.edit, error)
+                if replays == MAX_REPLAYS or not _is_replaceable(self.edit, error):
                     raise
-                _say_why_anew(edit, error)
-                if not edit.state.in_doubt:
-                    edit_lifecycle.lost(edit, error)
-                self.edit = edit_lifecycle.inserted(edit.job, edit.context, edit)
-                self.edit.previous = replace(self.edit.previous, overtaken=overtaken)
-        raise AssertionError  # the loop has no other end
+                self._replace_lost(error, overtaken=overtaken)
+            replays += 1
+
+    def _discard_and_replace(self, why: BuiltAgain) -> None:
+        """Delete an edit that has an artifact which was built again, and open a fresh one."""
+        edit = self.edit
+        edit.context.info(f"{why} Starting over in a fresh edit.")
+        edit_lifecycle.discard(edit)
+        self.edit = edit_lifecycle.inserted(edit.job, edit.context)
+
+    def _replace_lost(self, error: Exception, *, overtaken: bool) -> None:
+        """Open a fresh edit in place of one that others have closed."""
+        lost = self.edit
+        what = error.what if isinstance(error, UploaderError) else str(error)
+        lost.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
+        if not lost.state.in_doubt:
+            edit_lifecycle.lost(lost, error)
+        self.edit = edit_lifecycle.inserted(lost.job, lost.context, lost)
+        self.edit.previous = replace(self.edit.previous, overtaken=overtaken)
 
     def settle(self, error: Exception, *, keep: bool = False) -> Exception:
         """Decide what becomes of the edit after a failure; as `edit_lifecycle.settle` has it."""
@@ -314,8 +341,14 @@ class Attempt:
         return edit_lifecycle.settle(self.edit, error, keep=keep)
 
 
-def _is_edit_gone(error: Exception) -> bool:
+def _says_gone(error: Exception) -> bool:
     return isinstance(error, ApiError) and find(error) is EDIT_GONE
+
+
+def _note_if_gone(edit: ReleaseEdit, error: Exception) -> None:
+    """Note that the edit is closed where the error says so."""
+    if isinstance(error, ApiError) and _says_gone(error) and edit.state.open:
+        edit_lifecycle.close(edit, error)
 
 
 def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
@@ -325,24 +358,18 @@ def _is_replaceable(edit: ReleaseEdit, error: Exception) -> bool:
     return edit.state.stage is Stage.GONE and (edit.state.own or edit.state.in_doubt)
 
 
-def _say_why_anew(edit: ReleaseEdit, error: Exception) -> None:
-    what = error.what if isinstance(error, UploaderError) else str(error)
-    edit.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
-
-
 def _is_overtaken(edit: ReleaseEdit, began: EditState, error: Exception) -> bool:
-    """Whether others closed the edit, with changes of the job in it, before a commit of the job
-    could happen.
+    """Return whether others closed the edit, with changes of the job in it, before a commit of the
+    job could happen.
 
-    `began` is the edit as it was when the work in it began. A commit is sent once: one that finds
-    the edit closed most likely did not happen, unless the answer to another was lost before, by
-    this run or by an earlier one.
+    `began` is the state of the edit when the work in it began. In an edit without changes nothing
+    was overtaken that was not before. A commit that finds its edit closed most likely did not
+    happen; but where the answer to another one was lost, by an earlier run or by this one, that one
+    may have closed the edit.
     """
-    if not (isinstance(error, ApiError) and find(error) is EDIT_GONE):
+    if not _says_gone(error):
         return False
     if edit.state.stage is Stage.CLEAN:
         return edit.previous.overtaken
-    return (
-        began.commit is not CommitKnowledge.DID_NOT
-        and edit.state.commit is not CommitKnowledge.DID_NOT
-    )
+    commits = (began.commit, edit.state.commit)
+    return CommitKnowledge.DID_NOT not in commits

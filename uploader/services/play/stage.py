@@ -87,35 +87,43 @@ def _compare(edit: ReleaseEdit) -> Comparison:
     content.testers = _of_new_tracks(edit, content.testers)
     lists_tracks = bool(edit.seen)
     reused = _find_reused(edit, content.artifacts)
-    all_there = reused.keys() == {version_code(artifact) for artifact in edit.job.artifacts}
+    all_uploaded = len(reused) == len(set(edit.job.codes))
     # This edit may have taken the place of one whose commit may have happened.
     in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
     live: tuple[TrackChange, ...] = ()
-    if in_doubt and all_there:
+    if in_doubt and all_uploaded:
         live = track_merge.found_as_written(edit)
     changes = live or _plan_tracks(edit, content.artifacts)
     if in_doubt:
-        tracks_are_live = bool(live) or all(change.settled for change in changes)
-        same_groups = not any(str(change) for change in content.testers)
-        rest_is_live = same_groups and not content.listing.changes_anything
-        edit.found_live(all_there and tracks_are_live and rest_is_live)
-    # What an earlier run put into the same edit is not on Google Play yet.
-    on_google_play = frozenset(
-        code for code in reused if f"artifact:{code}" not in edit.uncommitted
-    )
+        tracks_are_live = bool(live) or _are_settled(changes)
+        edit.found_live(all_uploaded and tracks_are_live and content.is_live)
+    on_google_play = _live_artifacts(edit, reused)
     published: tuple[SupplementaryFile, ...] = ()
     if edit.state.own:
         published = companions.published(edit.job, edit.context, on_google_play)
     return Comparison(
-        reused,
-        changes,
-        live,
-        lists_tracks,
-        content.listing,
-        content.testers,
-        published,
-        on_google_play,
+        reused=reused,
+        tracks=changes,
+        live=live,
+        lists_tracks=lists_tracks,
+        listing=content.listing,
+        testers=content.testers,
+        published=published,
+        on_google_play=on_google_play,
     )
+
+
+def _are_settled(changes: Sequence[TrackChange]) -> bool:
+    """Return whether every track holds already what the job wants there."""
+    return all(change.settled for change in changes)
+
+
+def _live_artifacts(edit: ReleaseEdit, reused: Collection[int]) -> frozenset[int]:
+    """Return the version codes that are on Google Play already, not only in this edit, into which
+    an earlier run may have put them.
+    """
+    uploaded = edit.uncommitted
+    return frozenset(code for code in reused if f"artifact:{code}" not in uploaded)
 
 
 @dataclass
@@ -125,6 +133,11 @@ class _Content:
     artifacts: ListedArtifacts = field(default_factory=dict)
     listing: ListingDifference = _NO_LISTING
     testers: tuple[TestersChange, ...] = ()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the store listing and the testers are as the job wants them."""
+        return not (self.listing.changes_anything or any(map(str, self.testers)))
 
 
 def _read(edit: ReleaseEdit) -> _Content:
@@ -162,10 +175,14 @@ def _read(edit: ReleaseEdit) -> _Content:
         reads.append(compare_testers)
     if job.needs_default_language:
         reads.append(read_default_language)
-    missing = [artifact for artifact in job.artifacts if not _by_earlier_run(edit, artifact)]
-    reads += [partial(edit.api.begin_artifact, artifact, _kind(artifact)) for artifact in missing]
-    edit.context.together(reads)
+    edit.context.together(reads + _sessions_to_begin(edit))
     return content
+
+
+def _sessions_to_begin(edit: ReleaseEdit) -> list[Callable[[], None]]:
+    """Return what starts the session of each artifact that the edit may lack."""
+    missing = [artifact for artifact in edit.job.artifacts if not _by_earlier_run(edit, artifact)]
+    return [partial(edit.api.begin_artifact, artifact, _kind(artifact)) for artifact in missing]
 
 
 def _kinds_to_list(job: ReleaseJob) -> Sequence[ArtifactKind]:
@@ -175,8 +192,9 @@ def _kinds_to_list(job: ReleaseJob) -> Sequence[ArtifactKind]:
     before the first byte. Several apps share the connections, so bundles alone are looked for
     there: the refusal of the upload leads to both lists.
     """
-    only_bundles = all(_kind(artifact) == "bundle" for artifact in job.artifacts)
-    if job.one_of_several and only_bundles and not job.retained and not job.dry_run:
+    kinds = set(map(_kind, job.artifacts))
+    looks_further = job.retained or job.dry_run
+    if job.one_of_several and kinds <= {"bundle"} and not looks_further:
         return ("bundles",)
     return ("bundles", "apks")
 
@@ -208,7 +226,9 @@ def _find_reused(edit: ReleaseEdit, artifacts: ListedArtifacts) -> dict[int, Fil
 def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
     """Return all that the commit would publish."""
     job = edit.job
-    shared_edit = "" if edit.state.own else edit.id
+    shared_edit = ""
+    if not edit.state.own:
+        shared_edit = edit.id
     files = plan.files_of(job, comparison.on_google_play, comparison.published, shared_edit)
     images = [place.change for place in comparison.listing.places if place.change]
     shadowed = reach.shadowed(comparison.tracks, edit.seen)
@@ -288,8 +308,9 @@ def _put_what_needs_artifacts(
     def put_testers() -> None:
         testers.replace(edit, changes.testers)
 
+    published = comparison.published
     put_files: list[Callable[[], None]] = [
-        partial(_put_supplementary, edit, companion, comparison.published)
+        partial(_put_supplementary, edit, companion, published)
         for companion in edit.job.supplementary
     ]
     if edit.state.own:
@@ -355,12 +376,16 @@ def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
                 "; so are tracks with names of their own, which Google Play does not list now"
             )
         return f"{others} in edit {edit.id}: they are committed with it{unlisted}"
-    if not any(purpose.startswith("listing:") for purpose in edit.uncommitted):
+    if not any(map(_is_about_listing, edit.uncommitted)):
         return ""
     return (
         f"what an earlier run of this job changed in the store listing of edit {edit.id} already, "
         "and did not commit"
     )
+
+
+def _is_about_listing(purpose: str) -> bool:
+    return purpose.startswith("listing:")
 
 
 def _put_artifact(edit: ReleaseEdit, artifact: Artifact, existing: FileResult | None) -> None:
@@ -422,7 +447,10 @@ def _check_reported_code(artifact: Artifact, result: FileResult) -> None:
 
 
 def _kind(artifact: Artifact) -> str:
-    return artifact.manifest.kind if artifact.manifest else "bundle"
+    """Return `bundle` or `apk`; one whose manifest could not be read counts as a bundle."""
+    if artifact.manifest is None:
+        return "bundle"
+    return artifact.manifest.kind
 
 
 def _by_earlier_run(edit: ReleaseEdit, artifact: Artifact) -> bool:
@@ -479,8 +507,9 @@ def _where(edit: ReleaseEdit, code: int) -> str:
 
     What was uploaded into the edit, perhaps by others, is not live yet.
     """
-    only_in_edit = not edit.state.own or f"artifact:{code}" in edit.uncommitted
-    return f"in edit {edit.id}" if only_in_edit else "on Google Play"
+    if not edit.state.own or f"artifact:{code}" in edit.uncommitted:
+        return f"in edit {edit.id}"
+    return "on Google Play"
 
 
 def _put_supplementary(
@@ -492,28 +521,36 @@ def _put_supplementary(
     or the version whose file is used. Files that are `published` with the version are not sent
     again.
     """
-    code = companion.version_code
-    kind = companion.kind
     file = companion.file
-    purpose = f"{kind}:{code}"
-    before = edit.changes.get(purpose)
     if isinstance(file, Artifact):
-        size = file.size or 0
-        if companion in published:
-            digest = edit.context.sha256(file)
-            edit.context.reused(FileResult(file.name, size, digest, reused=True))
-        elif before and before == edit.context.sha256(file):
-            edit.context.reused(FileResult(file.name, size, before, reused=True))
-        else:
-            edit.changing(purpose)
-            result = edit.api.upload_supplementary(file, code, kind)
-            edit.changed(purpose, result.sha256)
+        _put_file(edit, companion, file, is_published=companion in published)
     elif isinstance(file, int) and companion not in published:
-        reference = f"references:{file}"
-        if before != reference:
-            edit.changing(purpose)
-            edit.api.refer_expansion(code, kind, file)
-            edit.changed(purpose, reference)
+        _put_reference(edit, companion, file)
+
+
+def _put_file(
+    edit: ReleaseEdit, companion: SupplementaryFile, file: Artifact, *, is_published: bool
+) -> None:
+    """Upload a file that goes with an artifact, unless it is there already."""
+    purpose = f"{companion.kind}:{companion.version_code}"
+    in_edit = edit.changes.get(purpose)
+    if is_published or (in_edit and in_edit == edit.context.sha256(file)):
+        digest = edit.context.sha256(file)
+        edit.context.reused(FileResult(file.name, file.size or 0, digest, reused=True))
+        return
+    edit.changing(purpose)
+    result = edit.api.upload_supplementary(file, companion.version_code, companion.kind)
+    edit.changed(purpose, result.sha256)
+
+
+def _put_reference(edit: ReleaseEdit, companion: SupplementaryFile, other: int) -> None:
+    """Let an APK use the expansion file of another version, unless it does already."""
+    purpose = f"{companion.kind}:{companion.version_code}"
+    reference = f"references:{other}"
+    if edit.changes.get(purpose) != reference:
+        edit.changing(purpose)
+        edit.api.refer_expansion(companion.version_code, companion.kind, other)
+        edit.changed(purpose, reference)
 
 
 def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
