@@ -84,15 +84,16 @@ class Decision:
     """What a run makes of its look. `release` is what the release becomes, None where it stays as
     it is.
 
-    `made` is the release that is live by a commit of this job whose response was lost. `in_doubt`
-    says that it went further since, so that nobody knows whether that commit happened. `brief` is
-    `why` in a few words, where the release is named before them.
+    `trouble` ends the run as an error does. `made` is the release that is live by a commit of this
+    job whose response was lost. `in_doubt` says that it went further since, so that nobody knows
+    whether that commit happened. `brief` is `why` in a few words, where the release is named before
+    them.
     """
 
     kind: Kind
     why: str
     release: Release | None = None
-    trouble: str = ""
+    trouble: Literal["", "rejected", "halted"] = ""
     made: Release | None = None
     in_doubt: bool = False
     brief: str = ""
@@ -261,7 +262,9 @@ def _steps(job: RolloutJob) -> tuple[str, ...]:
     ]
     if job.gate.limits:
         above = " or ".join(map(str, job.gate.limits))
-        end = "and halt it" if job.gate.halts else "but go on"
+        end = "but go on"
+        if job.gate.halts:
+            end = "and halt it"
         steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
     if release.dry_run:
@@ -459,7 +462,9 @@ class Rollout:
         """
         in_doubt = self._edit is not None and self._edit.state.in_doubt
         if self._halting:
-            how = "may not be" if in_doubt else "is NOT"
+            how = "is NOT"
+            if in_doubt:
+                how = "may not be"
             where = f"The rollout of {self._job.package} on {self._track}"
             what = f"{where} {how} halted, though it must be: {self._halting}. {error.what}"
             advice = f"Until a run succeeds, halt it in the Play Console: {CONSOLE}"
@@ -479,7 +484,6 @@ class Rollout:
     def work(self, edit: ReleaseEdit) -> Outcome:
         """Look, decide, and make the decision true."""
         self._edit = edit
-        job = self._job
         track = self._track
         now = current_releases(edit, track)
         live = edit.base(track, now)
@@ -492,16 +496,13 @@ class Rollout:
         after = live
         if decision.release is not None:
             after = track_merge.merged(track, live, decision.release, replace_rollout=False)
-        changes = Changes(job, (track_merge.TrackChange(track, live, after, now=now),))
-        if decision.release is None or job.dry_run:
+        change = track_merge.TrackChange(track, live, after, now=now)
+        changes = Changes(self._job, (change,))
+        if decision.release is None or self._job.dry_run:
             self._tell(edit, decision, changes)
             discard(edit)
         else:
-            if decision.kind == "halted":
-                self._halting = decision.why
-            left = self._put(edit, changes)
-            if left:
-                decision = replace(decision, why=f"{decision.why}; {left}")
+            decision = self._carry_out(edit, decision, changes)
         return self._outcome(state, judgement, decision, changes)
 
     def _look_for_earlier_work(self, edit: ReleaseEdit, live: Releases) -> EarlierWork:
@@ -509,7 +510,9 @@ class Rollout:
         note = edit.changes.get(f"track:{self._track}", "")
         first = self._first or recalled_look(note)
         halting = self._halting or recalled_halt(note)
-        step = step_since(first, live) if first else None
+        step = None
+        if first:
+            step = step_since(first, live)
         in_doubt = edit.state.commit is CommitKnowledge.UNKNOWN
         if not in_doubt:
             return EarlierWork(step, halting=halting)
@@ -533,7 +536,9 @@ class Rollout:
         if step is None or decision.kind == "halted":  # a halt is never put off
             return decision
         if earlier.ours:
-            kind: Kind = "completed" if step.status == "completed" else "stepped"
+            kind: Kind = "stepped"
+            if step.status == "completed":
+                kind = "completed"
             why = f"the step that was under way is live: {tracks.in_words(step)}"
             return Decision(kind, why, made=step)
         who = "another run, or someone in the Play Console, changed it"
@@ -609,15 +614,22 @@ class Rollout:
         self._context.together([read_reviews, measure])
         return found
 
-    def _put(self, edit: ReleaseEdit, changes: Changes) -> str:
-        """Writes the release to the track and commits; says what is left to be done by hand."""
+    def _carry_out(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> Decision:
+        """Write the release to the track and commit.
+
+        Returns the decision, which says as well what is left to be done by hand.
+        """
+        if decision.kind == "halted":
+            self._halting = decision.why
         self._context.show(f"Changes: {self._job.package}", lines(changes))
         (change,) = changes.tracks
         self._sent = change.after[0]
         track_merge.put(edit, change, self._note())
         left = committed(edit)
         self._halting = ""
-        return left
+        if left:
+            return replace(decision, why=f"{decision.why}; {left}")
+        return decision
 
     def _note(self) -> str:
         """Return the first look, and why the release has to be halted, for the run after a kill."""
@@ -650,9 +662,13 @@ class Rollout:
     ) -> Outcome:
         """What is live, also in a dry run."""
         (change,) = changes.tracks
-        live = change.before if self._job.dry_run else change.after
+        live = change.after
+        if self._job.dry_run:
+            live = change.before
         rollout = decision.made or in_progress(change.before)
-        codes = rollout.version_codes if rollout else ()
+        codes: tuple[str, ...] = ()
+        if rollout:
+            codes = rollout.version_codes
         self._publish(live, codes, state, decision)
         subject = f"{self._job.package} on {self._track}"
         if decision.kind != "nothing":
@@ -692,59 +708,70 @@ class Rollout:
         self._context.publish(outputs)
 
 
+# What a run does with a release, and what a dry run would do.
+_VERBS: Mapping[Kind, tuple[str, str]] = {
+    "stepped": ("is at", "would go to"),
+    "completed": ("is released to", "would go to"),
+    "held": ("stays", "would stay"),
+    "halted": ("halted", "would be halted"),
+}
+
+
 def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> Heading:
     """Return what became of the release in one line; `release` is the one that the run found."""
     track = job.tracks[0]
+    if release is None and decision.kind == "halted":
+        return Heading(f"{decision.why} is halted on {track}", "halted")
     if release is None:
-        if decision.kind == "halted":
-            return Heading(f"{decision.why} is halted on {track}", "halted")
         return Heading(f"{capitalised(decision.why)} on {track}")
-    name = tracks.named(release)
+    if decision.kind == "nothing":
+        return Heading(f"{decision.why} on {track}")
+    verb, would = _VERBS[decision.kind]
+    if job.dry_run:
+        verb = would
+    subject = f"{tracks.named(release)} {verb}"
     share = tracks.share(decision.release or decision.made or release)
-    place = f"at {share}" if share else f"on {track}"
-    reason = decision.brief or decision.why
-    verb = _verb(decision.kind, dry_run=job.dry_run)
     if decision.kind == "stepped":
-        return Heading(f"{name} {verb} {share} of {track}")
+        return Heading(f"{subject} {share} of {track}")
     if decision.kind == "completed":
-        return Heading(f"{name} {verb} all users of {track}")
-    if decision.kind == "halted":
-        return Heading(f"{name} {verb} {place}: {reason}", "halted")
-    if decision.kind == "held":
-        return Heading(f"{name} {verb} {place}: {reason}", "held")
-    return Heading(f"{decision.why} on {track}")
-
-
-def _verb(kind: Kind, *, dry_run: bool) -> str:
-    """Return what a run does with the release, or would do."""
-    if dry_run:
-        would = {"halted": "would be halted", "held": "would stay"}
-        return would.get(kind, "would go to")
-    does = {"stepped": "is at", "completed": "is released to", "held": "stays"}
-    return does.get(kind, "halted")
+        return Heading(f"{subject} all users of {track}")
+    place = f"on {track}"
+    if share:
+        place = f"at {share}"
+    return Heading(f"{subject} {place}: {decision.brief or decision.why}", mark=decision.kind)
 
 
 def _committed_without_step(decision: Decision) -> str:
     """Return the output `committed` of a run that changes nothing."""
     if decision.made or decision.kind == "nothing":
         return "true"
-    return "" if decision.in_doubt else "false"
+    if decision.in_doubt:
+        return ""
+    return "false"
 
 
 def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
-    if not decision.trouble:
-        return None
-    where = f"{job.package} on {job.tracks[0]}"
+    """Return what the run ends with because of the release itself; None where it is well."""
+    rollout = f"The rollout of {job.package} on {job.tracks[0]}"
     if decision.trouble == "rejected":
-        what = f"The rollout of {where}: {decision.why}."
+        what = f"{rollout}: {decision.why}."
         return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
-    ours = bool(decision.release or decision.made)
-    verb = "would be" if ours and job.dry_run else "is"
+    if decision.trouble == "halted":
+        return _halt(rollout, decision, dry_run=job.dry_run)
+    return None
+
+
+def _halt(rollout: str, decision: Decision, *, dry_run: bool) -> ReleaseTrouble:
+    """Return the error for a release that the gate halts, or that was halted before."""
+    verb = "is"
     cause = "An earlier run halted it, or someone did."
-    if ours:
+    by_gate = bool(decision.release or decision.made)
+    if by_gate:
         cause = "Its rates are above what `halt-above` allows."
+        if dry_run:
+            verb = "would be"
     return ReleaseTrouble(
-        f"The rollout of {where} {verb} halted: {decision.why}.",
+        f"{rollout} {verb} halted: {decision.why}.",
         cause=cause,
         hint="Release a corrected version with a higher version code. To go on with this one, "
         "resume it in the Play Console, or with `target: play` and `status: inProgress`, without "
