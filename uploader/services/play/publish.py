@@ -100,18 +100,8 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     if not edit.state.own:
         changes = _show_whole_edit(edit, changes)
     left = found_committed(edit) if happened else committed(edit)
-    reach.remember_levels(job, edit.context)
-    if happened and not edit.previous.surely_committed:
-        companions.warn_of_doubt(edit)
-    else:
-        companions.remember(edit)
-    written = [update for update in changes.tracks if not update.gone_on]
-    all_gone_on = bool(changes.tracks) and not written
-    if happened and all_gone_on:
-        fate = left or "committed, by a commit whose answer was lost"
-        headline = f"{_subject(changes)} is {fate}."
-    else:
-        headline = _headline(edit, _subject(changes), changes.tracks, left)
+    _remember_committed(edit, happened=happened)
+    headline = _headline_of_commit(edit, changes, left, happened=happened)
     review = []
     if left or changes.reviewed:
         review.append(_review(edit, left))
@@ -122,6 +112,26 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
         )
         return replace(outcome, heading=replace(outcome.heading, mark="attention"), todo=todo)
     return outcome
+
+
+def _remember_committed(edit: ReleaseEdit, *, happened: bool) -> None:
+    """Record for later runs what was committed; of a commit that only seems to have `happened` warn
+    instead that files may not have gone with it.
+    """
+    reach.remember_levels(edit.job, edit.context)
+    if happened and not edit.previous.surely_committed:
+        companions.warn_of_doubt(edit)
+    else:
+        companions.remember(edit)
+
+
+def _headline_of_commit(edit: ReleaseEdit, changes: Changes, left: str, *, happened: bool) -> str:
+    """Return what happened, in one sentence; `left` is what is left to do."""
+    written = [update for update in changes.tracks if not update.gone_on]
+    if happened and changes.tracks and not written:
+        fate = left or "committed, by a commit whose answer was lost"
+        return f"{_subject(changes)} is {fate}."
+    return _headline(edit, _subject(changes), changes.tracks, left)
 
 
 def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
@@ -170,7 +180,9 @@ def committed(edit: ReleaseEdit) -> str:
     by_hand = edit_lifecycle.commit(edit)
     edit.forget()
     edit.tell_committed(True)
-    where = " in the emulator" if edit.job.rehearsal else ""
+    where = ""
+    if edit.job.rehearsal:
+        where = " in the emulator"
     edit.context.info(f"Committed edit {edit.id}{where}.")
     return told_review(edit, by_hand)
 
@@ -189,7 +201,9 @@ def found_committed(edit: ReleaseEdit) -> str:
             "others."
         )
         # Who sends it for review is known only of this job's own commit.
-        by_hand = True if edit.record.by_hand else None
+        by_hand = None
+        if edit.record.by_hand:
+            by_hand = True
     left = told_review(edit, by_hand)
     edit_lifecycle.discard(edit)
     return left
@@ -223,7 +237,9 @@ def _name(changes: Changes) -> str:
     """
     job = changes.job
     names = {as_told(job, change.release).name for change in changes.tracks}
-    name = names.pop() if len(names) == 1 else ""
+    name = ""
+    if len(names) == 1:
+        name = names.pop()
     return name or told_name(job)
 
 
@@ -237,7 +253,10 @@ def _remarks(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
     for update in updates:
         if update.gone_on:
             sentences.append(track_merge.remark(job, update))
-    return "".join(f" {sentence}." for sentence in dict.fromkeys(sentences))
+    remarks = ""
+    for sentence in dict.fromkeys(sentences):
+        remarks += f" {sentence}."
+    return remarks
 
 
 def _why_unneeded(edit: ReleaseEdit) -> str:
@@ -288,7 +307,8 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
 
 def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
     """Return whether the same release came to all of these tracks."""
-    return all(update.release.has_same_versions(updates[0].release) for update in updates)
+    first = updates[0].release
+    return all(update.release.has_same_versions(first) for update in updates)
 
 
 def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
@@ -380,7 +400,7 @@ def _outcome(
 ) -> Outcome:
     """Return the outcome of a run that ends with `fate`, the sentence that has the app's name."""
     links: list[tuple[str, str]] = []
-    if any(TrackName(track).base == "production" for track in job.tracks):
+    if "production" in {TrackName(track).base for track in job.tracks}:
         links.append(("Store page", STORE + job.package))
     sections = (section(title, changes, review),)
     told = fate.removeprefix(f"{job.package} ").rstrip(".")
