@@ -90,6 +90,11 @@ class Place:
     change: ImageChange | None
     doubtful: bool = False
 
+    @property
+    def name(self) -> Name:
+        """The language and the image type."""
+        return self.language, self.type
+
 
 @dataclass(frozen=True)
 class ListingDifference:
@@ -107,22 +112,23 @@ class ListingDifference:
     @property
     def changes_anything(self) -> bool:
         """Whether something has to be done at all."""
-        return bool(self.texts) or any(place.change for place in self.places)
+        changes = [place.change for place in self.places if place.change]
+        return bool(self.texts or changes)
 
 
 def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
     """Return what differs between the directory and the edit. Changes nothing."""
     prune = edit.job.prune_images
-    listed = {str(entry.get("language", "")): entry for entry in edit.api.listed("listings")}
+    listed = {}
+    for entry in edit.api.listed("listings"):
+        listed[str(entry.get("language", ""))] = entry
     changes = _text_changes(listing, listed)
     texts = {change.language: listing.texts[change.language] for change in changes}
     new_languages = frozenset(texts).difference(listed)
     names = list(listing.images)
     if prune != "false":
         names = _with_places_to_prune(names, [*listing.texts, *listed])
-    read = partial(_read_images, edit, listing, new_languages)
-    images = edit.context.together([partial(read, name) for name in names])
-    live = dict(zip(names, images, strict=True))
+    live = _read_places(edit, listing, new_languages, names)
     if prune == "true":
         names = _without_places_beyond(edit, listing, live)
     places = []
@@ -132,6 +138,15 @@ def compare(edit: ReleaseEdit, listing: StoreFiles) -> ListingDifference:
         doubtful = not live[name] and language not in new_languages
         places.append(replace(place, doubtful=doubtful))
     return ListingDifference(texts, new_languages, tuple(changes), tuple(places))
+
+
+def _read_places(
+    edit: ReleaseEdit, listing: StoreFiles, new_languages: Collection[str], names: Sequence[Name]
+) -> dict[Name, Images]:
+    """Return the images of each place, as Google Play lists them."""
+    reads = [partial(_read_images, edit, listing, new_languages, name) for name in names]
+    images = edit.context.together(reads)
+    return dict(zip(names, images, strict=True))
 
 
 def _without_places_beyond(
@@ -167,10 +182,10 @@ def _text_changes(listing: StoreFiles, listed: Mapping[str, Mapping[str, Any]]) 
 
 def _with_places_to_prune(names: Sequence[Name], languages: Iterable[str]) -> list[Name]:
     """Return every place that may have something to prune, the directory's own first."""
-    places = dict.fromkeys(names)
-    all_languages = dict.fromkeys(language for language, _ in names)
-    all_languages.update(dict.fromkeys(languages))
-    for language in all_languages:
+    places = dict.fromkeys(names)  # an ordered set
+    all_languages = [language for language, _ in names]
+    all_languages += languages
+    for language in dict.fromkeys(all_languages):
         for kind in IMAGE_RULES:
             places[language, kind] = None
     return list(places)
@@ -194,11 +209,18 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
     `beyond` has the number of these images by place. Raises InputError where the images of the
     directory seem to be missing by mistake.
     """
+    languages_beyond = set()
+    kinds_beyond = set()
+    places = []
+    for (language, kind), number in beyond.items():
+        languages_beyond.add(language)
+        kinds_beyond.add(kind)
+        places.append(f"{language} {kind} ({number})")
     count = plural(sum(beyond.values()), "live image")
-    languages = plural(len({language for language, _ in beyond}), "language")
+    languages = plural(len(languages_beyond), "language")
     if not listing.images:
         icons = ""
-        if any(kind == "icon" for _, kind in beyond):
+        if "icon" in kinds_beyond:
             icons = ", icons among them"
         what = (
             f"the folder has no image at all, while Google Play has {count} of {languages}{icons}. "
@@ -206,14 +228,19 @@ def _keep_beyond(edit: ReleaseEdit, listing: StoreFiles, beyond: Mapping[Name, i
         )
         raise InputError(Problem("images-prune", what, _IMAGES_ACCEPTED))
     _refuse_empty_folders(listing, beyond)
-    places = [f"{language} {kind} ({number})" for (language, kind), number in beyond.items()]
-    names = ", ".join(places[:_MAX_NAMED])
-    if len(places) > _MAX_NAMED:
-        names += ", …"
+    names = _first_names(places)
     edit.context.warning(
         f"images-prune: kept {count} of {languages}, because the folder has none in their place: "
         f"{names}. `images-prune: everywhere` removes them."
     )
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """Return the first names of a list that may be long, in one line."""
+    line = ", ".join(names[:_MAX_NAMED])
+    if len(names) > _MAX_NAMED:
+        line += ", …"
+    return line
 
 
 def _refuse_empty_folders(listing: StoreFiles, beyond: Mapping[Name, int]) -> None:
@@ -258,9 +285,9 @@ def _write_texts(edit: ReleaseEdit, difference: ListingDifference, language: str
         edit.api.create_listing(language, texts)
     else:
         edit.api.change_listing(language, texts)
-    changes = [change for change in difference.text_changes if change.language == language]
-    fields = ", ".join(change.field for change in changes)
-    edit.context.info(f"Listing {language}: {fields} changed.")
+    changes = difference.text_changes
+    fields = [change.field for change in changes if change.language == language]
+    edit.context.info(f"Listing {language}: {', '.join(fields)} changed.")
 
 
 def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
@@ -277,9 +304,7 @@ def _change_images(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
         edit.context.expect(place.missing)
     queue = _ImageQueue(places)
     edit.context.together([partial(queue.send, edit)] * MAX_WORKERS)
-    return [
-        place for place in places if place.doubtful or place.unwanted or not queue.is_proven(place)
-    ]
+    return [place for place in places if not queue.is_proven(place)]
 
 
 def _remove_images(edit: ReleaseEdit, place: Place) -> None:
@@ -307,8 +332,11 @@ class _ImageQueue:
     """
 
     def __init__(self, places: Sequence[Place]) -> None:
-        self._left = {(place.language, place.type): list(place.missing) for place in places}
-        self._results: dict[Name, list[FileResult]] = {name: [] for name in self._left}
+        self._left: dict[Name, list[Upload]] = {}
+        self._results: dict[Name, list[FileResult]] = {}
+        for place in places:
+            self._left[place.name] = list(place.missing)
+            self._results[place.name] = []
         self._in_work: set[Name] = set()
         self._lock = threading.Lock()
 
@@ -334,14 +362,20 @@ class _ImageQueue:
                     free.append(name)
             if not free:
                 return None
-            longest = max(free, key=lambda name: len(self._left[name]))
+            longest = max(free, key=self._count_left)
             self._in_work.add(longest)
             return longest
 
+    def _count_left(self, name: Name) -> int:
+        return len(self._left[name])
+
     def is_proven(self, place: Place) -> bool:
-        """Whether each image of a place was answered at its first attempt, with its digest."""
-        results = self._results[place.language, place.type]
-        return all(_is_proven(result) for result in results)
+        """Return whether the place was seen before, nothing was deleted there, and each image was
+        answered at its first attempt, with its digest.
+        """
+        if place.doubtful or place.unwanted:
+            return False
+        return all(map(_is_proven, self._results[place.name]))
 
 
 def _is_proven(result: FileResult) -> bool:
@@ -356,9 +390,8 @@ def _is_proven(result: FileResult) -> bool:
 
 def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
     """Return the places whose images are not the expected ones, with what is still to be done."""
-    lists = edit.context.together(
-        [partial(edit.api.images, place.language, place.type) for place in places]
-    )
+    reads = [partial(edit.api.images, *place.name) for place in places]
+    lists = edit.context.together(reads)
     unsettled = []
     for place, listed in zip(places, lists, strict=True):
         digests = _digests(listed)
@@ -369,7 +402,7 @@ def _unsettled(edit: ReleaseEdit, places: Sequence[Place]) -> list[Place]:
             # before anything is changed.
             unsettled.append(replace(place, missing=(), unwanted=()))
             continue
-        correction = _place(edit, (place.language, place.type), place.images, listed)
+        correction = _place(edit, place.name, place.images, listed)
         if correction.change:
             unsettled.append(correction)
     return unsettled
@@ -387,49 +420,80 @@ def _place(edit: ReleaseEdit, name: Name, images: Artifacts, live: Images) -> Pl
     digests = [edit.context.sha256(image) for image in images]
     spots = _spots(edit, name, live, digests)
     unwanted = _unwanted(edit, live, spots, digests)
-    removed = _digests(unwanted)
-    kept = _digests(live) - removed
+    kept = _digests(live) - _digests(unwanted)
     uploads: list[Upload] = []
     reused: list[FileResult] = []
-    added: list[str] = []
-    moved: list[str] = []  # deleted and uploaded again: to people, an image that changes its place
-    sent: Counter[str] = Counter()
+    sent: list[Artifact] = []
+    sent_digests: Counter[str] = Counter()
     for image, digest, spot in zip(images, digests, spots, strict=True):
         if spot is not None:
             reused.append(_reused(image, digest, live[spot]))
             continue
-        before = kept[digest] + sent[digest]
+        before = kept[digest] + sent_digests[digest]
         uploads.append(_upload(edit, name, image, digest, before))
-        sent[digest] += 1
+        sent.append(image)
+        sent_digests[digest] += 1
+    expected = kept + sent_digests
+    if _is_single(name) and sent:
+        expected = sent_digests  # the upload replaces the image that is there
+    change = None
+    if uploads or unwanted:
+        change = _image_change(edit, name, sent, unwanted, live)
+    return Place(
+        *name,
+        images=images,
+        missing=tuple(uploads),
+        reused=tuple(reused),
+        unwanted=tuple(image.id for image in unwanted if image.id),
+        expected=expected,
+        change=change,
+    )
+
+
+def _is_single(name: Name) -> bool:
+    """Return whether a place has one image, which an upload replaces."""
+    _, kind = name
+    return kind in SINGLE
+
+
+def _image_change(
+    edit: ReleaseEdit,
+    name: Name,
+    sent: Sequence[Artifact],
+    unwanted: Sequence[ListedImage],
+    live: Images,
+) -> ImageChange:
+    """Return what people are shown of a place in which images are `sent`, and unwanted ones
+    deleted.
+    """
+    removed = _digests(unwanted)
+    added = []
+    moved = []  # deleted and uploaded again: to people, an image that changes its place
+    for image in sent:
+        digest = edit.context.sha256(image)
         if removed[digest]:
             removed[digest] -= 1
             moved.append(image.name)
         else:
             added.append(image.name)
     replaced = removed.total()
-    expected = kept + sent
-    if name[1] in SINGLE and sent:
-        # The upload replaces the image that is there.
-        expected = sent
-        if added:
-            replaced = len(live)
-    change = None
-    if uploads or unwanted:
-        staying = len(live) - replaced - len(moved)
-        going = [image for image in unwanted if removed[image.sha256]]
-        if name[1] in SINGLE and added:
-            going = list(live)
-        addresses = tuple(image.url for image in going)
-        change = ImageChange(*name, tuple(added), tuple(moved), replaced, staying, addresses)
-    ids = tuple(image.id for image in unwanted if image.id)
-    return Place(*name, images, tuple(uploads), tuple(reused), ids, expected, change)
+    going = [image for image in unwanted if removed[image.sha256]]
+    if _is_single(name) and added:
+        replaced = len(live)
+        going = list(live)
+    staying = len(live) - replaced - len(moved)
+    addresses = tuple(image.url for image in going)
+    return ImageChange(*name, tuple(added), tuple(moved), replaced, staying, addresses)
 
 
 def _unwanted(
     edit: ReleaseEdit, live: Images, spots: Sequence[int | None], digests: Sequence[str]
 ) -> list[ListedImage]:
     """Return the live images to delete; `spots` are the positions of the images that stay."""
-    others = [image for spot, image in enumerate(live) if spot not in spots]
+    others = []
+    for spot, image in enumerate(live):
+        if spot not in spots:
+            others.append(image)
     if edit.job.prune_images != "false":
         return others
     if edit.job.listing_purpose(edit.context.sha256) not in edit.uncommitted:
@@ -477,14 +541,16 @@ def _spots(edit: ReleaseEdit, name: Name, live: Images, digests: Sequence[str]) 
         else:
             spots.append(None)
     in_order = _count_in_order(spots)
-    misplaced = sum(spot is not None for spot in spots[in_order:])
+    behind = spots[in_order:]
+    misplaced = len(behind) - behind.count(None)
     if not misplaced:
         return spots
     place = " ".join(name)
     if edit.job.prune_images != "false":
         images = plural(misplaced, "image")
         edit.context.info(f"{place}: uploading {images} again to restore the order.")
-        return [*spots[:in_order], *[None] * (len(spots) - in_order)]
+        sent_again: list[int | None] = [None] * len(behind)
+        return spots[:in_order] + sent_again
     text = (
         "the order on Google Play will differ from that of the directory, because new images "
         "come last"
@@ -523,7 +589,9 @@ def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -
     track = "".join(inputs.tracks[:1])
     edit = inputs.existing_edit_id
     pull = Pull(package, workspace, folder, notes, track, edit, inputs.common.dry_run)
-    where = f"edit {edit}" if edit else _EDIT
+    where = _EDIT
+    if edit:
+        where = f"edit {edit}"
     lines = (
         f"read the store listing of {package} in {where}",
         f"write it to {printable(folder)}",
@@ -593,7 +661,9 @@ class Pull:
             on_track.append(self._releases(edit))
 
         context.together([read_listing, read_track])
-        newest = model.newest(on_track[0]) if on_track[0] else Release()
+        newest = Release()
+        if on_track[0]:
+            newest = model.newest(on_track[0])
         version_code = newest.highest_version_code
         if version_code < 0:
             return
@@ -628,7 +698,8 @@ class Pull:
                 self._add_text(language, "images-directory", path, text)
             languages.append(language)
         places = _with_places_to_prune((), languages)
-        lists = context.together([partial(edit.images, *place) for place in places])
+        reads = [partial(edit.images, *place) for place in places]
+        lists = context.together(reads)
         for (language, kind), images in zip(places, lists, strict=True):
             self._add_images(language, kind, images)
 
@@ -711,16 +782,18 @@ class Pull:
                     others.add(name)
         if not others:
             return
-        names = ", ".join(printable(name) for name in sorted(others)[:_MAX_NAMED])
-        if len(others) > _MAX_NAMED:
-            names += ", …"
+        names = _first_names(list(map(printable, sorted(others))))
         context.warning(f"Not on Google Play, and left as it is: {names}. A push would send it.")
 
     def _table(self) -> Section:
         """Return how many texts and images were pulled in each language."""
-        texts = Counter(language for language, _, _ in self.texts)
-        images = Counter(language for language, _ in self.images)
-        languages = sorted({*texts, *images})
+        texts: Counter[str] = Counter()
+        images: Counter[str] = Counter()
+        for language, _, _ in self.texts:
+            texts[language] += 1
+        for language, _ in self.images:
+            images[language] += 1
+        languages = sorted(texts.keys() | images.keys())
         rows = [(name, str(texts[name]), str(images[name])) for name in languages]
         return Section("Pulled", ("Language", "Texts", "Images"), tuple(rows))
 
