@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any, TypeVar
 
 from uploader.errors import Interrupted, Problems, TemporaryError, UploaderError
@@ -89,7 +88,9 @@ class App:
     def codes(self) -> list[str]:
         """The version codes that its release is about, as far as they are known."""
         codes = self.outputs.get("version-codes", "")
-        return codes.split(",") if codes else []
+        if not codes:
+            return []
+        return codes.split(",")
 
     @property
     def error(self) -> Exception | None:
@@ -202,8 +203,12 @@ class App:
 
     def arrange(self, paths: Sequence[str]) -> None:
         """Put the app's files in this order, in which the run lists their results."""
-        order = {path: number for number, path in enumerate(paths)}
-        self.paths.sort(key=lambda path: order.get(path, len(order)))
+        numbers = {path: number for number, path in enumerate(paths)}
+
+        def number_of(path: str) -> int:
+            return numbers.get(path, len(numbers))  # any other comes behind them
+
+        self.paths.sort(key=number_of)
 
     def reused(self, result: FileResult) -> None:
         """Add the result of a file that Google Play has already."""
@@ -219,7 +224,10 @@ class App:
         among: Sequence[FileResult] | None = None,
     ) -> None:
         """Mark this app's uploads as discarded, and take back outputs."""
-        self.outputs = {name: value for name, value in self.outputs.items() if name not in outputs}
+        still_true = dict(self.outputs)
+        for name in outputs:
+            still_true.pop(name, None)
+        self.outputs = still_true
         if among is None:
             among = self._results
         self._whole.discarded(why, files, (), among)
@@ -286,9 +294,8 @@ class SeveralApps:
 
         With `stop` the first failure stops the others at their next request.
         """
-        self._context.together(
-            [partial(self._do, app, task, stop=stop) for app, task in work.items()]
-        )
+        tasks = [partial(self._do, app, task, stop=stop) for app, task in work.items()]
+        self._context.together(tasks)
         paths = []
         for app in self.apps:
             app.go_on()
@@ -320,7 +327,9 @@ class SeveralApps:
 
         It is one that keeps their edits after a failure that passes by itself, or with `keep`.
         """
-        why = error.what if isinstance(error, UploaderError) else "The program itself failed."
+        why = "The program itself failed."
+        if isinstance(error, UploaderError):
+            why = error.what
         what = f"{app.package}: {why}"
         if keep or isinstance(error, (TemporaryError, Interrupted)):
             return TemporaryError(what)
@@ -346,7 +355,10 @@ class SeveralApps:
         """Log what is about to change for an app, and keep it beside that of the others."""
         with self._lock:
             self._planned[app.package] = tuple(_of(app.package, sections))
-            self._context.show(title, lines, tuple(chain.from_iterable(self._planned.values())))
+            planned: list[Section] = []
+            for tables in self._planned.values():
+                planned += tables
+            self._context.show(title, lines, tuple(planned))
 
     def publish(self) -> None:
         """Publish the outputs of the run, as far as those of its apps are known.
@@ -360,13 +372,16 @@ class SeveralApps:
         """Return the outputs of the run, and the ids of its artifacts."""
         codes = self._codes_in_order()
         outputs = version_code_outputs(codes)
-        names = ["committed"] if self._commits else []
+        names = []
+        if self._commits:
+            names.append("committed")
         for app in self.apps:
             names += app.outputs
-        for name in dict.fromkeys(names):
+        for name in names:
             if name not in (*outputs, "edit-id"):
                 outputs[name] = self._output_of_all(name)
-        outputs["apps"] = json.dumps({app.package: self._as_json(app) for app in self.apps})
+        apps = {app.package: self._as_json(app) for app in self.apps}
+        outputs["apps"] = json.dumps(apps)
         return outputs, tuple(codes)
 
     def _codes_in_order(self) -> list[str]:
@@ -379,13 +394,17 @@ class SeveralApps:
 
     def _output_of_all(self, name: str) -> str:
         """Return one value for an output of several apps; empty where they differ."""
-        published = {app.package: app.outputs[name] for app in self.apps if name in app.outputs}
-        values = [published.get(app.package, "") for app in self.apps]
+        published = {}
+        values = []
+        for app in self.apps:
+            if name in app.outputs:
+                published[app.package] = app.outputs[name]
+            values.append(app.outputs.get(name, ""))
         if name in _JSON:
             members = [f"{json.dumps(package)}: {value}" for package, value in published.items()]
             return f"{{{', '.join(members)}}}"
         if name in _LISTS:
-            return ",".join(value for value in values if value)
+            return ",".join(filter(None, values))
         if name == "sent-for-review":
             return _all_or_none(published.values())  # it is about what was committed
         if name == "committed":
@@ -393,8 +412,11 @@ class SeveralApps:
         if name == "served":
             return _worst_served(values)
         if name == "served-file":
-            return next(iter(published.values()))  # one file for all
-        return values[0] if len(set(values)) == 1 else ""
+            first, *_ = published.values()  # one file for all
+            return first
+        if len(set(values)) > 1:
+            return ""
+        return values[0]
 
     def end(self, headline: str) -> Outcome:
         """Return the outcome of the run with its table of apps; the changes of each are folded.
@@ -404,51 +426,64 @@ class SeveralApps:
         self.publish()
         states = [self._state_of(app) for app in self.apps]
         table = apps_table.table(states, commits=self._commits)
-        tables = {app.package: self._planned.get(app.package, ()) for app in self.apps}
-        links = []
-        troubles = []
-        for app in self.apps:
-            outcome = app.outcome
-            if outcome is None:
-                continue
-            tables[app.package] = tuple(_of(app.package, outcome.sections))
-            links += [(f"{name} of {app.package}", link) for name, link in outcome.links]
-            if outcome.trouble:
-                troubles.append(_named(app.package, outcome.trouble))
-            if outcome.remarks:
-                headline += f" {app.package}:{outcome.remarks}"
-        changes = [replace(one, folded=True) for one in chain.from_iterable(tables.values())]
-        sections = (table, *changes)
+        sections = (table, *self._folded_changes())
         failed = self.failed
         if failed or self._commits:
             self._context.show("Apps", table.lines(), sections)
         if failed:
             raise self._explained(failed)
+        links: list[tuple[str, str]] = []
+        troubles = []
+        for app in self.apps:
+            outcome = app.outcome
+            if outcome is None:
+                continue
+            links += [(f"{name} of {app.package}", link) for name, link in outcome.links]
+            if outcome.trouble:
+                troubles.append(_named(app.package, outcome.trouble))
+            if outcome.remarks:
+                headline += f" {app.package}:{outcome.remarks}"
         trouble = min(troubles, key=rank, default=None)
         return Outcome(headline, tuple(links[:_LINKS]), sections, trouble)
+
+    def _folded_changes(self) -> list[Section]:
+        """Return what each app has changed, or was about to."""
+        folded = []
+        for app in self.apps:
+            sections: Iterable[Section] = self._planned.get(app.package, ())
+            if app.outcome is not None:
+                sections = _of(app.package, app.outcome.sections)
+            folded += [replace(section, folded=True) for section in sections]
+        return folded
 
     def _state_of(self, app: App) -> AppState:
         """Return how an app has ended, for the table."""
         outcome = app.outcome
-        sections = outcome.sections if outcome else self._planned.get(app.package, ())
-        headline = outcome.headline.removeprefix(f"{app.package} ") if outcome else ""
-        remarks = outcome.remarks if outcome else ""
-        return AppState(app.package, app.outputs, sections, app.error, headline, remarks)
+        if outcome is None:
+            planned = self._planned.get(app.package, ())
+            return AppState(app.package, app.outputs, planned, app.error)
+        headline = outcome.headline.removeprefix(f"{app.package} ")
+        return AppState(
+            app.package, app.outputs, outcome.sections, app.error, headline, outcome.remarks
+        )
 
     def _as_json(self, app: App) -> dict[str, Any]:
         failure = ""
         if app.error:
             failure = getattr(app.error, "code", UploaderError.code)  # a defect has none
-        served = {}
-        if any("served" in one.outputs for one in self.apps):
-            served = {"served": app.outputs.get("served", "")}
-        return {
+        entry: dict[str, Any] = {
             "committed": self._is_committed(app),
             "version-codes": app.codes,
             "edit-id": app.outputs.get("edit-id", ""),
-            **served,
-            "failure": failure,
         }
+        if self._any_is_compared():
+            entry["served"] = app.outputs.get("served", "")
+        entry["failure"] = failure
+        return entry
+
+    def _any_is_compared(self) -> bool:
+        """Return whether what is served of any app was compared with what was built."""
+        return any("served" in app.outputs for app in self.apps)
 
     def _is_committed(self, app: App) -> bool | None:
         """Return whether an app is committed by a run that commits; None where nobody knows."""
@@ -466,13 +501,15 @@ class SeveralApps:
         if not isinstance(error, UploaderError):
             return error
         error = _named(failed.package, error)
-        if self._commits:
-            fates: dict[str, list[str]] = {}
-            for app in self.apps:
-                fates.setdefault(_fate(app), []).append(app.package)
-            sentences = [f"{fate}: {', '.join(packages)}." for fate, packages in fates.items()]
-            error = error.with_advice(also=" ".join(sentences))
-        return error
+        if not self._commits:
+            return error
+        packages_by_fate: dict[str, list[str]] = {}
+        for app in self.apps:
+            packages_by_fate.setdefault(_fate(app), []).append(app.package)
+        sentences = []
+        for fate, packages in packages_by_fate.items():
+            sentences.append(f"{fate}: {', '.join(packages)}.")
+        return error.with_advice(also=" ".join(sentences))
 
 
 def _all_or_none(values: Iterable[str]) -> str:
@@ -515,5 +552,6 @@ def _fate(app: App) -> str:
         return "Committed"
     if committed == "":
         return "Perhaps committed"
-    edit = "its" if app.outputs.get("edit-id") else "no"
-    return f"Not committed by this run, and {edit} edit is kept"
+    if app.outputs.get("edit-id"):
+        return "Not committed by this run, and its edit is kept"
+    return "Not committed by this run, and no edit is kept"
