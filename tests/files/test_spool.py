@@ -100,11 +100,36 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     path.touch()
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        file = Spool(descriptor, "what is fetched", BLOCK).new_file("base.apk of 42")
+        file = Spool(descriptor, "what is fetched", BLOCK, "Free it.").new_file("base.apk of 42")
         with pytest.raises(UploaderError, match=r"Base\.apk of 42 could not be kept") as raised:
             file.write(b"x")
     finally:
         os.close(descriptor)
+    assert raised.value.code == "file-not-written"
+    assert raised.value.hint == "Free it."
+
+
+def test_a_full_disk_of_the_runner_is_not_cured_by_tmpdir(tmp_path: Path) -> None:
+    """The CI system's folder counts before that variable."""
+    with open_spool(Workspace(tmp_path, temp=tmp_path), "what is fetched", BLOCK) as spool:
+        assert "`RUNNER_TEMP`" in spool.hint
+        assert "TMPDIR" not in spool.hint
+
+
+@pytest.mark.parametrize("temp", [None, Path("/missing")], ids=["no folder", "missing folder"])
+def test_elsewhere_tmpdir_names_another_folder(tmp_path: Path, temp: Path | None) -> None:
+    with open_spool(Workspace(tmp_path, temp=temp), "what is fetched", BLOCK) as spool:
+        assert "`TMPDIR`" in spool.hint
+
+
+def test_a_spool_that_can_not_be_made_names_the_runners_folder(tmp_path: Path) -> None:
+    """Nobody can make a file in this folder."""
+    workspace = Workspace(tmp_path, temp=Path("/proc"))
+    with (
+        pytest.raises(UploaderError, match="`RUNNER_TEMP`") as raised,
+        open_spool(workspace, "what is fetched", BLOCK),
+    ):
+        pass
     assert raised.value.code == "file-not-written"
 
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 BLOCK = 256 << 10  # bytes
+_FREE_SPACE = "Free some space, or name another folder with the variable `TMPDIR`."
+# The runner's folder counts before TMPDIR, and no workflow can name another one.
+_FREE_SPACE_OF_RUNNER = (
+    "Free some space on the disk of the runner's temporary folder, `RUNNER_TEMP`."
+)
 
 
 @contextmanager
@@ -33,25 +38,32 @@ def open_spool(workspace: Workspace, what: str, max_size: int) -> Iterator[Spool
     It takes at most `max_size` bytes of the disk; `what` says in errors what comes into it. Raises
     UploaderError where it can't be made.
     """
-    folder = workspace.temp if workspace.temp and workspace.temp.is_dir() else None
+    folder = workspace.temp
+    if folder and not folder.is_dir():
+        folder = None
+    hint = _FREE_SPACE_OF_RUNNER if folder else _FREE_SPACE
     try:
         file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # closed below
     except OSError as error:
         raise UploaderError(
             f"No temporary file could be made: {reason(error)}.",
             cause="The disk is full, or the folder belongs to another user.",
-            hint="Free some space, or name another folder with the variable `TMPDIR`.",
+            hint=hint,
             code="file-not-written",
         ) from None
     with file:
-        yield Spool(file.fileno(), what, max_size)
+        yield Spool(file.fileno(), what, max_size, hint)
 
 
 class Spool:
-    """The file, and which of its blocks are free. May be used from several threads."""
+    """The file, and which of its blocks are free. May be used from several threads.
 
-    def __init__(self, descriptor: int, what: str, max_size: int) -> None:
+    `hint` says what to do where the disk is full.
+    """
+
+    def __init__(self, descriptor: int, what: str, max_size: int, hint: str = _FREE_SPACE) -> None:
         self.descriptor = descriptor
+        self.hint = hint
         self._what = what
         self._max_size = max_size
         self._lock = threading.Lock()
@@ -126,7 +138,7 @@ class SpooledFile:
                     f"{capitalised(self.name)} could not be kept for the comparison: "
                     f"{reason(error)}.",
                     cause="The disk is full.",
-                    hint="Free some space, or name another folder with the variable `TMPDIR`.",
+                    hint=self._spool.hint,
                     code="file-not-written",
                 ) from None
             self.size += written
