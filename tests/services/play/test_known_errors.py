@@ -51,6 +51,66 @@ def test_other_spellings_are_recognised_too(message: str, known: KnownError) -> 
     assert find(refused(400, message)) is known
 
 
+@pytest.mark.parametrize(
+    ("message", "reason", "code"),
+    [
+        pytest.param(
+            "The release created has notes in language en-US with length 546, which is too long "
+            "(max: 500).",
+            "forbidden",
+            "release-notes-too-long",
+            id="notes, as of today",
+        ),
+        pytest.param(
+            "The release notes of language en-US exceed the limit: the text exceeds the maximum "
+            "of 500 bytes.",
+            "badRequest",
+            "release-notes-too-long",
+            id="notes, in bytes",
+        ),
+        pytest.param(
+            "Release notes text is too large: at most 500 bytes.",
+            "badRequest",
+            "release-notes-too-long",
+            id="notes that are too large",
+        ),
+        pytest.param(
+            "APK of size 214539916 is too large.",
+            "badRequest",
+            "artifact-too-large",
+            id="APK of so many bytes",
+        ),
+        pytest.param("APK size too big.", "forbidden", "artifact-too-large", id="APK size"),
+        pytest.param(
+            "The Android App Bundle contains an auto-generated multi-apk that exceeds the maximum "
+            "allowed size of 150 MB.",
+            "forbidden",
+            "artifact-too-large",
+            id="APKs of a bundle",
+        ),
+        pytest.param(
+            "Caller does not have required permission to use project example-1. Grant the caller "
+            "the roles/serviceusage.serviceUsageConsumer role, or a custom role with the "
+            "serviceusage.services.use permission, and then retry.",
+            "USER_PROJECT_DENIED",
+            "quota-project-denied",
+            id="quota project that the account may not use",
+        ),
+        pytest.param(
+            "Permission denied on resource project example-1.",
+            "CONSUMER_INVALID",
+            "project-unusable",
+            id="project that does not exist",
+        ),
+    ],
+)
+def test_messages_that_people_report_have_their_own_cause(
+    message: str, reason: str, code: str
+) -> None:
+    """No neighbour of the table takes them, such as one about permissions in the Play Console."""
+    assert find(refused(403, message, reason)).code == code
+
+
 @pytest.mark.parametrize("known", KNOWN_ERRORS, ids=lambda known: known.words)
 def test_a_reason_is_enough_when_the_words_are_new(known: KnownError) -> None:
     """Codes change less often than sentences."""
