@@ -173,6 +173,30 @@ def test_a_refused_login_is_a_row_of_the_table(job: Job, dry_run: str) -> None:
     assert "### Setup" in ended.summary
 
 
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        (
+            "Caller does not have required permission to use project example-1.",
+            "roles/serviceusage.serviceUsageConsumer",
+        ),
+        ("Consumer 'project_number:123' has been suspended.", "Restore it in the Google Cloud"),
+        ("Request had insufficient authentication scopes.", "Give the key of a service account"),
+    ],
+    ids=["quota project", "suspended project", "scopes"],
+)
+def test_a_login_whose_project_or_scopes_are_refused_needs_no_invitation(
+    job: Job, message: str, advice: str
+) -> None:
+    """No permission in the Play Console would change it."""
+    listed = "androidpublisher.applications.tracks.releases.list"
+    job.emulator.add_fault(listed, "status", status=403, message=message, times=9)
+    ended = job.fail(3, CHECK)
+    assert [name for name, result in results(ended).items() if result == "Missing"] == [API]
+    assert advice in ended.log
+    assert "Invite the account" not in ended.log
+
+
 def test_a_refusal_that_is_not_about_the_setup_is_googles(job: Job) -> None:
     job.emulator.add_fault(
         "androidpublisher.applications.tracks.releases.list",

@@ -10,6 +10,7 @@ So none is opened in a dry run, or where an earlier run of the job left one to b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +34,7 @@ from uploader.services.play import client, gate, review
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import read_and_deleted, unfinished
 from uploader.services.play.known_errors import explained, find
+from uploader.services.play.model import TrackName
 from uploader.services.play.tracks import STANDARD
 from uploader.text import capitalised, plural, sentence
 
@@ -40,6 +42,7 @@ Result = Literal["ok", "missing", "look at this", "could not be checked"]
 
 USERS = "https://play.google.com/console/developers/users-and-permissions"
 APIS = "https://console.cloud.google.com/apis/library/"
+PRODUCTION = "production"
 LOGIN = "Login"
 API = "Google Play Android Developer API"
 VIEW_APP = "View app information (read-only)"
@@ -51,7 +54,6 @@ EDIT = "Begin a release (open an edit)"
 VALIDATION = "Validation of an edit without changes"
 VITALS = "Crash and ANR rates"
 _GRANT = "grant it under Users and permissions in the Play Console"
-_CODES_OF_THE_API = ("api-disabled", "project-not-linked")
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class CheckJob:
     """What is checked for one app. `may_open`: an edit may be opened and deleted."""
 
     package: str
-    tracks: tuple[str, ...] = ()
+    tracks: tuple[TrackName, ...] = ()
     limits: tuple[Limit, ...] = ()
     may_open: bool = True
     rehearsal: bool = False
@@ -74,11 +76,38 @@ class Row:
     detail: str
 
 
+@dataclass(frozen=True)
+class Report:
+    """What is known of one app."""
+
+    package: str
+    rows: Sequence[Row]
+
+
 def prepare(inputs: CheckInputs, files: Artifacts) -> Prepared:
     """Check the inputs. Raises InputError with every problem."""
+    jobs = _jobs(inputs, files)
+    lines: list[str] = []
+    for job in jobs:
+        lines += _steps(job)
+    scopes: tuple[str, ...] = (client.SCOPE,)
+    if inputs.halt_above:
+        scopes += (gate.SCOPE,)
+    apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
+    return Prepared(tuple(lines), scopes, partial(flow, jobs), apps=apps)
+
+
+def _jobs(inputs: CheckInputs, files: Artifacts) -> list[CheckJob]:
+    """Return a job for each app that is named, or else for each app of the files. Raises
+    InputError.
+    """
     problems = Problems()
-    found = [problems.collect(partial(_package, file, inputs.package_name)) for file in files]
-    packages = inputs.package_name or tuple(dict.fromkeys(filter(None, found)))
+    packages_of_files: list[str] = []
+    for file in files:
+        package = problems.collect(partial(_package, file, inputs.package_name))
+        if package and package not in packages_of_files:
+            packages_of_files.append(package)
+    packages = inputs.package_name or packages_of_files
     if not packages and "files" not in problems.names:
         problems.add(
             "package-name",
@@ -86,28 +115,25 @@ def prepare(inputs: CheckInputs, files: Artifacts) -> Prepared:
             "the app's name, or an artifact in `files`",
         )
     problems.raise_if_any()
-    jobs = [
+    return [
         CheckJob(
             package,
-            inputs.tracks,
+            tuple(TrackName(track) for track in inputs.tracks),
             inputs.halt_above,
-            not inputs.common.dry_run,
-            inputs.common.rehearsal,
+            may_open=not inputs.common.dry_run,
+            rehearsal=inputs.common.rehearsal,
         )
         for package in packages
     ]
-    scopes = (client.SCOPE, *((gate.SCOPE,) if inputs.halt_above else ()))
-    lines = [step for job in jobs for step in _steps(job)]
-    apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
-    return Prepared(tuple(lines), scopes, partial(flow, jobs), apps=apps)
 
 
-def _package(file: Artifact, given: tuple[str, ...]) -> str:
+def _package(artifact: Artifact, given: tuple[str, ...]) -> str:
     """Return the app of an artifact. Raises InputError where it is none of those given."""
-    manifest = (file if file.manifest else inspect(file)).manifest
+    inspected = artifact if artifact.manifest else inspect(artifact)
+    manifest = inspected.manifest
     assert manifest, "`inspect` has read it"
     if given and manifest.package not in given:
-        what = f"is {', '.join(given)}, but {file.name} belongs to {manifest.package}."
+        what = f"is {', '.join(given)}, but {artifact.name} belongs to {manifest.package}."
         raise InputError(Problem("package-name", what, "the artifact's own name, or nothing"))
     return manifest.package
 
@@ -127,72 +153,90 @@ def _steps(job: CheckJob) -> Iterator[str]:
 
 def flow(jobs: Sequence[CheckJob], context: Context) -> Outcome:
     """Check one app after the other, and report everything in one table."""
-    rows: list[tuple[str, Row]] = []
-    refused: CredentialsError | None = None
+    reports: list[Report] = []
+    failed_login: CredentialsError | None = None
     for job in jobs:
-        found, refused = _check_with_login(job, context)
-        rows += [(job.package, row) for row in found]
-        if refused:
+        try:
+            rows = _check(job, context)
+        except CredentialsError as error:
+            reports.append(Report(job.package, _without_login(job, error)))
+            failed_login = error
             break  # it is the same login for every app
-    table = _table(rows, with_app=len(jobs) > 1)
+        reports.append(Report(job.package, rows))
+    table = _table(reports, with_app=len(jobs) > 1)
     for line in table.lines():
         context.info(line)
-    for package, row in rows:
-        if row.result == "look at this":
-            context.warning(f"{package}: {row.what}: {row.detail}")
+    for report in reports:
+        for row in report.rows:
+            if row.result == "look at this":
+                context.warning(f"{report.package}: {row.what}: {row.detail}")
     links = (("Users and permissions", USERS), (API, f"{APIS}androidpublisher.googleapis.com"))
-    trouble = refused or _trouble(rows)
-    return Outcome(_headline(jobs, rows), links, sections=(table,), trouble=trouble)
+    trouble = failed_login or _trouble(reports)
+    return Outcome(_headline(jobs, reports), links, sections=(table,), trouble=trouble)
 
 
-def _headline(jobs: Sequence[CheckJob], rows: Sequence[tuple[str, Row]]) -> str:
-    results = [row.result for _, row in rows]
-    unknown = results.count("could not be checked")
-    names = ", ".join(job.package for job in jobs)
-    missing = f"{results.count('missing') or 'nothing'} missing"
-    rest = f"; {plural(unknown, 'row')} could not be checked" if unknown else ""
-    return f"{names}: {results.count('ok')} ok, {missing}{rest}."
+def _headline(jobs: Sequence[CheckJob], reports: Sequence[Report]) -> str:
+    """Return the last line of the run: how many rows have which result."""
+    counts: Counter[Result] = Counter()
+    for report in reports:
+        for row in report.rows:
+            counts[row.result] += 1
+    packages = ", ".join(job.package for job in jobs)
+    missing = counts["missing"] or "nothing"
+    headline = f"{packages}: {counts['ok']} ok, {missing} missing"
+    unknown = counts["could not be checked"]
+    if unknown:
+        headline += f"; {plural(unknown, 'row')} could not be checked"
+    return f"{headline}."
 
 
-def _trouble(rows: Sequence[tuple[str, Row]]) -> UploaderError | None:
+def _trouble(reports: Sequence[Report]) -> UploaderError | None:
     """Return the error of a run in which something is missing, with what to do about each."""
-    missing = list(dict.fromkeys(row for _, row in rows if row.result == "missing"))
+    packages: list[str] = []
+    missing: list[Row] = []
+    for report in reports:
+        for row in report.rows:
+            if row.result != "missing":
+                continue
+            if report.package not in packages:
+                packages.append(report.package)
+            # Several apps may miss the same.
+            if row not in missing:
+                missing.append(row)
     if not missing:
         return None
-    apps = ", ".join(dict.fromkeys(package for package, row in rows if row.result == "missing"))
-    names = "; ".join(row.what for row in missing)
-    hints = [row.detail for row in missing]
-    if len(missing) > 1:
+    if len(missing) == 1:
+        hints = [missing[0].detail]
+    else:
         hints = [f"{row.what}: {row.detail}" for row in missing]
+    names = "; ".join(row.what for row in missing)
     return CredentialsError(
-        f"{apps} can't be released yet. Missing: {names}.",
+        f"{', '.join(packages)} can't be released yet. Missing: {names}.",
         hint=" ".join(hints),
         code="setup-incomplete",
     )
 
 
-def _table(rows: Sequence[tuple[str, Row]], *, with_app: bool) -> Section:
+def _table(reports: Sequence[Report], *, with_app: bool) -> Section:
+    """Return all rows as a table; without `with_app` its first column is empty."""
     header = ("App", "What a release needs", "Result", "Detail")
-    cells = [
-        (package if with_app else "", row.what, capitalised(row.result), row.detail)
-        for package, row in rows
-    ]
+    cells: list[tuple[str, ...]] = []
+    for report in reports:
+        package = report.package if with_app else ""
+        for row in report.rows:
+            result = capitalised(row.result)
+            cells.append((package, row.what, result, row.detail))
     return Section("Setup", header, tuple(cells))
 
 
-def _check_with_login(job: CheckJob, context: Context) -> tuple[list[Row], CredentialsError | None]:
-    """Return what is known of one app, and the error of a login that failed."""
-    try:
-        return _check(job, context), None
-    except CredentialsError as error:
-        return _without_login(job, error), error
-
-
 def _without_login(job: CheckJob, error: CredentialsError) -> list[Row]:
+    """Return the rows of an app where the login failed."""
     why = "The login failed."
     return [
         Row(LOGIN, "missing", error.what),
-        *(_unchecked(what, why) for what in (API, f"App {job.package}", VIEW_APP)),
+        _unchecked(API, why),
+        _unchecked(f"App {job.package}", why),
+        _unchecked(VIEW_APP, why),
         *_rest_unchecked(job, why),
     ]
 
@@ -201,39 +245,45 @@ def _check(job: CheckJob, context: Context) -> list[Row]:
     """Return what is known of one app. Raises CredentialsError where the login itself fails, and
     ApiError for a refusal that is not about the setup.
     """
-    app = f"App {job.package}"
-    refusal: ApiError | None = None
+    track = job.tracks[0].text if job.tracks else STANDARD[0]
     try:
-        review.listed(context, job.package, job.tracks[0] if job.tracks else STANDARD[0])
-    except ApiError as error:
-        refusal = error
-    rows = [_login(job)]
-    if refusal is None:
-        rows += [
-            Row(API, "ok", "It is enabled in the account's project."),
-            Row(app, "ok", "Google Play knows it, and the account is one of its users."),
-            Row(VIEW_APP, "ok", "The releases could be read."),
-            *_in_an_edit(job, context),
-        ]
-    else:
-        known = find(refusal)
-        detail = _advice(refusal)
+        review.listed(context, job.package, track)
+    except ApiError as refusal:
         why = "See the row above that is missing."
-        if known.code in _CODES_OF_THE_API:
-            if known.code == "api-disabled":
-                detail = f"{_words(refusal)} It then takes a few minutes."
-            rows += [Row(API, "missing", detail), _unchecked(app, why), _unchecked(VIEW_APP, why)]
-        elif known.code == "package-not-found":
-            rows += [_answers(), Row(app, "missing", detail), _unchecked(VIEW_APP, why)]
-        elif known.permission:
-            detail = f"{_words(refusal)} Invite the account, and {_GRANT}."
-            rows += [_answers(), _unchecked(app, why), Row(VIEW_APP, "missing", detail)]
-        else:
-            raise explained(refusal)
-        rows += _rest_unchecked(job, why)
-    if job.limits and refusal is None:
+        return [_login(job), *_refused(job, refusal, why), *_rest_unchecked(job, why)]
+    rows = [
+        _login(job),
+        Row(API, "ok", "It is enabled in the account's project."),
+        Row(
+            f"App {job.package}", "ok", "Google Play knows it, and the account is one of its users."
+        ),
+        Row(VIEW_APP, "ok", "The releases could be read."),
+    ]
+    rows += _in_an_edit(job, context)
+    if job.limits:
         rows.append(_vitals(job, context))
     return rows
+
+
+def _refused(job: CheckJob, refusal: ApiError, why: str) -> list[Row]:
+    """Return the rows of the API, the app and the permission to see it, where the first request is
+    refused. `why` is said of what could not be checked. Raises ApiError for a refusal that is not
+    about the setup.
+    """
+    app = f"App {job.package}"
+    known = find(refusal)
+    if known.code == "package-not-found":
+        return [_answers(), Row(app, "missing", _advice(refusal)), _unchecked(VIEW_APP, why)]
+    if known.code == "permission-denied":
+        detail = f"{_words(refusal)} Invite the account, and {_GRANT}."
+        return [_answers(), _unchecked(app, why), Row(VIEW_APP, "missing", detail)]
+    if known.permission:
+        # The others are about the login's Google Cloud project, or about its scopes.
+        detail = _advice(refusal)
+        if known.code == "api-disabled":
+            detail = f"{_words(refusal)} It then takes a few minutes."
+        return [Row(API, "missing", detail), _unchecked(app, why), _unchecked(VIEW_APP, why)]
+    raise explained(refusal)
 
 
 def _login(job: CheckJob) -> Row:
@@ -261,88 +311,122 @@ def _words(refusal: ApiError) -> str:
 
 def _rest_unchecked(job: CheckJob, why: str) -> list[Row]:
     """Return the rows of everything that needs a login to the app."""
-    rows = [_unchecked(EDIT, why), _unchecked(VALIDATION, why)]
-    rows += [_unchecked(f"Track {track}", why) for track in _custom_tracks(job)]
+    rows = _edit_unchecked(job, why)
     rows += _granted_at_the_commit(job)
     if job.limits:
         rows.append(_unchecked(VITALS, why))
     return rows
 
 
-def _custom_tracks(job: CheckJob) -> list[str]:
+def _edit_unchecked(job: CheckJob, why: str) -> list[Row]:
+    """Return the rows of what only an edit shows."""
+    rows = [_unchecked(EDIT, why), _unchecked(VALIDATION, why)]
+    rows += _tracks_unchecked(job, why)
+    return rows
+
+
+def _tracks_unchecked(job: CheckJob, why: str) -> list[Row]:
+    return [_unchecked(_row_of(track), why) for track in _custom_tracks(job)]
+
+
+def _row_of(track: TrackName) -> str:
+    return f"Track {track.text}"
+
+
+def _custom_tracks(job: CheckJob) -> list[TrackName]:
     """Return the tracks that not every app has."""
-    return [track for track in job.tracks if track not in STANDARD]
+    return [track for track in job.tracks if track.text not in STANDARD]
 
 
-def _granted_at_the_commit(job: CheckJob) -> Iterator[Row]:
-    """Yield the permissions that no answer before a commit tells of."""
-    production = [track for track in job.tracks if track.rpartition(":")[2] == "production"]
-    testing = [track for track in job.tracks if track not in production]
+def _granted_at_the_commit(job: CheckJob) -> list[Row]:
+    """Return the permissions that no answer before a commit tells of."""
     when = "Not known before a release is committed"
-    if testing or not job.tracks:
-        on = ", ".join(testing) or "testing tracks"
-        yield _unchecked(TO_TESTING, f"{when}. Needed for {on}; {_GRANT}.")
-    if production or not job.tracks:
-        on = ", ".join(production) or "production"
-        yield _unchecked(TO_PRODUCTION, f"{when}. Needed for {on}; {_GRANT}.")
-    yield _unchecked(STORE_PRESENCE, f"{when}. Needed only for `images-directory`; {_GRANT}.")
+    testing: list[str] = []
+    production: list[str] = []
+    for track in job.tracks:
+        if track.base == PRODUCTION:
+            production.append(track.text)
+        else:
+            testing.append(track.text)
+    if not job.tracks:
+        testing = ["testing tracks"]
+        production = [PRODUCTION]
+    rows: list[Row] = []
+    if testing:
+        needed = f"Needed for {', '.join(testing)}"
+        rows.append(_unchecked(TO_TESTING, f"{when}. {needed}; {_GRANT}."))
+    if production:
+        needed = f"Needed for {', '.join(production)}"
+        rows.append(_unchecked(TO_PRODUCTION, f"{when}. {needed}; {_GRANT}."))
+    needed = "Needed only for `images-directory`"
+    rows.append(_unchecked(STORE_PRESENCE, f"{when}. {needed}; {_GRANT}."))
     needed = "Needed only for `testers` and `create-tracks`"
-    yield _unchecked(TESTERS, f"{when}. {needed}; {_GRANT}.")
+    rows.append(_unchecked(TESTERS, f"{when}. {needed}; {_GRANT}."))
+    return rows
 
 
 def _in_an_edit(job: CheckJob, context: Context) -> list[Row]:
     """Return what can be learnt in an edit, which is deleted again."""
-    why_not = ""
-    if not job.may_open:
-        why_not = "`dry-run: true` opens no edit."
-    elif kept := unfinished(job.package, context):
-        why_not = f"Edit {kept} of an unfinished release would be closed by another."
-    rows: list[Row] = []
-    if why_not:
-        rows += [_unchecked(EDIT, why_not), _unchecked(VALIDATION, why_not)]
-        rows += [_unchecked(f"Track {track}", why_not) for track in _custom_tracks(job)]
-    else:
-        try:
-            edit = client.insert(context, job.package)
-        except ApiError as refusal:
-            rows += _no_edit(job, refusal)
-        else:
-            rows.append(Row(EDIT, "ok", "One could be opened; nothing was changed in it."))
-            rows += read_and_deleted(edit, partial(_read, job), context)
+    rows = _of_edit(job, context)
     rows += _granted_at_the_commit(job)
     return rows
 
 
+def _of_edit(job: CheckJob, context: Context) -> list[Row]:
+    """Return the rows of an edit: that one can be opened, its validation, the tracks in it."""
+    if not job.may_open:
+        return _edit_unchecked(job, "`dry-run: true` opens no edit.")
+    kept = unfinished(job.package, context)
+    if kept:
+        why_not = f"Edit {kept} of an unfinished release would be closed by another."
+        return _edit_unchecked(job, why_not)
+    try:
+        edit = client.insert(context, job.package)
+    except ApiError as refusal:
+        return _no_edit(job, refusal)
+    opened = Row(EDIT, "ok", "One could be opened; nothing was changed in it.")
+    return [opened, *read_and_deleted(edit, partial(_read, job), context)]
+
+
 def _no_edit(job: CheckJob, refusal: ApiError) -> list[Row]:
-    detail = _advice(refusal)
-    if find(refusal).permission:
-        needed = [row.what for row in _granted_at_the_commit(job)]
-        to_release = [f"“{name}”" for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
-        names = (" and " if job.tracks else " or ").join(to_release)
+    """Return the rows of an edit that Google Play did not open."""
+    if find(refusal).code == "permission-denied":
         detail = (
-            f"{_words(refusal)} Grant the account {names} under Users and permissions in the Play "
-            "Console. It can take a day to apply."
+            f"{_words(refusal)} Grant the account {_names_of_rights(job)} under Users and "
+            "permissions in the Play Console. It can take a day to apply."
         )
+    else:
+        detail = _advice(refusal)
     why = "No edit could be opened."
     rows = [Row(EDIT, "missing", detail), _unchecked(VALIDATION, why)]
-    return rows + [_unchecked(f"Track {track}", why) for track in _custom_tracks(job)]
+    rows += _tracks_unchecked(job, why)
+    return rows
+
+
+def _names_of_rights(job: CheckJob) -> str:
+    """Return the permissions to release to the job's tracks, any of them without tracks."""
+    needed = [row.what for row in _granted_at_the_commit(job)]
+    names = [f"“{name}”" for name in needed if name in (TO_TESTING, TO_PRODUCTION)]
+    joint = " and " if job.tracks else " or "
+    return joint.join(names)
 
 
 def _read(job: CheckJob, edit: Edit) -> list[Row]:
+    """Return the validation of an edit, and which of the job's tracks the app has."""
     rows = [_validated(edit)]
-    custom = _custom_tracks(job)
-    if not custom:
+    custom_tracks = _custom_tracks(job)
+    if not custom_tracks:
         return rows
-    there = {str(entry.get("track", "")) for entry in edit.listed("tracks")}
-    for track in custom:
-        if track in there:
-            rows.append(Row(f"Track {track}", "ok", "The app has it."))
+    tracks_of_app = {str(entry.get("track", "")) for entry in edit.listed("tracks")}
+    for track in custom_tracks:
+        if track.text in tracks_of_app:
+            rows.append(Row(_row_of(track), "ok", "The app has it."))
         else:
             detail = (
                 "The app has no such track. Create it in the Play Console (Testing, Closed "
                 "testing), or let the release do so with `create-tracks: true`."
             )
-            rows.append(Row(f"Track {track}", "missing", detail))
+            rows.append(Row(_row_of(track), "missing", detail))
     return rows
 
 
@@ -363,11 +447,11 @@ def _vitals(job: CheckJob, context: Context) -> Row:
     try:
         gate.look(context, job.package, job.limits[0].metric)
     except ApiError as refusal:
-        code = find(refusal).code
-        if code == "api-disabled":
+        known = find(refusal)
+        if known.code == "api-disabled":
             detail = f"Enable the Google Play Developer Reporting API: {APIS}{gate.HOST}"
             return Row(VITALS, "missing", detail)
-        if find(refusal).permission or refusal.status == 403:
+        if known.permission or refusal.status == 403:
             return Row(VITALS, "missing", f"The account needs “{VIEW_APP}”: {_GRANT}.")
         return _unchecked(VITALS, sentence(f"Google says: {refusal.message or refusal.what}"))
     except (TemporaryError, ServiceError) as error:
