@@ -16,21 +16,23 @@ from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 
-_MAX_KNOWN = 60  # files, of the newest versions
+_MAX_REMEMBERED = 60  # files, of the newest versions
 
 
 def remember(edit: ReleaseEdit) -> None:
-    """Notes what was committed with the versions of the job, by its digest or the version that it
+    """Note what was committed with the versions of the job, by its digest or the version that it
     refers to.
     """
     sent = {
         purpose: digest
         for purpose, digest in edit.changes.items()
-        if purpose.partition(":")[0] in WHAT and digest
+        if digest and _kind(purpose) in WHAT
     }
-    if sent and edit.job.lasting_state:
-        known = {**_remembered(edit.job, edit.context), **sent}
-        edit.context.remember(_key(edit.job), json.dumps(dict(list(known.items())[-_MAX_KNOWN:])))
+    if not sent or not edit.job.lasting_state:
+        return
+    remembered = {**_remembered(edit.job, edit.context), **sent}
+    newest = list(remembered.items())[-_MAX_REMEMBERED:]
+    edit.context.remember(_key(edit.job), json.dumps(dict(newest)))
 
 
 def warn_of_doubt(edit: ReleaseEdit) -> None:
@@ -39,40 +41,61 @@ def warn_of_doubt(edit: ReleaseEdit) -> None:
     Somebody else may have released the same artifact, without the files that only an edit had whose
     commit was not answered. Nothing is remembered, so that the next run sends them.
     """
-    kinds = [purpose.partition(":")[0] for purpose in edit.changes]
-    named = [WHAT[kind] for kind in dict.fromkeys(kinds) if kind in WHAT]
-    if named:
+    names: list[str] = []
+    for purpose in edit.changes:
+        name = WHAT.get(_kind(purpose))
+        if name and name not in names:
+            names.append(name)
+    if names:
         edit.warn_about_app(
-            f"nothing shows whether the {' and the '.join(named)} went with it, because the answer "
-            "to the commit was lost. Look for it in the Play Console, and run again if it is "
-            f"missing: it is sent again. {CONSOLE}"
+            f"nothing shows whether the {' and the '.join(names)} went with "
+            "it, because the answer to the commit was lost. Look for it in the Play Console, and "
+            f"run again if it is missing: it is sent again. {CONSOLE}"
         )
+
+
+def _kind(purpose: str) -> str:
+    """Return the kind of a change of an edit, such as `mapping` of `mapping:42`."""
+    return purpose.partition(":")[0]
 
 
 def published(
     job: ReleaseJob, context: Context, live: Collection[int]
 ) -> tuple[SupplementaryFile, ...]:
-    """The files that a run before has committed, just so, with a version that is live."""
-    known = _remembered(job, context) if job.supplementary else {}
-    return tuple(
-        one
-        for one in job.supplementary
-        if one.version_code in live
-        and known.get(f"{one.kind}:{one.version_code}") == _digest(one, context)
-    )
+    """Return the files that an earlier run has committed, with the same content, for a version that
+    is live.
+    """
+    if not job.supplementary:
+        return ()
+    remembered = _remembered(job, context)
+    files: list[SupplementaryFile] = []
+    for file in job.supplementary:
+        digest = remembered.get(f"{file.kind}:{file.version_code}")
+        # A file is digested only where something is remembered for its version.
+        if file.version_code in live and digest and digest == _digest(file, context):
+            files.append(file)
+    return tuple(files)
 
 
-def _digest(one: SupplementaryFile, context: Context) -> str:
-    """What `remember` has of a file: its SHA-256, or which other version's file is used."""
-    return context.sha256(one.file) if isinstance(one.file, Artifact) else f"references:{one.file}"
+def _digest(file: SupplementaryFile, context: Context) -> str:
+    """Return what `remember` has of a file: its SHA-256, or which other version's file is used."""
+    if isinstance(file.file, Artifact):
+        return context.sha256(file.file)
+    return f"references:{file.file}"
 
 
 def _remembered(job: ReleaseJob, context: Context) -> Mapping[str, str]:
-    try:
-        found = json.loads(context.recall(_key(job)) or "{}")
-        return {str(purpose): str(digest) for purpose, digest in found.items()}
-    except (ValueError, TypeError, AttributeError):
+    """Return what earlier runs have committed, by purpose; nothing where that can't be read."""
+    text = context.recall(_key(job))
+    if not text:
         return {}
+    try:
+        digests = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(digests, dict):
+        return {}
+    return {purpose: str(digest) for purpose, digest in digests.items()}
 
 
 def _key(job: ReleaseJob) -> str:

@@ -8,17 +8,25 @@ a release in progress as well, with healthy days for a rollout.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uploader.inputs.parsers import LAST_RELEASE
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
-from uploader.services.play.model import Release
+from uploader.services.play.model import Release, TrackName
 from uploader.services.play.tracks import STANDARD, describe, form_factor, meant
 
 SHARE = 0.1  # of users who have the release in progress
+
+
+@dataclass(frozen=True)
+class _LiveApp:
+    """One app of the emulator: its releases by track, and the words that tell of them."""
+
+    tracks: Mapping[str, Sequence[Release]]
+    words: str
 
 
 def live_app(
@@ -33,54 +41,71 @@ def live_app(
         inputs = replace(
             inputs, promote_from="", promote_version_codes=(), version_codes_to_retain=()
         )
-    found = {package: _releases(inputs, versions) for package, versions in prepared.apps.items()}
-    told = "; ".join(f"{package} live: {one[1]}" for package, one in found.items() if one)
-    if not told:
+    retained = _retained(inputs)
+    artifacts = [{"versionCode": version_code} for version_code in retained]
+    apps: dict[str, Any] = {}
+    sentences: list[str] = []
+    for package, version_codes in prepared.apps.items():
+        live = _live_before(inputs, version_codes, retained)
+        if live is None:
+            continue
+        tracks = {track: _to_json(releases) for track, releases in live.tracks.items()}
+        apps[package] = {"tracks": tracks, "artifacts": artifacts}
+        sentences.append(f"{package} live: {live.words}")
+    if not apps:
         return {}, ""
-    retained = [
-        {"versionCode": int(code)}
-        for code in inputs.version_codes_to_retain
-        if code != LAST_RELEASE
-    ]
-    apps = {
-        package: {"tracks": one[0], "artifacts": retained} for package, one in found.items() if one
-    }
     config: dict[str, Any] = {"apps": apps}
+    words = "; ".join(sentences)
     if inputs.common.target == "play-rollout":
-        users = 1000 + 100 * min_users
-        healthy = {"users": users, "userPerceivedCrashRate": 0.0001, "userPerceivedAnrRate": 0.0001}
-        config["vitals"] = {
-            package: {"versions": dict.fromkeys(("1", "2"), healthy)} for package in apps
-        }
-        told += ", with measurements of healthy days"
-    return config, f"The emulator begins with {told}."
+        config["vitals"] = dict.fromkeys(apps, _healthy_days(min_users))
+        words += ", with measurements of healthy days"
+    return config, f"The emulator begins with {words}."
 
 
-def _releases(
-    inputs: ReleaseInputs, versions: tuple[int, ...]
-) -> tuple[dict[str, list[dict[str, Any]]], str] | None:
-    """Return what is on an app's tracks before the release of these versions, and the words that
-    tell of it; None where no lower version is possible.
+def _retained(inputs: ReleaseInputs) -> list[int]:
+    """Return the version codes that the run names in `version-codes-to-retain`."""
+    codes = inputs.version_codes_to_retain
+    return [int(code) for code in codes if code != LAST_RELEASE]
+
+
+def _to_json(releases: Sequence[Release]) -> list[dict[str, Any]]:
+    return [release.to_json() for release in releases]
+
+
+def _healthy_days(min_users: int) -> dict[str, Any]:
+    """Return measurements of both releases of an app, with far more than so many users."""
+    rates = {
+        "users": 1000 + 100 * min_users,
+        "userPerceivedCrashRate": 0.0001,
+        "userPerceivedAnrRate": 0.0001,
+    }
+    return {"versions": {"1": rates, "2": rates}}
+
+
+def _live_before(
+    inputs: ReleaseInputs, versions: tuple[int, ...], retained: Sequence[int]
+) -> _LiveApp | None:
+    """Return what is on an app's tracks before the release of these versions; None where no lower
+    version is possible.
     """
-    retained = [int(code) for code in inputs.version_codes_to_retain if code != LAST_RELEASE]
     before = _versions_before(inputs, versions, retained)
     if before[0] < 1:
         return None
     completed = Release.of(map(str, before), "completed")
-    done = completed.to_json()
-    on_tracks: dict[str, list[dict[str, Any]]] = {track: [done] for track in STANDARD}
+    tracks: dict[str, Sequence[Release]] = {track: [completed] for track in STANDARD}
     words = f"{describe(completed)} on {', '.join(STANDARD)}"
-    if not _needs_rollout(inputs, versions, retained):
-        return on_tracks, words
+    rollout_tracks: list[str] = []
+    if _needs_rollout(inputs, versions, retained):
+        rollout_tracks = _tracks_with_rollout(inputs)
+    if not rollout_tracks:
+        return _LiveApp(tracks, words)
     share = min(SHARE, (inputs.user_fraction or 1) / 2)  # what the run asks for must be more
     codes = inputs.promote_version_codes or (str(before[-1] + 1),)
-    staged = Release.of(codes, "inProgress", share)
-    rollout = staged.to_json()
-    tracks = _tracks_with_rollout(inputs)
-    on_tracks |= {track: [rollout, done] for track in tracks}
-    if tracks:
-        words += f"; {describe(staged)} on {', '.join(tracks)}"
-    return on_tracks, words
+    rollout = Release.of(codes, "inProgress", share)
+    for track in rollout_tracks:
+        tracks[track] = [rollout, completed]
+    words += f"; {describe(rollout)} on {', '.join(rollout_tracks)}"
+    return _LiveApp(tracks, words)
 
 
 def _versions_before(
@@ -91,10 +116,11 @@ def _versions_before(
     They are those that the run retains beside newer ones, else one that is lower than all others.
     """
     new = versions or tuple(map(int, inputs.promote_version_codes))
-    comes = bool(versions or inputs.promote_from)
-    if retained and comes and (not new or max(retained) < min(new)):
+    comes_new = bool(versions or inputs.promote_from)
+    if retained and comes_new and (not new or max(retained) < min(new)):
         return sorted(set(retained))
-    return [min((*new, *retained), default=2) - 1]
+    lowest = min((*new, *retained), default=2)
+    return [lowest - 1]
 
 
 def _needs_rollout(
@@ -113,10 +139,12 @@ def _tracks_with_rollout(inputs: ReleaseInputs) -> list[str]:
 
     A name that is almost a standard one is a misspelling, which the rehearsal is to find.
     """
-    names = [inputs.promote_from] if inputs.promote_from else inputs.tracks
+    names = inputs.tracks
+    if inputs.promote_from:
+        names = (inputs.promote_from,)
     tracks = []
     for name in names:
         is_misspelt = form_factor(name) or meant(name, STANDARD)
-        if name.rpartition(":")[2] in STANDARD or not is_misspelt:
+        if TrackName(name).base in STANDARD or not is_misspelt:
             tracks.append(name)
     return tracks
