@@ -177,8 +177,11 @@ def leads_elsewhere(value: str) -> bool:
     """Whether a part of a URL's path leads to another one: by dots, or by escapes of them, perhaps
     escaped again.
     """
-    plain = unquote(unquote(unquote(value)))
-    return any(segment in {".", ".."} for segment in re.split(r"[/\\]", plain))
+    plain = value
+    for _ in range(3):
+        plain = unquote(plain)
+    segments = re.split(r"[/\\]", plain)
+    return "." in segments or ".." in segments
 
 
 def path_part(value: str) -> str:
@@ -199,17 +202,19 @@ def deployment(value: str) -> str:
 
 def word(value: str) -> str:
     """One line without whitespace, for the path of a URL: an id."""
-    if any(character.isspace() for character in path_part(value)):
+    if re.search(r"\s", path_part(value)):
         raise InvalidValue("contains whitespace.", "an id without whitespace")
     return value
 
 
 def path(value: str) -> str:
     """The path of a file or folder."""
-    if any(len(part.encode()) > MAX_NAME for part in line(value).split("/")):
-        raise InvalidValue(
-            "is not a valid path: a name in it is too long.", f"names of at most {MAX_NAME} bytes"
-        )
+    for name in line(value).split("/"):
+        if len(name.encode()) > MAX_NAME:
+            raise InvalidValue(
+                "is not a valid path: a name in it is too long.",
+                f"names of at most {MAX_NAME} bytes",
+            )
     return value
 
 
@@ -220,12 +225,21 @@ def folder(value: str) -> Path | None:
 
 def items(value: str) -> tuple[str, ...]:
     """Items separated by newlines or commas, each once, in order."""
-    separated = [line(item.strip()) for item in re.split(r"[\n,]", text(value))]
-    in_brackets = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL)
-    if in_brackets or any(re.fullmatch(r"- .+|([\"']).*\1", item) for item in separated):
+    separated = [line(item) for item in _split(value)]
+    marked_up = re.fullmatch(r"\[.*[\"',].*\]", value, re.DOTALL) is not None
+    for item in separated:
+        if re.fullmatch(r"- .+|([\"']).*\1", item):
+            marked_up = True
+    if marked_up:
         accepted = "items separated by line breaks or commas, without dashes, brackets and quotes"
         raise InvalidValue("is written as YAML or JSON, or in quotes.", accepted)
-    return tuple(dict.fromkeys(filter(None, separated)))
+    return tuple(dict.fromkeys(separated))
+
+
+def _split(value: str) -> list[str]:
+    """Return what stands between newlines and commas, trimmed, as far as there is something."""
+    separated = [item.strip() for item in re.split(r"[\n,]", text(value))]
+    return [item for item in separated if item]
 
 
 def boolean(value: str) -> bool:
@@ -242,7 +256,9 @@ def images_prune(value: str) -> Literal["false", "true", "everywhere"]:
     if value not in BOOLEANS:
         meant = nearest(value, ("everywhere",))
         raise InvalidValue(f"is not a valid choice.{meant}", "`true`, `false`, `everywhere`")
-    return "true" if BOOLEANS[value] else "false"
+    if BOOLEANS[value]:
+        return "true"
+    return "false"
 
 
 def choice(literal: object) -> Callable[[str], Any]:
@@ -254,12 +270,14 @@ def choice(literal: object) -> Callable[[str], Any]:
     def parse(value: str) -> str:
         if value in words:
             return value
-        raise InvalidValue(
-            "is not a valid choice." + nearest(value, words),
-            ", ".join(f"`{known}`" for known in words),
-        )
+        raise InvalidValue(f"is not a valid choice.{nearest(value, words)}", _in_code(words))
 
     return parse
+
+
+def _in_code(words: tuple[str, ...]) -> str:
+    """Return the words as Markdown's code, with commas."""
+    return ", ".join(f"`{word}`" for word in words)
 
 
 def nearest(value: str, words: tuple[str, ...]) -> str:
@@ -271,7 +289,9 @@ def nearest(value: str, words: tuple[str, ...]) -> str:
     for word in words:
         by_lower_case.setdefault(word.lower(), word)
     similar = get_close_matches(value[:100].lower(), by_lower_case, n=1, cutoff=0.6)
-    return f" Did you mean `{by_lower_case[similar[0]]}`?" if similar else ""
+    if not similar:
+        return ""
+    return f" Did you mean `{by_lower_case[similar[0]]}`?"
 
 
 def target(words: tuple[str, ...]) -> Callable[[str], str]:
@@ -282,12 +302,9 @@ def target(words: tuple[str, ...]) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if value in words or _fits(r"[A-Za-z]\w*(:v[\w.]+)?(\.[A-Za-z]\w*)+", value):
             return value
-        accepted = (
-            ", ".join(f"`{known}`" for known in words)
-            + ", or a method's id such as `drive.files.create`"
-        )
+        accepted = f"{_in_code(words)}, or a method's id such as `drive.files.create`"
         meant = nearest(value, (*words, "drive.files.create", "storage.objects.insert"))
-        raise InvalidValue("is not a target." + meant, accepted)
+        raise InvalidValue(f"is not a target.{meant}", accepted)
 
     return parse
 
@@ -308,19 +325,22 @@ def integer(min_value: int, max_value: int, others: str = "") -> Callable[[str],
 
 def files_at_once(value: str) -> int | None:
     """How many files may be in flight; `auto` is None."""
-    return None if value == "auto" else integer(1, 64, ", or `auto`")(value)
+    if value == "auto":
+        return None
+    return integer(1, 64, ", or `auto`")(value)
 
 
 def size(value: str) -> int | None:
     """Bytes from `8MiB`, `512KiB`, `1GiB` or plain digits; `auto` is None."""
     if value == "auto":
         return None
-    found = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
-    if not found or not int(found[1]):
+    parts = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", value)
+    if not parts or int(parts[1]) == 0:
         raise InvalidValue(
             "is not a size.", "`8MiB`, `512KiB`, `1GiB`, a number of bytes, or `auto`"
         )
-    return int(found[1]) * SIZE_UNITS[found[2]]
+    number, unit = parts.groups()
+    return int(number) * SIZE_UNITS[unit]
 
 
 def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
@@ -329,22 +349,27 @@ def duration(min_seconds: int, max_seconds: int) -> Callable[[str], float]:
     """
 
     def parse(value: str) -> float:
-        found = re.fullmatch(r"([0-9]{1,9})([smh])", value)
-        seconds = int(found[1]) * TIME_UNITS[found[2]] if found else -1
-        if not min_seconds <= seconds <= max_seconds:
-            accepted = f"`90s`, `5m`, `2h`; from {min_seconds}s to {max_seconds // 3600}h"
-            raise InvalidValue("is not a duration in the accepted range.", accepted)
-        return float(seconds)
+        parts = re.fullmatch(r"([0-9]{1,9})([smh])", value)
+        if parts:
+            number, unit = parts.groups()
+            seconds = int(number) * TIME_UNITS[unit]
+            if min_seconds <= seconds <= max_seconds:
+                return float(seconds)
+        accepted = f"`90s`, `5m`, `2h`; from {min_seconds}s to {max_seconds // 3600}h"
+        raise InvalidValue("is not a duration in the accepted range.", accepted)
 
     return parse
 
 
 def shard(value: str) -> tuple[int, int] | None:
     """`2/5` is (2, 5): the second of five parts, counted from one."""
-    found = re.fullmatch(r"([0-9]{1,6})\s*/\s*([0-9]{1,6})", value)
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise InvalidValue("is not a shard.", "`2/5`: the second of five, counted from 1")
-    return int(found[1]), int(found[2])
+    parts = re.fullmatch(r"([0-9]{1,6})\s*/\s*([0-9]{1,6})", value)
+    if parts:
+        number = int(parts[1])
+        count = int(parts[2])
+        if 1 <= number <= count:
+            return number, count
+    raise InvalidValue("is not a shard.", "`2/5`: the second of five, counted from 1")
 
 
 def _fits(pattern: str, value: str) -> bool:
@@ -355,9 +380,9 @@ def _fits(pattern: str, value: str) -> bool:
 def media_type(value: str) -> str:
     """A media type with its parameters, as RFC 6838 and RFC 9110 write it; it stands in headers."""
     name = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
-    if not re.fullmatch(
-        rf'{name}/{name}(?: ?; ?{name}=(?:{name}|"[ !#-\[\]-~]{{0,127}}"))*', line(value)
-    ):
+    text_in_quotes = r'"[ !#-\[\]-~]{0,127}"'
+    parameter = f" ?; ?{name}=(?:{name}|{text_in_quotes})"
+    if not re.fullmatch(f"{name}/{name}(?:{parameter})*", line(value)):
         raise InvalidValue(
             "is not a media type.", "`type/subtype`, such as `text/html; charset=utf-8`"
         )
@@ -371,8 +396,10 @@ def package_name(value: str) -> str:
             "two or more words joined by dots, such as `com.example.app`, with a comma between two "
             "apps"
         )
+        meant = ""
         inside = _PACKAGE_INSIDE.search(value[:MAX_LINE])
-        meant = f" Did you mean `{inside[1]}`?" if inside else ""
+        if inside:
+            meant = f" Did you mean `{inside[1]}`?"
         raise InvalidValue(f"is not a package name.{meant}", accepted)
     return value
 
@@ -396,9 +423,10 @@ def provider(value: str) -> str:
     name = re.sub(r"^(https:)?//iam\.googleapis\.com/", "", word(value))
     form = r"projects/([^/]+)/locations/[^/]+/workloadIdentityPools/[^/]+/providers/[^/]+"
     accepted = "`projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`"
-    if not (found := re.fullmatch(form, name)):
+    parts = re.fullmatch(form, name)
+    if not parts:
         raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
-    if not re.fullmatch("[0-9]+", found[1]):
+    if not re.fullmatch("[0-9]+", parts[1]):
         accepted += "; `gcloud projects describe PROJECT_ID` tells the number"
         raise InvalidValue("names its project by id instead of by number.", accepted)
     return name
@@ -416,22 +444,22 @@ def address(value: str) -> str:
 
 def testers(value: str) -> tuple[str, ...]:
     """The e-mail addresses of Google Groups, in lower case; each is given once."""
-    found = [
-        address(item.strip()).lower() for item in re.split(r"[\n,]", text(value)) if item.strip()
-    ]
-    if twice := [group for group, times in Counter(found).items() if times > 1]:
-        raise InvalidValue(f"names {', '.join(twice)} more than once.", "each address once")
-    return tuple(found)
+    groups = [address(item).lower() for item in _split(value)]
+    repeated = [group for group, times in Counter(groups).items() if times > 1]
+    if repeated:
+        raise InvalidValue(f"names {', '.join(repeated)} more than once.", "each address once")
+    return tuple(groups)
 
 
 def firebase_app(value: str) -> str:
     """The id of an Android app in Firebase."""
-    found = re.fullmatch(r"1:([0-9]{1,20}):([a-z]+):([0-9A-Za-z]{1,64})", line(value), re.ASCII)
+    parts = re.fullmatch(r"1:[0-9]{1,20}:([a-z]+):[0-9A-Za-z]{1,64}", line(value), re.ASCII)
     accepted = "`1:1234567890:android:0a1b2c3d`, from Project settings in the Firebase console"
-    if found is None:
+    if parts is None:
         raise InvalidValue("is not the id of an app in Firebase.", accepted)
-    if found[2] != "android":
-        raise InvalidValue(f"is the id of an app for {found[2]}.", accepted)
+    system = parts[1]
+    if system != "android":
+        raise InvalidValue(f"is the id of an app for {system}.", accepted)
     return value
 
 
@@ -455,7 +483,9 @@ def endpoint(value: str) -> str:
         return value
     accepted = "`https://host`, `http://127.0.0.1:PORT` (http on loopback only), or `emulator`"
     form = r"(?:(https?)://)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?/?"
-    parts = re.fullmatch(form, value) if len(value) <= MAX_LINE else None
+    parts = None
+    if len(value) <= MAX_LINE:
+        parts = re.fullmatch(form, value)
     if not parts or not 0 < int(parts[3] or 443) < 65536:
         raise InvalidValue(
             "is not the root URL of an API: it must not have a path, user or query.", accepted
@@ -467,7 +497,7 @@ def endpoint(value: str) -> str:
         if not meant:
             right_scheme = "http" if is_local else "https"
             meant = f" Did you mean `{right_scheme}://{value.rstrip('/')}`?"
-        raise InvalidValue("has no scheme." + meant, accepted)
+        raise InvalidValue(f"has no scheme.{meant}", accepted)
     if scheme == "http" and not is_local:
         raise InvalidValue("would send the access token over the network unencrypted.", accepted)
     return value.rstrip("/")
@@ -475,18 +505,15 @@ def endpoint(value: str) -> str:
 
 def track(value: str) -> str:
     """A track's name. Custom tracks may have any name, so only what never is a track is refused."""
-    if value in (*NO_VALUE, "none"):
-        raise InvalidValue(
-            "is what an expression without a value writes.",
-            "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones",
-        )
+    accepted = "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
+    if value == "none" or value in NO_VALUE:
+        raise InvalidValue("is what an expression without a value writes.", accepted)
     words = re.split(r"[\s;|+]+", line(value))
     if len(words) > 1 and _STANDARD_TRACKS.issuperset(words):
         raise InvalidValue("names several tracks without a comma.", f"`{', '.join(words)}`")
-    if reason := RENAMED_TRACKS.get(value.lower()):
-        raise InvalidValue(
-            reason, "`internal`, `alpha`, `beta`, `production`, `wear:…`, custom ones"
-        )
+    reason = RENAMED_TRACKS.get(value.lower())
+    if reason:
+        raise InvalidValue(reason, accepted)
     return path_part(value)
 
 
@@ -497,33 +524,41 @@ def version_code(value: str) -> str:
 
 def country(value: str) -> str:
     """A two-letter country code in upper case, or `rest-of-world`."""
-    if value == "rest-of-world" or _fits("[A-Za-z]{2}", value):
-        return value if len(value) > 2 else value.upper()
+    if value == "rest-of-world":
+        return value
+    if _fits("[A-Za-z]{2}", value):
+        return value.upper()
     accepted = "two-letter codes such as `DE`, and `rest-of-world`"
     raise InvalidValue("contains something that is not a country code.", accepted)
 
 
 def each(parse: Callable[[str], str], *words: str) -> Callable[[str], tuple[str, ...]]:
     """Several values, each once; one of the words among them stays as it is."""
-    return lambda value: tuple(
-        dict.fromkeys(item if item in words else parse(item) for item in items(value))
-    )
+
+    def parse_items(value: str) -> tuple[str, ...]:
+        parsed = [item if item in words else parse(item) for item in items(value)]
+        return tuple(dict.fromkeys(parsed))
+
+    return parse_items
 
 
 def version_files(value: str) -> FilesByVersion:
     """Pairs of version code and path from lines `42=path`; a path alone is one pair, with an empty
     version code.
     """
-    lines = [line.strip() for line in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value))]
-    lines = [line for line in lines if line]
-    pairs = []
-    for line in lines:
-        parts = re.fullmatch(r"([0-9]+)\s*=\s*(.+)", line, re.ASCII)
+    pairs: list[tuple[str, str]] = []
+    others: list[str] = []
+    # A comma separates only before the next version code: a path may have one.
+    for item in re.split(r"\n|,\s*(?=[0-9]+\s*=)", text(value)):
+        entry = item.strip()
+        parts = re.fullmatch(r"([0-9]+)\s*=\s*(.+)", entry, re.ASCII)
         if parts:
             pairs.append((version_code(parts[1]), _with_placeholders(parts[2])))
-    if not pairs and len(lines) == 1:
-        return (("", _with_placeholders(lines[0])),)
-    if len(pairs) < len(lines):
+        elif entry:
+            others.append(entry)
+    if not pairs and len(others) == 1:
+        return (("", _with_placeholders(others[0])),)
+    if others:
         raise InvalidValue(
             "has several lines, and not all of them begin with a version code.", _FILES
         )
@@ -539,18 +574,21 @@ def version_path(value: str) -> str:
 
 
 def _with_placeholders(
-    value: str, known: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES
+    value: str, allowed: tuple[str, ...] = (*PLACEHOLDERS, PACKAGE), accepted: str = _FILES
 ) -> str:
-    if any(each not in known for each in re.findall(r"\{[^{}]*\}", path(value))):
-        raise InvalidValue("has an unknown placeholder.", accepted)
+    """Return a path in which only these placeholders stand."""
+    for placeholder in re.findall(r"\{[^{}]*\}", path(value)):
+        if placeholder not in allowed:
+            raise InvalidValue("has an unknown placeholder.", accepted)
     return value
 
 
 def expansion_file(value: str) -> str:
     """A path, or `references:` and the version code that has the file already."""
-    kind, colon, code = value.partition(":")
-    if kind + colon == "references:":
-        return f"references:{version_code(code.strip())}"
+    prefix = "references:"
+    if value.startswith(prefix):
+        code = value.removeprefix(prefix).strip()
+        return f"{prefix}{version_code(code)}"
     return path(value)
 
 
@@ -566,11 +604,11 @@ def fraction(value: str) -> float:
     if share == 1 and "%" in value:
         return share
     if share == 0:
-        what = (
+        reason = (
             "would give the release to nobody. What keeps it back is `status: draft`, or `halted` "
             "for a rollout."
         )
-        raise InvalidValue(what, accepted)
+        raise InvalidValue(reason, accepted)
     percent = _share(f"{value}%")
     if share == 1 or percent == 1:
         raise InvalidValue(
@@ -581,9 +619,9 @@ def fraction(value: str) -> float:
         raise InvalidValue(
             f"is not a fraction. For {percent * 100:g} % of users write `{exact}`.", accepted
         )
-    raise InvalidValue(
-        f"is not a fraction{': its decimal sign must be a point' * (',' in value)}.", accepted
-    )
+    if "," in value:
+        raise InvalidValue("is not a fraction: its decimal sign must be a point.", accepted)
+    raise InvalidValue("is not a fraction.", accepted)
 
 
 def rollout_steps(value: str) -> tuple[float, ...]:
@@ -605,8 +643,9 @@ def rollout_steps(value: str) -> tuple[float, ...]:
         shares.append(share)
     if not shares or (shares[0] == 1 and "%" not in written[0]):
         raise InvalidValue("is not a list of shares.", accepted)
-    if any(later <= earlier for earlier, later in pairwise(shares)):
-        raise InvalidValue("does not ascend.", accepted)
+    for earlier, later in pairwise(shares):
+        if later <= earlier:
+            raise InvalidValue("does not ascend.", accepted)
     return tuple(shares)
 
 
@@ -615,11 +654,11 @@ def limits(value: str) -> tuple[Limit, ...]:
     release's rate.
     """
     if re.search(r"(?:^|,)\s*(?:,|$)", value):
-        what = (
+        reason = (
             "has a comma with no limit before or after it: an expression there may have had no "
             "value."
         )
-        raise InvalidValue(what, "a limit on both sides of each comma")
+        raise InvalidValue(reason, "a limit on both sides of each comma")
     return tuple(_limit(item) for item in items(value) or ("",))
 
 
@@ -628,11 +667,12 @@ def _limit(item: str) -> Limit:
     if parts:
         metric: Metric = "anr-rate" if parts[1] == "anr-rate" else "crash-rate"
         number = Decimal(parts[2])
+        unit = parts[3]
         # A release that does as well as the completed one must not be halted.
-        if parts[3] == "x" and number >= 1:
+        if unit == "x" and number >= 1:
             return Limit(metric, float(number), relative=True)
         # A rate of 100 % can't be passed.
-        if parts[3] == "%" and 0 < number < 100:
+        if unit == "%" and 0 < number < 100:
             return Limit(metric, float(number / 100))
     raise InvalidValue(
         "is not a list of limits.", "`crash-rate 1.09%`, `anr-rate 0.47%`, `crash-rate 1.5x`"
@@ -643,6 +683,9 @@ def _share(value: str) -> float | None:
     """A share written as `5%` or `0.05`; None for anything else. Few enough digits that the number
     is what is meant.
     """
-    if found := re.fullmatch(rf"({_NUMBER}) ?%", value):
-        return float(Decimal(found[1]) / 100)
-    return float(value) if _fits(r"0?\.[0-9]{1,15}|[01](\.0{1,15})?", value) else None
+    percent = re.fullmatch(rf"({_NUMBER}) ?%", value)
+    if percent:
+        return float(Decimal(percent[1]) / 100)
+    if _fits(r"0?\.[0-9]{1,15}|[01](\.0{1,15})?", value):
+        return float(value)
+    return None
