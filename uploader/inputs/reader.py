@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ENV_FILE = "UPLOADER_ENV_FILE"
 ENV_FILE_FORM = "UTF-8 text of NAME=value lines, at most 1 MiB."
 MAX_SIZE = 1 << 20  # characters of an env file
+MAX_LISTED = 10  # lines of an env file that are wrong
 # python-dotenv needs the square of its length to look for a comment behind it
 LONG_BLANK = re.compile(r"\s{257}")
 OUTPUTS = (  # which GitLab sets in a later job
@@ -98,6 +99,13 @@ Given = Mapping[str, Sequence[Place]]
 Emptied = Mapping[str, Place]
 
 
+class Line(NamedTuple):
+    """A line of the env file: its number, counted from 1, and the text of its variable."""
+
+    number: int
+    text: str
+
+
 class Name(NamedTuple):
     """The name of a variable, and where it stands in the env file; `empty` if it has no text."""
 
@@ -111,13 +119,13 @@ class Sources:
     """Whatever was given to this run, with trimmed texts, which may be empty.
 
     `options` are those of the command line, `environment` the variables. `env_file` is the path of
-    the env file, and `lines` has its variables, each with the number of its line.
+    the env file, and `lines` has its lines by variable.
     """
 
     options: Mapping[str, str]
     environment: Mapping[str, str]
     env_file: str
-    lines: Mapping[str, tuple[int, str]]
+    lines: Mapping[str, Line]
 
     @property
     def file_name(self) -> str:
@@ -126,20 +134,23 @@ class Sources:
 
     def own_variables(self) -> dict[str, str]:
         """The variables of the environment that are ours by their beginning and have a text."""
-        return {
-            name: text
-            for name, text in self.environment.items()
-            if text and name.startswith(("INPUT_", "UPLOADER_"))
-        }
+        variables = {}
+        for name, text in self.environment.items():
+            is_ours = name.startswith(("INPUT_", "UPLOADER_"))
+            if is_ours and text:
+                variables[name] = text
+        return variables
 
     def file_variables(self) -> dict[str, str]:
         """The variables of the env file that have a text."""
-        return {name: text for name, (_, text) in self.lines.items() if text}
+        return {name: line.text for name, line in self.lines.items() if line.text}
 
     def texts_by_place(self) -> dict[str, str]:
         """Every text by the name of its place in messages."""
-        texts = {f"{name} in {self.file_name}": text for name, (_, text) in self.lines.items()}
-        return {**texts, **self.environment, **self.options}
+        texts = {f"{name} in {self.file_name}": line.text for name, line in self.lines.items()}
+        texts.update(self.environment)
+        texts.update(self.options)
+        return texts
 
     def texts_of_user(self) -> list[str]:
         """Every text in which a key may stand."""
@@ -152,8 +163,9 @@ class Sources:
     def names(self) -> list[Name]:
         """The names of all variables."""
         names = [Name(name, "", not text) for name, text in self.environment.items()]
-        for name, (number, text) in self.lines.items():
-            names.append(Name(name, f"{self.file_name} line {number}", not text))
+        for name, line in self.lines.items():
+            where = f"{self.file_name} line {line.number}"
+            names.append(Name(name, where, not line.text))
         return names
 
 
@@ -194,7 +206,9 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
             EXPANDED[platform.kind],
         )
     # In GitHub's workflows the inputs have the names that the messages have.
-    names = {} if platform.kind == "github" else _names(given, emptied, argv)
+    names: Mapping[str, str] = {}
+    if platform.kind != "github":
+        names = _names(given, emptied, argv)
     inputs = Inputs(
         values=values,
         platform=platform,
@@ -213,31 +227,40 @@ def _collect(
     """Reads the env file, if there is one, and trims the variables."""
     environment = {name: text.strip() for name, text in environ.items()}
     path = env_file or environment.get(ENV_FILE, "")
-    lines = read_env_file(path, problems) if path else {}
+    lines: Mapping[str, Line] = {}
+    if path:
+        lines = read_env_file(path, problems)
     return Sources(options, environment, path, lines)
 
 
-def read_env_file(path: str, problems: Problems) -> Mapping[str, tuple[int, str]]:
-    """Reads the file that the user named: by variable the number of its line, and its value.
+def read_env_file(path: str, problems: Problems) -> Mapping[str, Line]:
+    """Reads the file that the user named, and returns its lines by variable.
 
-    The value may be empty. Where a variable stands in several lines, the last one counts, as in a
-    shell.
+    The text of a line may be empty. Where a variable stands in several lines, the last one counts,
+    as in a shell.
     """
-    variables: dict[str, tuple[int, str]] = {}
+    lines: dict[str, Line] = {}
     wrong_lines: list[str] = []
-    for line in _parse_env_file(path, problems):
-        written = line.original.string
-        # The parser counts the blank lines before a line as a part of it.
-        blank_lines = written[: len(written) - len(written.lstrip())].count("\n")
-        number = line.original.line + blank_lines
-        if line.error:
+    for binding in _parse_env_file(path, problems):
+        number = _number_of(binding)
+        if binding.error:
             wrong_lines.append(f"line {number}")
-        elif line.key:
-            variables[line.key] = (number, (line.value or "").strip())
+        elif binding.key:
+            text = binding.value or ""
+            lines[binding.key] = Line(number, text.strip())
     if wrong_lines:
-        what = f"{quoted(path)} has lines that are not NAME=value: {', '.join(wrong_lines[:10])}."
+        listed = ", ".join(wrong_lines[:MAX_LISTED])
+        what = f"{quoted(path)} has lines that are not NAME=value: {listed}."
         problems.add("--env-file", what, ENV_FILE_FORM)
-    return variables
+    return lines
+
+
+def _number_of(binding: Binding) -> int:
+    """Returns the number of a line, counted from 1."""
+    written = binding.original.string
+    # The parser counts the blank lines before a line as a part of it.
+    blank = written[: len(written) - len(written.lstrip())]
+    return binding.original.line + blank.count("\n")
 
 
 def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
@@ -305,9 +328,11 @@ class _Places:
         spec = self._spec
         from_action = place.name.startswith("INPUT_")
         if _is_empty(spec, place.text):
-            if spec.refuse_empty and not self.values and self.emptied is None:
+            is_first = self.emptied is None and not self.values
+            if spec.refuse_empty and is_first:
                 self.emptied = place
         elif _says_left_out(spec, place.text):
+            # The runner passes the default of action.yml as if somebody had written it.
             if not from_action:
                 self.omissions.append(place)
         elif spec.refuse_empty and from_action and place.text == spec.default:
@@ -332,9 +357,12 @@ def _is_empty(spec: InputSpec[Any], text: str) -> bool:
 
     Where that is a mistake, separators, quotes, brackets and words like null say nothing either.
     """
-    if spec.refuse_empty and len(text) < parsers.MAX_LINE:
-        return NOTHING.fullmatch(text) is not None or text.strip() in parsers.NO_VALUE
-    return not text.strip()
+    trimmed = text.strip()
+    if not spec.refuse_empty or len(text) >= parsers.MAX_LINE:
+        return not trimmed
+    if trimmed in parsers.NO_VALUE:
+        return True
+    return NOTHING.fullmatch(text) is not None
 
 
 def _says_left_out(spec: InputSpec[Any], text: str) -> bool:
@@ -359,7 +387,8 @@ def _refuse_emptied(
         rule = spec.refuse_empty
         if rule is None or spec.name not in emptied:
             continue
-        if target and reader not in (rule.targets or spec.targets):
+        targets = rule.targets or spec.targets
+        if target and reader not in targets:
             continue
         place = emptied[spec.name]
         text = place.text.strip()
@@ -387,8 +416,10 @@ def _names(given: Given, emptied: Emptied, argv: Sequence[str]) -> Mapping[str, 
             names[spec.name] = _variable_of(emptied[spec.name])
         elif places:
             names[spec.name] = _variable_of(places[0])
+        elif has_options:
+            names[spec.name] = spec.public_name
         else:
-            names[spec.name] = spec.public_name if has_options else spec.variables[-1]
+            names[spec.name] = spec.variables[-1]
     return names
 
 
@@ -399,16 +430,19 @@ def _variable_of(place: Place) -> str:
 
 def _has_options(argv: Sequence[str]) -> bool:
     """Whether the command line has anything beside the env file."""
-    for before, word in zip(("", *argv), argv, strict=False):
-        if before != "--env-file" and not word.startswith("--env-file"):
+    previous = ""
+    for word in argv:
+        is_of_env_file = previous == "--env-file" or word.startswith("--env-file")
+        if not is_of_env_file:
             return True
+        previous = word
     return False
 
 
 def _parse_values(given: Given, platform: Platform, problems: Problems) -> dict[str, Any]:
     """The parsed values by attribute, with a warning wherever something else was given as well."""
     values: dict[str, Any] = {}
-    secrets = [place.text for spec in SPECS if spec.secret for place in given[spec.name]]
+    secrets = _secrets_in(given)
     for spec in SPECS:
         if not given[spec.name]:
             continue
@@ -421,14 +455,27 @@ def _parse_values(given: Given, platform: Platform, problems: Problems) -> dict[
                 parsers.require_public(used.text)
             values[spec.attribute] = spec.parser(parsers.text(used.text))
         except InvalidValue as invalid:
-            # A secret may be pasted into any input.
-            is_public = not spec.secret and not any(secret in used.text for secret in secrets)
+            is_public = not spec.secret and not _holds_any(used.text, secrets)
             problem = _problem_of(spec, used.text, invalid, platform.kind, is_public=is_public)
             problems.extend([problem])
             # A wrong key for the state is a secret all the same, to be masked.
             if spec is STATE_KEY:
                 values[spec.attribute] = used.text
     return values
+
+
+def _secrets_in(given: Given) -> list[str]:
+    """The texts of the inputs that are secret."""
+    secrets: list[str] = []
+    for spec in SPECS:
+        if spec.secret:
+            secrets.extend(place.text for place in given[spec.name])
+    return secrets
+
+
+def _holds_any(text: str, secrets: Iterable[str]) -> bool:
+    """Whether a secret stands in a text: it may have been pasted into any input."""
+    return any(secret in text for secret in secrets)
 
 
 def _problem_of(
@@ -442,14 +489,17 @@ def _problem_of(
         accepted = f"{invalid.accepted}."
     else:
         accepted = ""
-    shown, reason = "The value", invalid.reason
+    shown = "The value"
     # No credential looks like a reference to a variable, but a `state-key` may.
     if is_public or (is_unexpanded and spec is not STATE_KEY):
         shown = quoted(text)
+    reason = invalid.reason
     if not is_public:
         # What may have been meant repeats a part of the value.
         reason = reason.partition(" Did you mean")[0]
-    covers = OF_LOGIN if spec in (CREDENTIALS, WORKLOAD_IDENTITY_PROVIDER) else ()
+    covers: tuple[str, ...] = ()
+    if spec in (CREDENTIALS, WORKLOAD_IDENTITY_PROVIDER):
+        covers = OF_LOGIN
     return Problem(spec.name, f"{shown} {reason}", accepted, covers=covers)
 
 
@@ -467,11 +517,11 @@ def _check_names(
         if name.text in ours:
             continue
         other_tool = OTHER_TOOLS.fullmatch(name.text)
-        if other_tool:
-            if not name.empty:
-                _tell_other_tool(name, other_tool[1] or name.text, alone, problems)
-        else:
+        if other_tool is None:
             _check_unknown(name, platform.kind, problems)
+        elif not name.empty:
+            plain = other_tool[1] or name.text
+            _tell_other_tool(name, plain, alone, problems)
 
 
 def _own_names(kind: Kind) -> set[str]:
@@ -510,9 +560,12 @@ def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
             problems.add(name.line, what, covers=(meant.name,))
             return
     of_action = prefix == "INPUT" and not name.line
-    if not (of_action or is_prefixed):
+    if of_action:
+        problem = mistake(name.text, plain, "with")
+    elif is_prefixed:
+        problem = mistake(name.text, plain, "variable")
+    else:
         return
-    problem = mistake(name.text, plain, "with" if of_action else "variable")
     if problem:
         problems.extend([replace(problem, name=name.line or problem.name)])
         return
@@ -531,12 +584,15 @@ def _warn_of_unused(
     """
     reader = target if target in TARGETS else METHOD
     # Outputs of an earlier job of GitLab are variables of this one: nobody gave them.
-    outputs = OUTPUTS if platform.kind == "gitlab" else ()
+    outputs: tuple[str, ...] = ()
+    if platform.kind == "gitlab":
+        outputs = OUTPUTS
     unused = []
     for spec in SPECS:
         if reader in spec.targets or spec.attribute.upper() in outputs:
             continue
-        if values.get(spec.attribute, spec.default_value) != spec.default_value:
+        value = values.get(spec.attribute, spec.default_value)
+        if value != spec.default_value:
             unused.append(f"`{spec.name}`")
     if unused:
         problems.warn(f"Not read by `target: {target}`, and ignored: {', '.join(unused)}.")
