@@ -151,6 +151,12 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
     workspace = _workspace(get, kind)
     output_file = _path(of_github("GITHUB_OUTPUT"))
     by_runner = get("GITHUB_ACTIONS") == "true" and _made_by_runner(output_file)
+    node = ""
+    if kind == "gitlab":
+        node = f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}"
+    server_url = ""
+    if by_runner:
+        server_url = of_github("GITHUB_SERVER_URL")
     return Platform(
         kind=kind,
         takes_masks=by_runner and not others,
@@ -159,7 +165,7 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         workspace=workspace,
         temp=_path(of_github("RUNNER_TEMP")),
         state_home=_state_home(get),
-        keeps_home=kind == "console" and not others and _on_own_machine(get),
+        keeps_home=_keeps_home(get, kind, others),
         output_file=output_file,
         summary_file=_summary_file(of_github, output_file, others),
         dotenv_file=_dotenv_file(variables, kind, workspace),
@@ -167,13 +173,13 @@ def detect(environ: Mapping[str, str], variables: Mapping[str, str]) -> Platform
         # no-color.org; terminfo(5) names the other
         color=not get("NO_COLOR") and get("TERM") != "dumb",
         tag=_tag(of_github, of_gitlab),
-        node=f"{get('CI_NODE_INDEX')}/{get('CI_NODE_TOTAL')}" if kind == "gitlab" else "",
+        node=node,
         oidc_request_url=of_github("ACTIONS_ID_TOKEN_REQUEST_URL"),
         oidc_request_token=of_github("ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
         id_token=variables.get(ID_TOKEN, ""),
         google_application_credentials=get("GOOGLE_APPLICATION_CREDENTIALS"),
         google_auth={name: environ[name] for name in GOOGLE_AUTH if environ.get(name)},
-        server_url=of_github("GITHUB_SERVER_URL") if by_runner else "",
+        server_url=server_url,
         provenance=_provenance(kind, get, by_runner=by_runner),
     )
 
@@ -224,10 +230,20 @@ def _state_home(get: _Get) -> Path | None:
 
     Source: the XDG base directory specification.
     """
-    for folder in (Path(get("XDG_STATE_HOME")), Path(get("HOME"), ".local", "state")):
-        if folder.is_absolute():
-            return folder
+    by_variable = Path(get("XDG_STATE_HOME"))
+    if by_variable.is_absolute():
+        return by_variable
+    below_home = Path(get("HOME"), ".local", "state")
+    if below_home.is_absolute():
+        return below_home
     return None
+
+
+def _keeps_home(get: _Get, kind: Kind, others: Mapping[str, str]) -> bool:
+    """Whether the user's folders are there for the next run as well: on a person's own machine."""
+    if kind != "console" or others:
+        return False
+    return _on_own_machine(get)
 
 
 def _summary_file(
@@ -248,7 +264,9 @@ def _dotenv_file(variables: Mapping[str, str], kind: Kind, workspace: Path) -> P
     report = variables.get(DOTENV, "")
     if not report and kind == "gitlab":
         report = "uploader.env"
-    return workspace / report if report else None
+    if not report:
+        return None
+    return workspace / report
 
 
 def _kind(get: _Get, others: Mapping[str, str]) -> Kind:
@@ -284,7 +302,9 @@ def _made_by_runner(output: Path | None) -> bool:
         return False
     if _IN_CONTAINERS.fullmatch(str(output)):
         return True
-    return bool(_ON_MACHINES.fullmatch(str(output))) and not _in_checkout(output)
+    if _ON_MACHINES.fullmatch(str(output)):
+        return not _in_checkout(output)
+    return False
 
 
 def _is_file(path: Path) -> bool:
@@ -316,7 +336,8 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
             marks[_GITHUB] = mark
             break
     # No variables are used of any system but these two.
-    if len(marks) == 1 or not {_GITHUB, _GITLAB} & marks.keys():
+    has_used = _GITHUB in marks or _GITLAB in marks
+    if len(marks) == 1 or not has_used:
         return ""
     systems = ", ".join(f"{mark} of {system}" for system, mark in marks.items())
     consequence = {
@@ -376,11 +397,16 @@ def _on_own_machine(get: _Get) -> bool:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 20 else 0
+    """The number that a variable has, 0 for anything else."""
+    if text.isdecimal() and len(text) < 20:
+        return int(text)
+    return 0
 
 
 def _path(text: str) -> Path | None:
-    return Path(text) if text else None
+    if not text:
+        return None
+    return Path(text)
 
 
 def _workspace(get: _Get, kind: Kind) -> Path:

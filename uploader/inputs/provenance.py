@@ -36,22 +36,37 @@ class Provenance:
     @property
     def in_words(self) -> str:
         """All that is known, for a line of the log."""
-        parts = (("tag", self.tag), ("commit", self.commit[:8]), ("started by", self.started_by))
-        return ", ".join(f"{name} {value}" for name, value in parts if value)
+        words: list[str] = []
+        if self.tag:
+            words.append(f"tag {self.tag}")
+        if self.commit:
+            words.append(f"commit {self.commit[:8]}")
+        if self.started_by:
+            words.append(f"started by {self.started_by}")
+        return ", ".join(words)
 
 
 def of_github(get: Callable[[str], str]) -> Provenance:
     """Return what GitHub's runner says; the pages are only known of one whose server is https."""
-    commit = _checked(_COMMIT, get("GITHUB_SHA"))
-    tag = get("GITHUB_REF_NAME") if get("GITHUB_REF_TYPE") == "tag" else ""
+    tag = ""
+    if get("GITHUB_REF_TYPE") == "tag":
+        tag = get("GITHUB_REF_NAME")
     login = get("GITHUB_TRIGGERING_ACTOR") or get("GITHUB_ACTOR")
-    server = get("GITHUB_SERVER_URL").rstrip("/")
+    commit = _checked(_COMMIT, get("GITHUB_SHA"))
     repository = _checked(_REPOSITORY, get("GITHUB_REPOSITORY"))
-    commit_url = raw_url = ""
+    server = get("GITHUB_SERVER_URL").rstrip("/")
+    commit_url = ""
+    raw_url = ""
     if commit and repository and _is_root(server):
         commit_url = f"{server}/{repository}/commit/{commit}"
         raw_url = f"{server}/{repository}/raw/{commit}/"
-    return Provenance(_checked(_TAG, tag), commit, _checked(_LOGIN, login), commit_url, raw_url)
+    return Provenance(
+        tag=_checked(_TAG, tag),
+        commit=commit,
+        started_by=_checked(_LOGIN, login),
+        commit_url=commit_url,
+        raw_url=raw_url,
+    )
 
 
 def of_gitlab(get: Callable[[str], str]) -> Provenance:
@@ -60,18 +75,27 @@ def of_gitlab(get: Callable[[str], str]) -> Provenance:
     server = get("CI_SERVER_URL").rstrip("/")
     project = get("CI_PROJECT_URL")
     path = project.removeprefix(server)
+    is_on_server = path != project and _PATH.fullmatch(path) is not None
     commit_url = ""
-    if commit and _is_root(server) and path != project and _PATH.fullmatch(path):
+    if commit and is_on_server and _is_root(server):
         commit_url = f"{project}/-/commit/{commit}"
-    tag = _checked(_TAG, get("CI_COMMIT_TAG"))
-    return Provenance(tag, commit, _checked(_LOGIN, get("GITLAB_USER_LOGIN")), commit_url)
+    return Provenance(
+        tag=_checked(_TAG, get("CI_COMMIT_TAG")),
+        commit=commit,
+        started_by=_checked(_LOGIN, get("GITLAB_USER_LOGIN")),
+        commit_url=commit_url,
+    )
 
 
 def _checked(pattern: re.Pattern[str], value: str) -> str:
-    return value if pattern.fullmatch(value) else ""
+    """The value if it has the form of the pattern, else nothing."""
+    if pattern.fullmatch(value):
+        return value
+    return ""
 
 
 def _is_root(url: str) -> bool:
     """Whether a URL is that of a server, with https and without a path."""
-    found = origin(url)
-    return found.scheme == "https" and url.count("/") == 2 and "?" not in url and "#" not in url
+    if "?" in url or "#" in url:
+        return False
+    return origin(url).scheme == "https" and url.count("/") == 2
