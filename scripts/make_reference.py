@@ -172,7 +172,7 @@ def migration(before: str) -> str:
     return replaced(
         before,
         {
-            name: _tool(*tool)
+            name: _tool(tool.title, tool.rows)
             for name, tool in tools().items()
             if f"made-by-scripts:{name}-" in before
         },

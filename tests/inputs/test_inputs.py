@@ -497,9 +497,9 @@ def test_an_input_of_another_tool_is_answered_with_our_name(
 def test_every_answer_names_an_input_that_exists() -> None:
     """The table of answers can't point to a name that was never ours."""
     ours = {spec.name for spec in inputs.SPECS}
-    for _, response in answers().values():
-        named = response.split("`")[1::2]
-        assert response.startswith("Not needed: ") or named[0].split(":")[0] in ours
+    for answer in answers().values():
+        named = answer.advice.split("`")[1::2]
+        assert answer.advice.startswith("Not needed: ") or named[0].split(":")[0] in ours
 
 
 def test_every_input_of_ours_is_accepted_under_each_of_its_names() -> None:

@@ -87,7 +87,7 @@ def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping
 
     Where there is a text to show, nothing else counts.
     """
-    if argv and (PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv):
+    if _is_call_of_shell(argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
         return "", "", {}
     try:
@@ -101,16 +101,30 @@ def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping
     misplaced_files: list[str] = []
     for spec in SPECS:
         uses = getattr(arguments, spec.attribute)
-        words = _words(uses)
-        misplaced = [word for word in words if _is_misplaced(spec, word)]
+        if not uses:
+            continue
+        own_words: list[str] = []
+        misplaced: list[str] = []
+        for word in _words(uses):
+            if _is_misplaced(spec, word):
+                misplaced.append(word)
+            else:
+                own_words.append(word)
         misplaced_files += misplaced
         # An option with nothing behind it but misplaced files is complained about once.
-        if uses and not (misplaced and misplaced == words):
-            own_words = [word for word in words if word not in misplaced]
+        if own_words or not misplaced:
             _add(spec, own_words, len(uses) > 1, given, problems)
     env_file = _env_file(arguments.env_file, problems)
-    _tell_strays([word for word in strays if word != "--"], misplaced_files, problems)
+    strays = [word for word in strays if word != "--"]
+    _tell_strays(strays, misplaced_files, problems)
     return "", env_file, given
+
+
+def _is_call_of_shell(argv: Sequence[str]) -> bool:
+    """Whether the arguments are those with which GitLab's runner starts a shell."""
+    if not argv:
+        return False
+    return PurePath(argv[0]).name in ("sh", "bash") or "-c" in argv
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -144,11 +158,13 @@ def _words(uses: Iterable[str | list[str]]) -> list[str]:
 
 def _env_file(paths: Sequence[str], problems: Problems) -> str:
     """The path of the env file, or nothing; it may be given once."""
+    if not paths:
+        return ""
     if len(paths) > 1:
         problems.add("--env-file", "was given twice.", OPTIONS)
     elif "" in paths:
         problems.add("--env-file", "needs the path of a file.", OPTIONS)
-    return paths[-1] if paths else ""
+    return paths[-1]
 
 
 def _is_misplaced(spec: InputSpec[Any], word: str) -> bool:
@@ -157,7 +173,9 @@ def _is_misplaced(spec: InputSpec[Any], word: str) -> bool:
     """
     if spec.is_switch:
         return not _is_value(spec, word) and _is_file(word)
-    return spec.is_list and spec.name not in PATHS and ARTIFACT.fullmatch(word) is not None
+    if spec.is_list and spec.name not in PATHS:
+        return ARTIFACT.fullmatch(word) is not None
+    return False
 
 
 def _is_value(spec: InputSpec[Any], word: str) -> bool:
@@ -236,7 +254,10 @@ def _unknown_option(name: str) -> Problem:
 
 
 def _is_file(word: str) -> bool:
-    return ARTIFACT.fullmatch(word) is not None or os.path.exists(word)  # noqa: PTH110  # takes any text
+    """Whether a word is the name of a file, by its form or because there is one."""
+    if ARTIFACT.fullmatch(word):
+        return True
+    return os.path.exists(word)  # noqa: PTH110  # takes any text
 
 
 def text(show: Show) -> str:

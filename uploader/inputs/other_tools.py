@@ -39,42 +39,65 @@ class Row:
         """What somebody is told who gives it to this program."""
         if self.here == NO_INPUT:
             return f"Not needed: {self.remark}."
-        remark = self.remark if self.remark.startswith("as ") else ""
-        if self.here == "`credentials`" and not remark:
-            remark = "which takes JSON, its base64 and a path alike"
-        return f"Use {self.here.replace('`, `', '` and `')}{remark and f', {remark}'}."
+        inputs = self.here.replace("`, `", "` and `")
+        # The other remarks are for the page alone.
+        if self.remark.startswith("as "):
+            return f"Use {inputs}, {self.remark}."
+        if self.here == "`credentials`":
+            return f"Use {inputs}, which takes JSON, its base64 and a path alike."
+        return f"Use {inputs}."
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Another tool: its title on the page, and its inputs."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a name is written by the tool that has it, and what to do here."""
+
+    written: str
+    advice: str
 
 
 @cache
-def tools() -> Mapping[str, tuple[str, tuple[Row, ...]]]:
-    """Every tool by a word for it: its title on the page, and its inputs."""
-    found: dict[str, tuple[str, tuple[Row, ...]]] = {}
-    for section in TABLE.read_text(encoding="utf-8").split("\n# ")[1:]:
+def tools() -> Mapping[str, Tool]:
+    """Every tool by a word for it."""
+    by_word: dict[str, Tool] = {}
+    _, *sections = TABLE.read_text(encoding="utf-8").split("\n# ")
+    for section in sections:
         head, *lines = section.strip().splitlines()
-        cells = [[cell.strip() for cell in line.split("|")] for line in lines]
-        name, _, title = head.partition(": ")
-        found[name] = (
-            title,
-            tuple(Row(tuple(names.split(", ")), here, remark) for names, here, remark in cells),
-        )
-    return found
+        word, _, title = head.partition(": ")
+        by_word[word] = Tool(title, tuple(_row(line) for line in lines))
+    return by_word
+
+
+def _row(line: str) -> Row:
+    """Read a line of the table: names, what they are here, and a remark, between bars."""
+    names, here, remark = line.split("|")
+    return Row(tuple(names.strip().split(", ")), here.strip(), remark.strip())
 
 
 @cache
-def answers() -> Mapping[str, tuple[str, str]]:
-    """By its letters alone, how another tool writes a name that a variable can have, and what to do
-    here.
-    """
-    known: dict[str, tuple[str, str]] = {}
+def answers() -> Mapping[str, Answer]:
+    """The answer to each name that a variable can have, by its letters alone."""
+    by_letters: dict[str, Answer] = {}
     for spec in SPECS:
         first, *others = spec.name.split("-")
         camel_case = first + "".join(map(str.capitalize, others))
-        known[squashed(spec.name)] = (camel_case, f"Use `{spec.name}`.")
-    for row in (row for _, rows in tools().values() for row in rows):
-        for name in row.names:
-            if re.fullmatch(r"(--)?\w[\w-]*", name):
-                known.setdefault(squashed(name), (name.lstrip("-"), row.answer))
-    return known
+        by_letters[squashed(spec.name)] = Answer(camel_case, f"Use `{spec.name}`.")
+    for tool in tools().values():
+        for row in tool.rows:
+            for name in row.names:
+                if re.fullmatch(r"(--)?\w[\w-]*", name):
+                    answer = Answer(name.lstrip("-"), row.answer)
+                    # Of several tools that have the name the first counts.
+                    by_letters.setdefault(squashed(name), answer)
+    return by_letters
 
 
 def squashed(name: str) -> str:
@@ -86,13 +109,15 @@ def squashed(name: str) -> str:
 
 def nearly(plain: str) -> InputSpec[Any] | None:
     """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
-    by_name = {spec.name: spec for spec in SPECS}
     for spec in SPECS:
         if squashed(spec.name) == squashed(plain):
             return spec
+    by_name = {spec.name: spec for spec in SPECS}
     written = plain[:80].lower().replace("_", "-")
     similar = get_close_matches(written, by_name, n=1, cutoff=SIMILARITY)
-    return by_name[similar[0]] if similar else None
+    if not similar:
+        return None
+    return by_name[similar[0]]
 
 
 def mistake(given: str, plain: str, way: Way) -> Problem | None:
@@ -103,12 +128,13 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     the runner made a variable of it is told as the other tool writes it.
     """
     noun = "option" if way == "option" else "input"
-    written, answer = answers().get(squashed(plain), ("", ""))
+    answer = answers().get(squashed(plain))
     spec = nearly(plain)
     is_same = spec is not None and squashed(spec.name) == squashed(plain)
-    if answer and not (is_same and way != "with"):
-        name = written if way == "with" else printable(given)
-        return Problem(name, f"is another tool's {noun}. {answer}", covers=_inputs_in(answer))
+    if answer and way == "with":
+        return _of_other_tool(answer.written, noun, answer)
+    if answer and not is_same:
+        return _of_other_tool(printable(given), noun, answer)
     if spec is None:
         return None
     how = ""
@@ -118,21 +144,31 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     return Problem(printable(given), what, covers=(spec.name,))
 
 
-def _inputs_in(answer: str) -> tuple[str, ...]:
-    """The inputs that an answer names."""
-    return tuple(spec.name for spec in SPECS if re.search(rf"`{spec.name}[`:]", answer))
+def _of_other_tool(name: str, noun: str, answer: Answer) -> Problem:
+    what = f"is another tool's {noun}. {answer.advice}"
+    return Problem(name, what, covers=_inputs_in(answer.advice))
+
+
+def _inputs_in(text: str) -> tuple[str, ...]:
+    """The inputs that a text names, in backticks."""
+    names = [spec.name for spec in SPECS]
+    return tuple(name for name in names if re.search(rf"`{name}[`:]", text))
 
 
 def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
     """What was meant by a misspelt name, as it is written in its place."""
+    equals = "="
     if way == "with":
-        name, equals = spec.name, ": "
+        name = spec.name
+        equals = ": "
     elif way == "option":
-        name, equals = spec.public_name, "="
+        name = spec.public_name
     else:
-        name, equals = spec.variables[-1], "="
+        name = spec.variables[-1]
     is_negated = re.match("no[-_]?", plain, re.IGNORECASE)  # as in `--no-commit`
-    return f"{name}{equals}false" if spec.is_switch and is_negated else name
+    if spec.is_switch and is_negated:
+        return f"{name}{equals}false"
+    return name
 
 
 def printable(name: str) -> str:

@@ -537,13 +537,13 @@ def _own_names(kind: Kind) -> set[str]:
 
 def _tell_other_tool(name: Name, plain: str, alone: bool, problems: Problems) -> None:
     """Tells what a variable of another tool is here; it may be there for another step."""
-    _, answer = answers().get(squashed(plain), ("", ""))
-    if not answer:
+    answer = answers().get(squashed(plain))
+    if answer is None:
         return
     if alone:
-        problems.add(name.line or name.text, f"is another tool's variable. {answer}")
+        problems.add(name.line or name.text, f"is another tool's variable. {answer.advice}")
     else:
-        problems.warn(f"{name.text} is another tool's variable and is ignored. {answer}")
+        problems.warn(f"{name.text} is another tool's variable and is ignored. {answer.advice}")
 
 
 def _check_unknown(name: Name, kind: Kind, problems: Problems) -> None:
