@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from uploader.errors import InputError, IntegrityError, Problem, Problems
 from uploader.files.android.manifest import Manifest, read_manifest
@@ -139,36 +139,74 @@ def find(
         if pattern == STREAM:
             artifacts.setdefault(STREAM, Artifact(STREAM, STREAM, None))
             continue
-        tidy = _tidy(pattern, workspace.root)
         try:
-            exact = os.path.lexists(workspace.root / pattern)
-            names = [tidy] if exact else _expand_sorted(tidy, workspace.root)
+            matches = _Matches.of(pattern, workspace.root)
         except (OSError, ValueError) as error:
             what = f"`{printable(pattern)}`: {_unlisted(error, workspace.root)}."
             problems.add(input_name, what)
             continue
         taken: list[str] = []
         refused: dict[str, str] = {}  # the objection by name
-        for name in names:
+        for name in matches.names:
             try:
-                match = _take(name, workspace, exact=exact)
+                file = _take(name, workspace, exact=matches.exact)
             except NotOpened as refusal:
                 refused[name] = str(refusal)
                 continue
-            if match is not None:
-                real_path, artifact = match
+            if file is not None:
                 taken.append(name)
-                artifacts.setdefault(real_path, artifact)
-        for name, objection in refused.items():
-            if exact:
-                problems.add(input_name, f"{printable(name)} {objection}.")
-            else:
-                what = f"{printable(name)}, which `{printable(pattern)}` matches, {objection}."
-                problems.add(input_name, what, _narrower(tidy, taken, list(refused)))
+                artifacts.setdefault(file.real_path, file.artifact)
+        problems.extend(_refusals(matches, taken, refused, input_name))
         if not taken and not refused:
-            problems.add(input_name, _nothing(pattern, names, workspace.root), _ACCEPTED)
+            problems.add(input_name, _nothing(matches, workspace.root), _ACCEPTED)
     problems.raise_if_any()
     return tuple(artifacts.values())
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """The names that a pattern stands for: itself where there is such a file (`exact`), else those
+    that it matches as a glob, `tidy` without needless segments.
+    """
+
+    pattern: str
+    tidy: str
+    exact: bool
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, pattern: str, root: Path) -> _Matches:
+        """Return what a pattern stands for. Raises OSError for a folder that can't be listed, and
+        ValueError for a text that can be no path.
+        """
+        tidy = _tidy(pattern, root)
+        if os.path.lexists(root / pattern):
+            return cls(pattern, tidy, exact=True, names=[tidy])
+        return cls(pattern, tidy, exact=False, names=_expand_sorted(tidy, root))
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that is taken. Two names of it have one real path."""
+
+    real_path: str
+    artifact: Artifact
+
+
+def _refusals(
+    matches: _Matches, taken: Sequence[str], refused: Mapping[str, str], input_name: str
+) -> list[Problem]:
+    """Return a problem for each file that is not taken; `refused` are the objections by name."""
+    problems: list[Problem] = []
+    for name, objection in refused.items():
+        if matches.exact:
+            problem = Problem(input_name, f"{printable(name)} {objection}.")
+        else:
+            pattern = printable(matches.pattern)
+            what = f"{printable(name)}, which `{pattern}` matches, {objection}."
+            problem = Problem(input_name, what, _narrower(matches.tidy, taken, list(refused)))
+        problems.append(problem)
+    return problems
 
 
 def _refuse_split_path(patterns: Sequence[str], root: Path, input_name: str) -> None:
@@ -177,11 +215,8 @@ def _refuse_split_path(patterns: Sequence[str], root: Path, input_name: str) -> 
         return
     path = " ".join(patterns)
     if os.path.lexists(root / path):
-        raise InputError(
-            Problem(
-                input_name, f"`{printable(path)}` came in {len(patterns)} parts.", "it in quotes"
-            )
-        )
+        what = f"`{printable(path)}` came in {len(patterns)} parts."
+        raise InputError(Problem(input_name, what, "it in quotes"))
 
 
 def _expand_sorted(pattern: str, root: Path) -> list[str]:
@@ -215,13 +250,19 @@ def inspect(artifact: Artifact) -> Artifact:
     it is no artifact, or damaged.
     """
     inspected = _with_manifest(artifact)
-    kind = inspected.manifest.kind if inspected.manifest else "bundle"
-    if (inspected.size or 0) > MAX_ARTIFACT[kind]:
+    if _is_too_large(inspected):
         # It will be refused for its size, and digesting it would take minutes.
         return inspected
     # The manifest is read a second time, from the content that was digested, because somebody could
     # have changed the file between the two.
     return _with_manifest(checked(artifact))
+
+
+def _is_too_large(artifact: Artifact) -> bool:
+    """Return whether an inspected artifact has more bytes than Google Play accepts."""
+    if artifact.size is None or artifact.manifest is None:
+        return False
+    return artifact.size > MAX_ARTIFACT[artifact.manifest.kind]
 
 
 def _with_manifest(artifact: Artifact) -> Artifact:
@@ -264,7 +305,9 @@ def difference(artifact: Artifact, status: os.stat_result) -> str:
     current = identity(status)
     if artifact.size is None:
         # Writing into a pipe changes its times, but not its device and inode.
-        return "" if current[:2] == artifact.identity[:2] else "it was replaced"
+        if current[:2] != artifact.identity[:2]:
+            return "it was replaced"
+        return ""
     if status.st_size != artifact.size:
         return f"its size was {artifact.size} bytes and is now {status.st_size}"
     # A new mode or link changes the ctime as well. Where the digests show any change of the
@@ -314,8 +357,9 @@ def expand(pattern: str, root: Path) -> list[str]:
     """
     segments = [segment for segment in pattern.split("/") if segment]
     names: list[str] = []
+    start = "/" if pattern.startswith("/") else ""
     # folders to search, each with the number of the segment that is looked for in it
-    todo = [("/" if pattern.startswith("/") else "", 0)]
+    todo = [(start, 0)]
     done: set[tuple[str, int]] = set()
     while todo:
         place = todo.pop()
@@ -329,39 +373,50 @@ def expand(pattern: str, root: Path) -> list[str]:
         if deep and not last:
             # `**` also matches without any folder.
             todo.append((folder, number + 1))
-        for name, is_folder in _matching_entries(root / folder, segment):
-            if last and not (deep and is_folder):
-                names.append(f"{folder}{name}")
-            elif is_folder and deep:
-                todo.append((f"{folder}{name}/", number))
-            elif is_folder:
-                todo.append((f"{folder}{name}/", number + 1))
+        for entry in _matching_entries(root / folder, segment):
+            path = f"{folder}{entry.name}"
+            if deep and entry.is_folder:
+                todo.append((f"{path}/", number))
+            elif last:
+                names.append(path)
+            elif entry.is_folder:
+                todo.append((f"{path}/", number + 1))
     return names
 
 
-def _matching_entries(folder: Path, segment: str) -> Iterator[tuple[str, bool]]:
-    """Return the entries of a folder that a segment of a glob matches, and whether each is a
-    folder. Links to folders count as folders except for `**`. Raises OSError.
+class _Entry(NamedTuple):
+    """A name in a folder, and whether it is that of a folder."""
+
+    name: str
+    is_folder: bool
+
+
+def _matching_entries(folder: Path, segment: str) -> Iterator[_Entry]:
+    """Yield the entries of a folder that a segment of a glob matches. Links to folders count as
+    folders except for `**`. Raises OSError.
     """
-    for name, is_folder in _list_candidates(folder, segment):
-        if not _matches_segment(name, segment):
+    for entry in _list_candidates(folder, segment):
+        if not _matches_segment(entry.name, segment):
             continue
-        if is_folder or segment == "**":
-            yield name, is_folder
+        if entry.is_folder or segment == "**":
+            yield entry
         else:
-            yield name, os.path.isdir(folder / name)  # noqa: PTH112  # it raises no error
+            is_folder = os.path.isdir(folder / entry.name)  # noqa: PTH112  # it raises no error
+            yield _Entry(entry.name, is_folder)
 
 
-def _list_candidates(folder: Path, segment: str) -> list[tuple[str, bool]]:
-    """Return the entries of a folder that a segment of a glob may match, and whether each is a
-    folder and no link. Raises OSError.
+def _list_candidates(folder: Path, segment: str) -> list[_Entry]:
+    """Return the entries of a folder that a segment of a glob may match. Links count as no folders.
+    Raises OSError.
     """
     if not _WILDCARD.search(segment):
+        if not os.path.lexists(folder / segment):
+            return []
         # If it is no folder, that shows when it is listed itself.
-        return [(segment, True)] if os.path.lexists(folder / segment) else []
+        return [_Entry(segment, is_folder=True)]
     try:
         with os.scandir(folder) as entries:
-            return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+            return [_Entry(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     except NotADirectoryError:
         return []
 
@@ -372,9 +427,9 @@ def _matches_segment(name: str, segment: str) -> bool:
     return segment == "**" or fnmatch.fnmatchcase(name, segment)
 
 
-def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifact] | None:
-    """Return the file with its real path, or None for a folder and for credentials that a glob
-    matched. Raises NotOpened for what can't be uploaded.
+def _take(name: str, workspace: Workspace, *, exact: bool) -> _File | None:
+    """Return the file of this name, or None for a folder and for credentials that a glob matched.
+    Raises NotOpened for what can't be uploaded.
     """
     path = workspace.root / name
     try:
@@ -389,9 +444,9 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
     objection = workspace.objection(real_path, status, name=path.name)
     if objection == LOGIN_FILE and not exact:
         return None
-    regular = stat.S_ISREG(status.st_mode)
-    usable = regular or stat.S_ISFIFO(status.st_mode)
-    if not usable and objection != LOGIN_FILE:
+    is_file = stat.S_ISREG(status.st_mode)
+    is_usable = is_file or stat.S_ISFIFO(status.st_mode)
+    if not is_usable and objection != LOGIN_FILE:
         raise NotOpened("is neither a regular file nor a named pipe")
     if objection:
         raise NotOpened(objection)
@@ -400,12 +455,13 @@ def _take(name: str, workspace: Workspace, *, exact: bool) -> tuple[str, Artifac
     access = workspace.access(named=exact)
     size = None
     # What comes through a pipe has no size, and can't be looked at before it is sent.
-    if regular:
+    if is_file:
         size = status.st_size
         objection = access.objection_to_file(path)
         if objection:
             raise NotOpened(objection)
-    return real_path, Artifact(printable(name), str(path), size, identity(status), access=access)
+    artifact = Artifact(printable(name), str(path), size, identity(status), access=access)
+    return _File(real_path, artifact)
 
 
 def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str:
@@ -418,39 +474,55 @@ def _narrower(pattern: str, taken: Sequence[str], refused: Sequence[str]) -> str
     distinct = all(endings) and refused_endings.isdisjoint(endings)
     last = pattern.rpartition("/")[2]
     if taken and distinct and len(endings) <= _FEW and last in ("*", "**"):
-        start = f"{pattern}/" if last == "**" else pattern.removesuffix("*")
+        start = pattern.removesuffix("*")
+        if last == "**":
+            start = f"{pattern}/"
         globs = [f"{start}*{ending}" for ending in endings]
-        return ", ".join(printable(glob) for glob in globs)
+        return ", ".join(map(printable, globs))
     if len(taken) <= _FEW:
-        return ", ".join(printable(name) for name in taken)
+        return ", ".join(map(printable, taken))
     return f"the files themselves, such as {printable(taken[0])}"
 
 
-def _nothing(pattern: str, names: Sequence[str], root: Path) -> str:
+def _nothing(matches: _Matches, root: Path) -> str:
     """Return why a pattern gives no file, as a sentence, with what may be meant."""
+    pattern = matches.pattern
     what = f"'{printable(pattern)}' matches nothing"
-    if names and (root / pattern).is_dir():
+    if not matches.names:
+        if pattern.startswith("~"):
+            return f"{what}: `~` is not expanded."
+        hint = _hint(pattern, root)
+        if pattern.startswith("/"):
+            return f"{what}.{hint}"
+        return f"{what} in {printable(str(root))}.{hint}"
+    if (root / pattern).is_dir():
         folder = printable(pattern.rstrip("/"))
         ending = _artifact_ending(root / pattern)
         return f"`{folder}` is a folder. Name its files: `{folder}/*{ending}`."
-    credentials = [name for name in names if not (root / name).is_dir()]
-    if credentials:
-        return f"{what} that can be uploaded: {printable(credentials[0])} {LOGIN_FILE}."
-    if names:
-        return f"{what} that can be uploaded: only folders. Name the files, for example with `/**`."
-    if pattern.startswith("~"):
-        return f"{what}: `~` is not expanded."
+    for name in matches.names:
+        # All that is passed over in silence are folders and credentials.
+        if not (root / name).is_dir():
+            return f"{what} that can be uploaded: {printable(name)} {LOGIN_FILE}."
+    return f"{what} that can be uploaded: only folders. Name the files, for example with `/**`."
+
+
+def _hint(pattern: str, root: Path) -> str:
+    """Return what may be meant by a pattern that matches nothing; it begins with a blank."""
     hint = printable(path_hint(pattern, root))
-    words = pattern.split()
-    if not hint and len(words) > 1 and all(Path(word).suffix for word in words):
-        hint = " Several paths need commas or line breaks between them."
+    if hint:
+        return hint
+    if _are_paths(pattern.split()):
+        return " Several paths need commas or line breaks between them."
     if pattern.startswith("/"):
-        if not hint:
-            hint = " Inside a container the workspace has another path: use a path relative to it."
-        return f"{what}.{hint}"
-    if not hint:
-        hint = files_nearby(pattern, root) or " Did an earlier step build it?"
-    return f"{what} in {printable(str(root))}.{hint}"
+        return " Inside a container the workspace has another path: use a path relative to it."
+    return files_nearby(pattern, root) or " Did an earlier step build it?"
+
+
+def _are_paths(words: Sequence[str]) -> bool:
+    """Return whether these are several names of files, by their endings."""
+    if len(words) < 2:
+        return False
+    return all(Path(word).suffix for word in words)
 
 
 def _artifact_ending(folder: Path) -> str:
