@@ -111,19 +111,27 @@ class Workspace:
         `named` means that the input names the file itself, not a folder or a pattern. Only then may
         it be a credential, where that is allowed.
         """
-        rule = _CREDENTIAL_BY_NAME if named else _CREDENTIAL_BY_PATTERN
-        if named and self.allow_credential_files:
+        if not named:
+            rule = _CREDENTIAL_BY_PATTERN
+        elif self.allow_credential_files:
             rule = ""
-        return Access(self, input_name, "" if folder is None else self.lexical(folder), rule)
+        else:
+            rule = _CREDENTIAL_BY_NAME
+        bound = ""
+        if folder is not None:
+            bound = self.lexical(folder)
+        return Access(self, input_name, bound, rule)
 
     def objection(self, real: str, status: os.stat_result, folder: str = "", name: str = "") -> str:
         """Return why the file with this real path, or this name, may not be opened, as the end of a
         sentence; empty when it may.
         """
+        path = real
         inside = self._contains(real)
-        # The workspace itself may lie in a folder whose name is protected.
-        path = real[len(self.real) :] if inside else real
-        names = [part.casefold() for part in path.split("/")]
+        if inside:
+            # The workspace itself may lie in a folder whose name is protected.
+            path = real[len(self.real) :]
+        names = path.casefold().split("/")
         if fnmatchcase(names[-1], _LOGIN_FILES) or fnmatchcase(name, _LOGIN_FILES):
             return LOGIN_FILE
         if real in self._secrets or _inode(status) in self._secrets:
@@ -132,13 +140,11 @@ class Workspace:
             return _NEVER
         if not inside and not self.allow_outside:
             return _OUTSIDE
-        if self.allow_symlinks or not folder:
+        if not folder or self.allow_symlinks:
             return ""
-        if real != folder and not real.startswith(below(folder)):
-            return (
-                f"leads out of {os.path.relpath(folder, self.real)}, which only `allow-symlinks: "
-                "true` permits"
-            )
+        if not _is_in(real, folder):
+            shown = os.path.relpath(folder, self.real)
+            return f"leads out of {shown}, which only `allow-symlinks: true` permits"
         return ""
 
     def objection_to_writing(self, real: str) -> str:
@@ -151,7 +157,9 @@ class Workspace:
             # No file is there yet, and no file has these values.
             status = os.stat_result((0,) * 10)
         objection = self.objection(real, status)
-        return objection if objection in ("", _OUTSIDE) else _NOT_WRITTEN
+        if objection in ("", _OUTSIDE):
+            return objection
+        return _NOT_WRITTEN
 
     @cached_property
     def real(self) -> str:
@@ -167,12 +175,15 @@ class Workspace:
         for path in self.credentials:
             # A text that is no path, or the path of no file, needs no protection.
             with suppress(OSError, ValueError):
-                secrets |= {os.path.realpath(path, strict=True), _inode(path.stat())}
+                real = os.path.realpath(path, strict=True)
+                inode = _inode(path.stat())
+                secrets.add(real)
+                secrets.add(inode)
         return frozenset(secrets)
 
     def _contains(self, real: str) -> bool:
         """Return whether a real path is the workspace or lies in it."""
-        return real == self.real or real.startswith(below(self.real))
+        return _is_in(real, self.real)
 
     def lexical(self, folder: str) -> str:
         """Return the folder's path without following a link below the workspace, since the input
@@ -181,7 +192,7 @@ class Workspace:
         workspace = os.path.normpath(self.root.absolute())
         path = os.path.normpath(self.root.absolute() / folder)
         for root in (workspace, self.real):
-            if path == root or path.startswith(below(root)):
+            if _is_in(path, root):
                 relative = path[len(root) :].lstrip("/")
                 return os.path.normpath(below(self.real) + relative)
         return os.path.realpath(path)
@@ -242,10 +253,14 @@ class Access:
         try:
             if is_lfs_pointer(file.fileno()):
                 return LFS_POINTER
-            kind = kind_of_file(file.fileno()) if self.credential_rule else ""
+            if not self.credential_rule:
+                return ""
+            kind = kind_of_file(file.fileno())
         except OSError as error:
             return f"can't be read: {reason(error)}"
-        return f"is {kind}{self.credential_rule}" if kind else ""
+        if not kind:
+            return ""
+        return f"is {kind}{self.credential_rule}"
 
     def objection_to_file(self, path: Path) -> str:
         """Return why a regular file may not be taken, as the end of a sentence; else empty."""
@@ -260,12 +275,10 @@ class Access:
         try:
             return self.open(path)
         except NotOpened as refusal:
-            hint = ""
+            what = f"{printable(name)} {refusal}."
             if not os.path.lexists(path):
-                hint = printable(path_hint(name, self.workspace.root))
-            raise InputError(
-                Problem(self.input_name, f"{printable(name)} {refusal}.{hint}")
-            ) from None
+                what += printable(path_hint(name, self.workspace.root))
+            raise InputError(Problem(self.input_name, what)) from None
 
     def objection(self, folder: Path) -> str:
         """Return why a folder may not be listed, as the end of a sentence; empty when it may."""
@@ -362,6 +375,11 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
     return (status.st_dev, status.st_ino)
 
 
+def _is_in(path: str, folder: str) -> bool:
+    """Return whether a path is that of a folder or of something in it."""
+    return path == folder or path.startswith(below(folder))
+
+
 def below(folder: str) -> str:
     """Return what the path of everything in a folder begins with."""
     return folder.rstrip("/") + "/"
@@ -386,7 +404,8 @@ def path_hint(path: str, root: Path) -> str:
         return " This is a path of a Windows machine: write one relative to the workspace."
     if "\\" in path:
         slashed = path.replace("\\", "/")
-        return f" Write `/` between folders: `{_existing(slashed, root) or slashed}`."
+        meant = _existing(slashed, root) or slashed
+        return f" Write `/` between folders: `{meant}`."
     existing = _existing(path, root)
     if existing and existing.strip("/") != path.strip("/"):
         return f" Did you mean `{existing}`?"
@@ -407,7 +426,9 @@ def _existing(path: str, root: Path) -> str:
         if not name:
             return ""
         existing /= name
-    return "" if existing == Path() else str(existing)
+    if existing == Path():
+        return ""
+    return str(existing)
 
 
 def _similar_name(folder: Path, segment: str) -> str:
