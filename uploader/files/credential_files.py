@@ -159,9 +159,10 @@ def kind_of(data: bytes, nested: int = 0) -> str:
         # gcloud keeps its logins in such files.
         return _holding(google_secret(data.decode("latin-1")))
     text = _text(data[: HEAD + _MARGIN])
-    return (
-        _json_credential(text) or _secret_in_text(text) or _settings(text) or _encoded(text, nested)
-    )
+    kind = _json_credential(text) or _secret_in_text(text) or _settings(text)
+    if kind:
+        return kind
+    return _encoded(text, nested)
 
 
 def _text(data: bytes) -> str:
@@ -197,14 +198,20 @@ def _behind_comments(text: str) -> str:
         if text[offset].isspace() or text[offset] == "\ufeff":
             offset += 1
         elif text.startswith(("//", "#"), offset):
-            end = text.find("\n", offset)
-            offset = len(text) if end < 0 else end
+            offset = _end_of(text, "\n", offset)
         elif text.startswith("/*", offset):
-            end = text.find("*/", offset)
-            offset = len(text) if end < 0 else end + 2
+            offset = _end_of(text, "*/", offset)
         else:
             break
     return text[offset:]
+
+
+def _end_of(text: str, mark: str, offset: int) -> int:
+    """Return where the next such mark ends, or the text if there is none."""
+    start = text.find(mark, offset)
+    if start < 0:
+        return len(text)
+    return start + len(mark)
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -226,7 +233,9 @@ def _credential_object(value: dict[str, Any]) -> str:
         return kind
     for name in ("installed", "web"):
         client = value.get(name)
-        secret = client.get("client_secret") if isinstance(client, dict) else None
+        if not isinstance(client, dict):
+            continue
+        secret = client.get("client_secret")
         if secret and isinstance(secret, str):
             return "an OAuth client with its secret"
     # google-auth writes a user's credential without a type.
@@ -251,15 +260,17 @@ def _has_docker_login(value: dict[str, Any]) -> bool:
     """
     registries = value.get("auths")
     if isinstance(registries, dict):
-        for registry in registries.values():
-            if isinstance(registry, dict) and (
-                registry.get("auth") or registry.get("identitytoken")
-            ):
+        for registry in _mappings_in(registries):
+            if registry.get("auth") or registry.get("identitytoken"):
                 return True
-    for registry in value.values():
-        if isinstance(registry, dict) and _is_user_and_password(registry.get("auth")):
-            return True
-    return False
+    return any(_is_user_and_password(registry.get("auth")) for registry in _mappings_in(value))
+
+
+def _mappings_in(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the members of an object that are objects themselves."""
+    for member in value.values():
+        if isinstance(member, dict):
+            yield member
 
 
 def _is_user_and_password(value: Any) -> bool:
@@ -281,7 +292,10 @@ def _secret_in_text(text: str) -> str:
 
 
 def _holding(secret: str) -> str:
-    return f"a file with {secret}" if secret else ""
+    """Return what a file with this secret is; empty without a secret."""
+    if not secret:
+        return ""
+    return f"a file with {secret}"
 
 
 def _settings(text: str) -> str:
@@ -376,15 +390,25 @@ def _encoded(text: str, nested: int) -> str:
     if nested == _MAX_NESTED:
         return ""
     for part in _encoded_parts(text):
-        plain = part.translate(str.maketrans("-_", "+/")).rstrip("=")
-        try:
-            decoded = base64.b64decode(plain[: len(plain) // 4 * 4] + _last(plain))
-        except binascii.Error:
-            continue
-        kind = kind_of(decoded, nested + 1)
+        kind = kind_of(_decoded(part), nested + 1)
         if kind:
             return f"{kind} in base64"
     return ""
+
+
+def _decoded(part: str) -> bytes:
+    """Decode base64 in either alphabet, with or without padding; nothing where it can't be."""
+    plain = part.translate(str.maketrans("-_", "+/")).rstrip("=")
+    rest = len(plain) % 4
+    if rest == 1:
+        # One character is less than a byte.
+        plain = plain[:-1]
+    elif rest:
+        plain += "=" * (4 - rest)
+    try:
+        return base64.b64decode(plain)
+    except binascii.Error:
+        return b""
 
 
 def _encoded_parts(text: str) -> Iterator[str]:
@@ -416,15 +440,9 @@ def _wrapped(text: str) -> Iterator[str]:
             # A shorter line ends this block, and does not begin another one.
             is_base64 = False
         yield "".join(block)
-        block = [word] if is_base64 and len(word) >= _SHORTEST_LINE else []
-
-
-def _last(plain: str) -> str:
-    """Return the last characters of base64 without its padding, with the padding."""
-    rest = plain[len(plain) // 4 * 4 :]
-    if len(rest) < 2:
-        return ""
-    return rest + "=" * (4 - len(rest))
+        block = []
+        if is_base64 and len(word) >= _SHORTEST_LINE:
+            block = [word]
 
 
 def _binary_key(data: bytes) -> str:
@@ -448,12 +466,19 @@ def _keystore(data: bytes) -> str:
     and for anything else.
     """
     if data.startswith(_JKS):
-        return "a Java keystore" if _holds_key(_Reader(data).java_entries()) else ""
-    if _PKCS12.match(data):
-        return "a PKCS #12 keystore" if any(oid in data for oid in _PKCS12_KEYS) else ""
-    if _is_bouncy_castle(data) and _holds_key(_Reader(data).bouncy_castle_entries()):
-        return "a Bouncy Castle keystore"
-    return ""
+        kind = "a Java keystore"
+        holds_key = _holds_key(_Reader(data).java_entries())
+    elif _PKCS12.match(data):
+        kind = "a PKCS #12 keystore"
+        holds_key = any(identifier in data for identifier in _PKCS12_KEYS)
+    elif _is_bouncy_castle(data):
+        kind = "a Bouncy Castle keystore"
+        holds_key = _holds_key(_Reader(data).bouncy_castle_entries())
+    else:
+        return ""
+    if not holds_key:
+        return ""
+    return kind
 
 
 def _holds_key(entries: Iterator[bool]) -> bool:
@@ -508,7 +533,10 @@ class _Reader:
         UBER encrypts all of this, so that here it cannot be read, and counts as a key.
         """
         self._skip(32)
-        while kind := self._take(1)[0]:
+        while True:
+            kind = self._take(1)[0]
+            if kind == 0:
+                return
             yield kind != _BC_CERTIFICATE
             self._text()
             self._skip(8)

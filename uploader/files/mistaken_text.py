@@ -62,8 +62,9 @@ def path_to_a_text(
         )
     if all(_exists(line, folders) for line in lines):
         kind = "file"
-        if any((folder / lines[0]).is_dir() for folder in folders):
-            kind = "folder"
+        for folder in folders:
+            if is_existing_folder(lines[0], folder):
+                kind = "folder"
         return Mistake(
             f"is the path of a {kind} in the workspace, and would be published as the text.",
             instead,
@@ -101,16 +102,7 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
         )
     if not text.startswith(("{", "[")):
         return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        structured = _JSON_START.match(text) is not None
-    else:
-        # "[1]" is JSON, too, but may be meant as a text.
-        structured = isinstance(value, dict) or any(
-            isinstance(item, (str, dict, list)) for item in value
-        )
-    if structured:
+    if _is_structured(text):
         return Mistake(
             "is JSON that is not a map from languages to texts, and would be published as it is.",
             instead,
@@ -118,9 +110,24 @@ def output_of_a_tool(text: str, instead: str) -> Mistake | None:
     return None
 
 
+def _is_structured(text: str) -> bool:
+    """Return whether a text that begins like JSON is an object or a list of texts."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _JSON_START.match(text) is not None
+    if isinstance(value, dict):
+        return True
+    # "[1]" is JSON, too, but may be meant as a text.
+    return any(isinstance(item, (str, dict, list)) for item in value)
+
+
 def first(mistakes: Iterable[Mistake | None]) -> Mistake | None:
     """Return the first mistake, if there is one."""
-    return next(filter(None, mistakes), None)
+    for mistake in mistakes:
+        if mistake:
+            return mistake
+    return None
 
 
 def is_existing_file(text: str, folder: Path) -> bool:

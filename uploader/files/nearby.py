@@ -42,8 +42,10 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
 
     `pattern` is relative to the root, or absolute.
     """
+    endings: tuple[str, ...] = _ARTIFACTS
     ending = _ENDING.search(pattern)
-    endings = (ending[0].lower(),) if ending else _ARTIFACTS
+    if ending:
+        endings = (ending[0].lower(),)
     if endings[0] in _SECRET:
         return ""
     found = _find(root, endings, max_entries)
@@ -60,8 +62,9 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
         return f" Did you mean `{printable(names[0])}`?"
     shown = ", ".join(f"`{printable(name)}`" for name in names[:_SHOWN])
     more = len(names) - _SHOWN
-    also = f" and {plural(more, 'more file')}" if more > 0 else ""
-    return f" The workspace has {shown}{also}."
+    if more > 0:
+        shown += f" and {plural(more, 'more file')}"
+    return f" The workspace has {shown}."
 
 
 def _similarity(name: str, pattern: str) -> float:
