@@ -111,8 +111,8 @@ class UploaderError(Exception):
             cls.code = code
 
     def __str__(self) -> str:
-        sentences = [sentence(text) for text in (self.what, *self.details, self.cause, self.hint)]
-        return " ".join(text for text in sentences if text)
+        texts = (self.what, *self.details, self.cause, self.hint)
+        return " ".join(sentence(text) for text in texts if text)
 
 
 class OutputsNotWritten(UploaderError, title="Outputs not written", code="outputs-not-written"):
@@ -165,11 +165,15 @@ class InputError(UploaderError, exit_code=2, title="Invalid input", code="invali
         else:
             what = "".join(lines)
         codes = {problem.code for problem in problems}
-        code = codes.pop() if len(codes) == 1 else ""
+        code = ""
+        if len(codes) == 1:
+            code = codes.pop()
         super().__init__(
             what, hint="Nothing was sent. Correct the inputs and run again.", code=code
         )
-        vars(self).update(problems=problems, details=lines if len(lines) > 1 else ())
+        vars(self).update(problems=problems)
+        if len(lines) > 1:
+            vars(self).update(details=lines)
 
 
 class Problems:
@@ -217,7 +221,9 @@ class Problems:
 
         With `skip_known` an input that was found wrong before is not reported again by this check.
         """
-        known = self.names if skip_known else ()
+        known: set[str] = set()
+        if skip_known:
+            known = self.names
         try:
             return check()
         except InputError as error:
@@ -352,13 +358,15 @@ class Interrupted(UploaderError, title="Interrupted", code="interrupted"):
     ) -> None:
         names = {1: "SIGHUP", 2: "SIGINT", 15: "SIGTERM"}
         name = names.get(signal_number, f"signal {signal_number}")
-        by_sigint = signal_number == 2
-        super().__init__(
-            f"Stopped by {name}.", hint=hint, code="interrupted" if by_sigint else "terminated"
-        )
+        code = "terminated"
+        exit_code = 143
+        if signal_number == 2:
+            code = "interrupted"
+            exit_code = 130
+        super().__init__(f"Stopped by {name}.", hint=hint, code=code)
         vars(self).update(
             signal_number=signal_number,
-            exit_code=130 if by_sigint else 143,
+            exit_code=exit_code,
             unanswered=unanswered,
             in_doubt=in_doubt,
         )

@@ -172,7 +172,7 @@ def holds_private_key(text: str) -> bool:
 def _decoded(text: str) -> str:
     """Decode base64 in either alphabet, as far as it is complete."""
     compact = "".join(text.split())
-    standard = compact.translate(str.maketrans("-_", "+/")).partition("=")[0]
+    standard, _, _ = compact.translate(str.maketrans("-_", "+/")).partition("=")
     complete = len(standard) // 4 * 4
     return base64.b64decode(standard[:complete]).decode("utf-8", "replace")
 
@@ -190,13 +190,16 @@ def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
     """Return `text` with the session's URI, with or without its host, and each of its
     `session_words` as ***.
     """
-    target = "/" + uri.partition("://")[2].partition("/")[2]
-    wholes = [whole for whole in (uri, target) if len(whole) >= SHORTEST_PART]
+    _, _, without_scheme = uri.partition("://")
+    _, _, path = without_scheme.partition("/")
+    secrets = [whole for whole in (uri, f"/{path}") if len(whole) >= SHORTEST_PART]
     # The longest word first, because one may contain another.
-    words = sorted(session_words(uri, endpoint), key=len, reverse=True)
-    for secret in wholes + words:
-        for form in (secret, secret.replace("/", "\\/")):
-            text = text.replace(form.encode(errors="replace"), MASK.encode())
+    secrets += sorted(session_words(uri, endpoint), key=len, reverse=True)
+    mask = MASK.encode()
+    for secret in secrets:
+        plain = secret.encode(errors="replace")
+        in_json = plain.replace(b"/", b"\\/")  # as some programs write it
+        text = text.replace(plain, mask).replace(in_json, mask)
     return text
 
 
@@ -221,11 +224,14 @@ class Redactor:
         new_parts = [part for part in parts(secret) if part not in self._parts]
         forms = set(new_parts)
         for part in new_parts:
-            forms.update(form for form in _encoded(part) if len(form) >= SHORTEST_PART)
+            for form in _encoded(part):
+                if len(form) >= SHORTEST_PART:
+                    forms.add(form)
         with self._lock:
             self._parts.update(new_parts)
+            forms.update(self._forms)
             # A new tuple each time, because other threads may be reading the old one.
-            self._forms = tuple(sorted(forms.union(self._forms), key=len))
+            self._forms = tuple(sorted(forms, key=len))
 
     def add_session(self, uri: str, endpoint: str) -> None:
         """Mask every long word of a session URI that its endpoint's public URL does not have.
@@ -243,7 +249,9 @@ class Redactor:
         """Return `text` with its secrets as ***, otherwise unchanged, cut after `limit` characters.
         For what programs will read.
         """
-        end = len(text) if limit is None else min(limit, len(text))
+        end = len(text)
+        if limit is not None:
+            end = min(limit, end)
         cut = end < len(text)
         # No secret is so short, and nothing that has the shape of one.
         if len(text) < SHORTEST and not cut:
@@ -263,7 +271,8 @@ class Redactor:
         for start, stop in _merged(spans):
             if start >= end:
                 break
-            pieces += (text[offset:start], MASK)
+            pieces.append(text[offset:start])
+            pieces.append(MASK)
             offset = stop
         pieces.append(text[offset:end])
         if cut:

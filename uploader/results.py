@@ -117,10 +117,11 @@ class RunRecord:
 
     def _has_succeeded(self, result: FileResult) -> bool:
         """Whether there is a result without an error for the same content of the same file."""
-        content = (result.path, result.sha256)
-        return any(
-            (other.path, other.sha256) == content for other in self.results if not other.error
-        )
+        for other in self.results:
+            is_same = other.path == result.path and other.sha256 == result.sha256
+            if is_same and not other.error:
+                return True
+        return False
 
     def reserve(self, results: Results) -> list[int]:
         """Put results into the list, and return the place of each.
@@ -173,7 +174,7 @@ class RunRecord:
         """
         with self._lock:
             for place, result in enumerate(self.results):
-                if among is not None and not any(result is candidate for candidate in among):
+                if among is not None and not _is_among(result, among):
                     continue
                 if result.error and not isinstance(result.failure, Stopped):
                     continue
@@ -188,7 +189,13 @@ class RunRecord:
         """Set outputs that are true from now on; without `ids` the current ones stay."""
         with self._lock:
             self.outputs.update(outputs)
-            self.ids = ids or self.ids
+            if ids:
+                self.ids = ids
+
+
+def _is_among(result: FileResult, results: Results) -> bool:
+    """Return whether this very result is one of them; another with the same values is none."""
+    return any(result is candidate for candidate in results)
 
 
 def outputs_of(results: Sequence[FileResult], record: RunRecord) -> dict[str, str]:
