@@ -27,7 +27,7 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from uploader.errors import InputError, Problem, Problems
-from uploader.files.artifacts import Artifacts, from_path
+from uploader.files.artifacts import Artifact, Artifacts, from_path
 from uploader.files.mistaken_text import is_existing_file
 from uploader.files.workspace import Workspace, printable
 from uploader.inputs.records import MailInputs
@@ -71,6 +71,7 @@ _ONCE = (
     "subject",
     "content-type",
 )
+_MAIL_HEADERS = {"from", "to", "cc", "bcc", "subject"}  # a mail has at least one of these
 _RECIPIENTS = ("To", "Cc", "Bcc")
 _MAX_HEADERS = 512 * 1024  # bytes; Gmail's own limit, support.google.com/a/answer/14016360
 _MAX_ALL_HEADERS = 2 * _MAX_HEADERS  # with those of all parts; each counts _PART more than it has
@@ -162,10 +163,17 @@ def read(
         problems.add("mail-from", "contains several addresses.", "one address")
     _check_complete(inputs, problems, to_send=to_send)
     problems.raise_if_any()
-    name = f'mail "{inputs.mail_subject}"' if inputs.mail_subject else "mail"
+    name = "mail"
+    if inputs.mail_subject:
+        name = f'mail "{inputs.mail_subject}"'
     recipients = sum(len(people[header]) for header in _RECIPIENTS)
     data = partial(
-        compose, people, inputs.mail_subject, text=text, html=html, attachments=attachments
+        compose,
+        people,
+        inputs.mail_subject,
+        text=text,
+        html=html,
+        attachments=attachments,
     )
     return Mail(name, recipients, len(files), data, tuple(problems.warnings))
 
@@ -205,16 +213,16 @@ def _given_message(
     limit: int,
 ) -> Mail:
     """Return the message of `message-file`, which goes out as it is."""
-    others = [name for name in _CONTENT_INPUTS if getattr(inputs, name)]
+    combined = [name for name in _CONTENT_INPUTS if getattr(inputs, name)]
     if files:
-        others.append("files")
-    for name in others:
+        combined.append("files")
+    for name in combined:
         problems.add(
             name.replace("_", "-"),
             "can't be combined with `message-file`, which is the whole message.",
         )
-    raw = problems.collect(lambda: _content(workspace, "message-file", inputs.message_file, limit))
-    name = printable(inputs.message_file)
+    path = inputs.message_file
+    raw = problems.collect(lambda: _content(workspace, "message-file", path, limit))
     message = b""
     recipients = 0
     if raw is not None:
@@ -222,11 +230,12 @@ def _given_message(
             message, recipients = checked(raw, to_send=to_send)
         except ValueError as error:
             for fault in error.args:
-                problems.add("message-file", f"{name} {fault}", "an RFC 822 message")
+                problems.add("message-file", f"{printable(path)} {fault}", "an RFC 822 message")
     if len(message) > limit:
-        problems.extend([_too_large("message-file", f"{name} takes", len(message), limit)])
+        what = f"{printable(path)} takes"
+        problems.extend([_too_large("message-file", what, len(message), limit)])
     problems.raise_if_any()
-    return Mail(inputs.message_file, recipients, 0, lambda _: message)
+    return Mail(path, recipients, 0, lambda _: message)
 
 
 def _too_large(name: str, what: str, size: int, limit: int) -> Problem:
@@ -315,13 +324,14 @@ _BLOCKED = (
 def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Attachment, ...]:
     """Return the files as attachments; none of them is read once one has a problem."""
     problems_before = len(problems)
-    # as base64, without its line ends
-    size = sum(file.size or 0 for file in files) * 4 // 3
-    if size > limit:  # checked before anything is read: it may not fit in memory
+    # Checked before anything is read: the files may not fit in memory.
+    size_in_base64 = sum(file.size or 0 for file in files) * 4 // 3  # without line ends
+    if size_in_base64 > limit:
         verb = "takes" if len(files) == 1 else "take"
         what = f"{plural(len(files), 'file')} {verb} at least"
-        problems.extend([_too_large("files", what, size, limit)])
-    attachments = []
+        problems.extend([_too_large("files", what, size_in_base64, limit)])
+    attachments: list[Attachment] = []
+    blocked: list[str] = []
     for file in files:
         if file.size is None:
             problems.add("files", f"{file.name} is a stream; an attachment has to be a file.")
@@ -329,17 +339,23 @@ def _attachments(files: Artifacts, problems: Problems, limit: int) -> tuple[Atta
         if not name.isprintable() or has_control(name):
             problems.add("files", f"{file.name!r} contains a control character in its name.")
         if len(problems) == problems_before:
-            kind = media_types.kinds(file)[0]
-            if kind.startswith(("message/", "multipart/")):
-                kind = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
-            attachments.append((name, kind, media_types.head(file, file.size or 0)))
-    blocked = [file.name for file in files if file.name.lower().endswith(_BLOCKED)]
+            attachments.append(_attachment(name, file))
+        if file.name.lower().endswith(_BLOCKED):
+            blocked.append(file.name)
     if blocked:
         problems.warn(
             f"Gmail blocks {', '.join(blocked)}: mails with such files are not delivered. Mail a "
             "link to it instead (internal app sharing, Drive, Cloud Storage)."
         )
     return tuple(attachments)
+
+
+def _attachment(name: str, file: Artifact) -> Attachment:
+    """Read a file as the attachment of this name."""
+    media_type = media_types.kinds(file)[0]
+    if media_type.startswith(("message/", "multipart/")):
+        media_type = media_types.OCTETS  # RFC 2046, section 5.2.1: such parts can't be base64
+    return name, media_type, media_types.head(file, file.size or 0)
 
 
 def compose(
@@ -361,34 +377,50 @@ def compose(
     )
     if decoded(subject) != subject:  # the library would decode it once more
         raise InputError(changed)
-    sender = people.get("From")
-    domain = sender[0].domain if sender else "uploader.invalid"
-    headers: dict[str, str | tuple[Address, ...]] = {
-        **people,
-        "Subject": subject,
-        "Date": format_datetime(identity.date),
-        "Message-ID": f"<{identity.token}@{domain}>",
-    }
     message = EmailMessage(policy=_POLICY)
     try:
-        for name, value in headers.items():
-            if value:
-                message[name] = value
-        if html and not text:
-            message.set_content(html, subtype="html")
-        else:
-            message.set_content(text, subtype="plain")
-            if html:
-                message.add_alternative(html, subtype="html")
-        for name, media_type, content in attachments:
-            family, _, kind = media_type.partition("/")
-            message.add_attachment(content, maintype=family, subtype=kind, filename=name)
+        _set_headers(message, people, subject, identity)
+        _set_content(message, text, html, attachments)
         multiparts = [part for part in message.walk() if part.is_multipart()]
         for number, part in enumerate(multiparts):
             part.set_boundary(f"=_{identity.token}_{number}")
         return message.as_bytes()
     except _UNREADABLE:  # what newer versions of the library refuse to write themselves
         raise InputError(changed) from None
+
+
+def _set_headers(
+    message: EmailMessage, people: People, subject: str, identity: MessageIdentity
+) -> None:
+    """Write the headers; those without a value are left out."""
+    domain = "uploader.invalid"
+    sender = people.get("From")
+    if sender:
+        domain = sender[0].domain
+    headers: dict[str, str | tuple[Address, ...]] = {
+        **people,
+        "Subject": subject,
+        "Date": format_datetime(identity.date),
+        "Message-ID": f"<{identity.token}@{domain}>",
+    }
+    for name, value in headers.items():
+        if value:
+            message[name] = value
+
+
+def _set_content(
+    message: EmailMessage, text: str, html: str, attachments: Iterable[Attachment]
+) -> None:
+    """Write the text, the HTML or both as alternatives, and behind them the attachments."""
+    if html and not text:
+        message.set_content(html, subtype="html")
+    else:
+        message.set_content(text, subtype="plain")
+        if html:
+            message.add_alternative(html, subtype="html")
+    for name, media_type, content in attachments:
+        maintype, _, subtype = media_type.partition("/")
+        message.add_attachment(content, maintype=maintype, subtype=subtype, filename=name)
 
 
 def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
@@ -410,7 +442,7 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
             texts += map(str, headers.get_all(name, []))
         recipients = len(getaddresses(texts))
         faults += _header_faults(headers, to_send=to_send)
-        fault = next(_faults(message), "")
+        fault = _first_fault(message)
         if fault:
             faults.append(fault)
         elif not _has_boundary(headers, message):
@@ -426,8 +458,10 @@ def checked(raw: bytes, *, to_send: bool) -> tuple[bytes, int]:
 
 def _check_head(raw: bytes) -> None:
     """Raise ValueError unless a message begins with headers that can be parsed at all."""
+    head = raw
     end = re.search(rb"\r?\n\r?\n", raw)
-    head = raw[: end.start()] if end else raw
+    if end:
+        head = raw[: end.start()]
     if head.startswith(b"From "):
         raise ValueError("begins with a `From ` line: it is a mailbox file, not a single message.")
     if re.search(rb"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", head):
@@ -444,11 +478,14 @@ def _header_faults(headers: Message, *, to_send: bool) -> Iterator[str]:
     """Yield what is wrong with the headers of the message itself."""
     names = [name.lower() for name in headers]
     for name in _ONCE:
-        if names.count(name) > 1:
-            yield f"has {names.count(name)} {name} headers."
-    if _has_defects(headers) or not {"from", "to", "cc", "bcc", "subject"} & set(names):
+        count = names.count(name)
+        if count > 1:
+            yield f"has {count} {name} headers."
+    is_mail = not _MAIL_HEADERS.isdisjoint(names)
+    if not is_mail or _has_defects(headers):
         yield "is not a message: its headers can't be read."
-    if to_send and not any("@" in str(headers.get(name, "")) for name in _RECIPIENTS):
+    has_recipient = any("@" in str(headers.get(name, "")) for name in _RECIPIENTS)
+    if to_send and not has_recipient:
         yield "has no recipient in To, Cc or Bcc."
 
 
@@ -462,38 +499,55 @@ def _has_boundary(headers: Message, message: bytes) -> bool:
     return b"\r\n--" + boundary.encode("ascii", "replace") in message
 
 
-def _faults(message: bytes) -> Iterator[str]:
-    """Yield what is wrong with the headers of the message and its parts.
+def _first_fault(message: bytes) -> str:
+    """Return what is wrong with the headers of the message and its parts, empty when nothing is.
 
-    Ask for the first fault only: behind it, there may be no headers.
+    It is the first fault only: behind it, there may be no headers.
     """
-    left = _MAX_ALL_HEADERS
-    for number, (part, size) in enumerate(_parts(message)):
-        is_inner = number > 0
-        left -= size + _PART
-        if left < 0:
-            yield "has more parts, or longer headers in them, than any mail needs."
-        if is_inner and (_has_defects(part) or len(part.get_all("content-type", ())) > 1):
-            yield "has a part whose headers can't be read."
+    bytes_left = _MAX_ALL_HEADERS
+    is_inner = False
+    for part, size in _parts(message):
+        bytes_left -= size + _PART
+        if bytes_left < 0:
+            return "has more parts, or longer headers in them, than any mail needs."
+        if is_inner and not _is_readable_part(part):
+            return "has a part whose headers can't be read."
         prefix = "has a part with" if is_inner else "has"
         for name, value in part.items():
             limit = _max_length(name, is_inner=is_inner)
             if len(str(value)) > limit:
-                yield f"{prefix} a {name} header of more than {limit:,} bytes."
-            texts = [value]
-            if name.lower() in _STRUCTURE:
-                # A file's name, for one, put together and decoded as RFC 2231 says.
-                parameters = part.get_params([], name)
-                texts += [collapse_rfc2231_value(text) for _, text in parameters]
-            if any(has_control(_FOLD.sub(" ", str(text))) for text in texts):
-                yield f"{prefix} a control character in its {name} header."
+                return f"{prefix} a {name} header of more than {limit:,} bytes."
+            for text in (value, *_parameter_values(part, name)):
+                if has_control(_FOLD.sub(" ", str(text))):
+                    return f"{prefix} a control character in its {name} header."
+        is_inner = True
+    return ""
+
+
+def _is_readable_part(part: Message) -> bool:
+    """Whether the headers of a part have no defect and one content type at most."""
+    if _has_defects(part):
+        return False
+    return len(part.get_all("content-type", ())) <= 1
+
+
+def _parameter_values(part: Message, name: str) -> list[str]:
+    """Return the values of a header's parameters, put together and decoded as RFC 2231 says.
+
+    A file's name is one of them. Headers that have no parameters give an empty list.
+    """
+    if name.lower() not in _STRUCTURE:
+        return []
+    return [collapse_rfc2231_value(value) for _, value in part.get_params([], name)]
 
 
 def _max_length(name: str, *, is_inner: bool) -> int:
     """Return how many bytes a header may have, in a part (`is_inner`) or in the message."""
     if name.lower() in _STRUCTURE:
         return _MAX_STRUCTURE
-    return _MAX_TEXT if is_inner else _MAX_HEADERS
+    if is_inner:
+        return _MAX_TEXT
+    return _MAX_HEADERS
 
 
 def _has_defects(headers: Message) -> bool:
@@ -516,17 +570,19 @@ def _parts(message: bytes) -> Iterator[tuple[Message, int]]:
     start = 0
     default = ""
     while True:
-        blank = _BLANK_LINE.search(message, max(start - 2, 0))
-        end = blank.start() + 2 if blank else len(message)
+        end = len(message)
+        blank_line = _BLANK_LINE.search(message, max(start - 2, 0))
+        if blank_line:
+            end = blank_line.start() + 2
         part = BytesHeaderParser().parsebytes(message[start:end])
         part.set_default_type(default)
         yield part, end - start
         boundary = part.get_boundary()
         if boundary:
-            digest = part.get_content_type() == "multipart/digest"  # RFC 2046, section 5.1.5
-            types[boundary.encode("ascii", "replace")] = (
-                "message/rfc822" if digest else "text/plain"
-            )
+            part_type = "text/plain"
+            if part.get_content_type() == "multipart/digest":
+                part_type = "message/rfc822"  # RFC 2046, section 5.1.5
+            types[boundary.encode("ascii", "replace")] = part_type
         encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
         is_message = part.get_content_type() in _MESSAGES
         if is_message and encoding not in {"base64", "quoted-printable"}:
