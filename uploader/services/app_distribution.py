@@ -34,7 +34,7 @@ from uploader.inputs.records import AppDistributionInputs
 from uploader.protocol.resources import identifier
 from uploader.services import batch, catalogue, operations
 from uploader.services.any_method import read_params
-from uploader.services.base import Call, Context, Outcome, Prepared, Upload
+from uploader.services.base import Call, Context, Flow, Outcome, Prepared, Upload
 from uploader.services.catalogue import expand
 from uploader.text import plural
 
@@ -43,6 +43,7 @@ MAX_RECIPIENTS = 999  # testers and groups of one request, as the discovery docu
 MEDIA_TYPE = "application/octet-stream"
 _METHOD = "firebaseappdistribution.media.upload"
 _APP = r"projects/[^/]+/apps/[^/]+"
+_ACCEPTED_PARAMS = "`project: …`, or `app: projects/…/apps/…`"
 _LANGUAGE = "en-US"  # of which the notes are taken where there are several
 _RESULTS = {
     "RELEASE_CREATED": "created",
@@ -73,9 +74,12 @@ class Recipients:
     @property
     def count(self) -> str:
         """How many they are, for people."""
-        testers = plural(len(self.testers), "tester") if self.testers else ""
-        groups = plural(len(self.groups), "group") if self.groups else ""
-        return " and ".join(filter(None, (testers, groups)))
+        parts = []
+        if self.testers:
+            parts.append(plural(len(self.testers), "tester"))
+        if self.groups:
+            parts.append(plural(len(self.groups), "group"))
+        return " and ".join(parts)
 
     def as_json(self) -> dict[str, list[str]]:
         """The body of the request."""
@@ -143,7 +147,6 @@ def prepare(inputs: AppDistributionInputs, files: Artifacts, workspace: Workspac
     InputError with every problem.
     """
     problems = Problems()
-    common = inputs.common
     app = problems.collect(lambda: _app(inputs)) or ""
     recipients = Recipients(inputs.testers, inputs.tester_groups)
     count = len(recipients.testers) + len(recipients.groups)
@@ -160,12 +163,12 @@ def prepare(inputs: AppDistributionInputs, files: Artifacts, workspace: Workspac
     assert method, "the catalogue has it"
     upload = Upload(method.endpoint({"app": app}), build, MEDIA_TYPE)
     job = Distribution(app, upload, notes, recipients, inputs.wait_deadline)
-    sending = batch.prepared(common, (upload,), problems)
+    sending = batch.prepared(inputs.common, (upload,), problems)
     lines = (*sending.lines, *_steps(job))
-    if common.dry_run:
-        flow = batch.dry_run(*(f"Would {line[:1].lower()}{line[1:]}" for line in lines))
-    else:
-        flow = partial(_distribute, job)
+    flow: Flow = partial(_distribute, job)
+    if inputs.common.dry_run:
+        sentences = [f"Would {line[:1].lower()}{line[1:]}" for line in lines]
+        flow = batch.dry_run(*sentences)
     return replace(sending, lines=lines, flow=flow, warnings=tuple(problems.warnings))
 
 
@@ -181,36 +184,52 @@ def _steps(job: Distribution) -> list[str]:
 
 def _app(inputs: AppDistributionInputs) -> str:
     """Return the resource name of the app. Raises InputError."""
-    app_id = inputs.firebase_app
     params = read_params(inputs.params)
-    accepted = "`project: …`, or `app: projects/…/apps/…`"
     unknown = sorted(params.keys() - {"project", "app"})
     if unknown:
-        raise InputError(
-            Problem("params", f"{unknown[0]!r} is not a parameter of this target.", accepted)
-        )
-    app = params.get("app")
-    project = params.get("project", app_id.split(":")[1] if app_id else "")
-    if app is not None:
-        if not isinstance(app, str) or catalogue.objection("{+app}", "app", app):
-            raise InputError(Problem("params", "'app' is not the name of an app.", accepted))
-        parts = app.split("/")
-        if len(parts) != 4 or parts[::2] != ["projects", "apps"]:
-            raise InputError(Problem("params", "'app' is not the name of an app.", accepted))
-        if app_id not in ("", parts[3]) or params.get("project", parts[1]) != parts[1]:
-            what = "'app' is not the app that `firebase-app` or 'project' names."
-            raise InputError(Problem("params", what, "the same, or one of them"))
-        return app
+        what = f"{unknown[0]!r} is not a parameter of this target."
+        raise InputError(Problem("params", what, _ACCEPTED_PARAMS))
+    if params.get("app") is not None:
+        return _named_app(params, inputs.firebase_app)
+    app_id = inputs.firebase_app
     if not app_id:
         what = "is required for this target."
         raise InputError(Problem("firebase-app", what, "`1:1234567890:android:0a1b2c3d`"))
+    project = _project(params.get("project", app_id.split(":")[1]))
+    return expand("projects/{project}/apps/{+app}", {"project": project, "app": app_id})
+
+
+def _named_app(params: Mapping[str, Any], app_id: str) -> str:
+    """Return the resource name that `params` give as 'app'.
+
+    Raises InputError when it is none, or when `app_id` or 'project' name another app.
+    """
+    app = params["app"]
+    if not isinstance(app, str) or catalogue.objection("{+app}", "app", app):
+        raise InputError(Problem("params", "'app' is not the name of an app.", _ACCEPTED_PARAMS))
+    parts = app.split("/")
+    if len(parts) != 4 or parts[::2] != ["projects", "apps"]:
+        raise InputError(Problem("params", "'app' is not the name of an app.", _ACCEPTED_PARAMS))
+    _, project_in_app, _, id_in_app = parts
+    is_same_project = params.get("project", project_in_app) == project_in_app
+    if app_id not in ("", id_in_app) or not is_same_project:
+        what = "'app' is not the app that `firebase-app` or 'project' names."
+        raise InputError(Problem("params", what, "the same, or one of them"))
+    return app
+
+
+def _project(project: object) -> str:
+    """Return the project's number or name as text. Raises InputError for what is neither."""
     if not isinstance(project, (str, int)) or isinstance(project, bool):
-        raise InputError(Problem("params", "'project' is not the number of a project.", accepted))
-    objection = catalogue.objection("{project}", "project", str(project))
-    if objection or "/" in str(project):
-        what = f"'project' {objection or 'is not the number of a project.'}"
-        raise InputError(Problem("params", what, accepted))
-    return expand("projects/{project}/apps/{+app}", {"project": str(project), "app": app_id})
+        what = "'project' is not the number of a project."
+        raise InputError(Problem("params", what, _ACCEPTED_PARAMS))
+    name = str(project)
+    objection = catalogue.objection("{project}", "project", name)
+    if not objection and "/" in name:
+        objection = "is not the number of a project."
+    if objection:
+        raise InputError(Problem("params", f"'project' {objection}", _ACCEPTED_PARAMS))
+    return name
 
 
 def _build(file: Artifact) -> Artifact:
@@ -224,34 +243,44 @@ def _notes(
     inputs: AppDistributionInputs, build: Artifact | None, workspace: Workspace, problems: Problems
 ) -> str:
     """Return the release notes, which are one text; empty where none are given."""
-    for name, value in (
-        ("whats-new", inputs.whats_new),
-        ("whats-new-directory", inputs.whats_new_directory),
-    ):
+    text = inputs.whats_new
+    directory = inputs.whats_new_directory
+    for name, value in (("whats-new", text), ("whats-new-directory", directory)):
         if value == LAST_RELEASE:
             problems.add(name, "`last-release` is for Google Play.", "the notes, or nothing")
             return ""
-    if inputs.whats_new and inputs.whats_new_directory:
+    if text and directory:
         what = "both it and `whats-new-directory` are given."
         problems.add("whats-new", what, "one of the two")
         return ""
-    name = "whats-new"
-    texts: Mapping[str, str] = {}
-    if inputs.whats_new:
-        texts = inline_notes(inputs.whats_new, problems, workspace.root, max_length=None)
-    elif inputs.whats_new_directory:
-        name = "whats-new-directory"
-        codes = [build.manifest.version_code] if build and build.manifest else []
-        found = release_notes(
-            inputs.whats_new_directory, workspace, codes, (), problems, max_length=None
+    if text:
+        notes: Mapping[str, str] = inline_notes(text, problems, workspace.root, max_length=None)
+        return _notes_of_one_language("whats-new", notes, problems)
+    if directory:
+        version_codes = []
+        if build and build.manifest:
+            version_codes.append(build.manifest.version_code)
+        notes_of_tracks = release_notes(
+            directory, workspace, version_codes, (), problems, max_length=None
         )
-        texts = found.get(None, {})
-    if len(texts) > 1 and _LANGUAGE not in texts:
-        languages = ", ".join(texts)
-        what = f"has notes in {len(texts)} languages ({languages}); a build has one text."
+        notes = notes_of_tracks.get(None, {})
+        return _notes_of_one_language("whats-new-directory", notes, problems)
+    return ""
+
+
+def _notes_of_one_language(name: str, notes: Mapping[str, str], problems: Problems) -> str:
+    """Return the one text among the notes of the input `name`: the English one, or the only one.
+
+    It is empty where there is none; several languages without English are a problem.
+    """
+    if notes.get(_LANGUAGE):
+        return notes[_LANGUAGE]
+    if len(notes) > 1 and _LANGUAGE not in notes:
+        languages = ", ".join(notes)
+        what = f"has notes in {len(notes)} languages ({languages}); a build has one text."
         problems.add(name, what, f"one text, or one for {_LANGUAGE} among them")
         return ""
-    return texts.get(_LANGUAGE) or next(iter(texts.values()), "")
+    return next(iter(notes.values()), "")
 
 
 # --- the flow -------------------------------------------------------------------------------------
@@ -283,9 +312,12 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
         if isinstance(error, ApiError) and error.status == 404 and result.attempts == 0:
             raise _gone_or_refused(error, job, release, context) from error
         raise error.with_advice(also=release.stays) from error
-    told = f"it was distributed to {job.recipients.count}"
-    if not job.recipients:
-        told = "it was distributed to nobody"
+    return _outcome(job, release)
+
+
+def _outcome(job: Distribution, release: Release) -> Outcome:
+    """Return what the summary says of the release, with links to its pages."""
+    recipients = job.recipients.count or "nobody"
     name = job.upload.artifact.name
     links = (
         ("Release in the Firebase console", release.address("firebaseConsoleUri")),
@@ -293,8 +325,8 @@ def _distribute(job: Distribution, context: Context) -> Outcome:
     )
     return Outcome(
         f"{name} is release {release.version} in Firebase App Distribution "
-        f"({release.result or 'taken'}); {told}.",
-        links=tuple(link for link in links if link[1]),
+        f"({release.result or 'taken'}); it was distributed to {recipients}.",
+        links=tuple((text, address) for text, address in links if address),
     )
 
 
@@ -303,16 +335,19 @@ def _release(response: Mapping[str, Any], app: str) -> Release:
     of the app.
     """
     facts = response.get("release")
-    name = identifier(facts, ("name",)) if isinstance(facts, Mapping) else ""
+    if not isinstance(facts, Mapping):
+        facts = {}
+    name = identifier(facts, ("name",))
     # The project may be named by its number or by its id.
     is_of_app = name.split("/")[2:5] == [*app.split("/")[2:], "releases"]
     objection = catalogue.objection("{+name}", "name", name)
-    if not isinstance(facts, Mapping) or not is_of_app or objection:
+    if not is_of_app or objection:
         raise ProtocolError(
             f"The service answered {_METHOD} without the id of what it made.",
             hint="Check what the service has before you run again: the file would be sent again.",
         )
-    return Release(name, _RESULTS.get(identifier(response, ("result",)), ""), facts)
+    result = _RESULTS.get(identifier(response, ("result",)), "")
+    return Release(name, result, facts)
 
 
 def _notes_call(release: Release, notes: str) -> Call:
@@ -360,29 +395,32 @@ def _refused(refused: ApiError, job: Distribution, context: Context) -> Uploader
     """
     if refused.status not in (400, 404):
         return refused
-    said = refused.message
-    groups = job.recipients.groups
-    missing = [alias for alias in groups if _names(said, alias)]
-    if not any(_names(said, one) for one in (*job.recipients.testers, *groups)):
-        missing = [alias for alias in groups if _is_missing(alias, job, context)]
-    if missing:
-        noun = "groups" if len(missing) > 1 else "group"
+    testers = _named(job.recipients.testers, refused.message)
+    groups = _named(job.recipients.groups, refused.message)
+    if not testers and not groups:
+        groups = [alias for alias in job.recipients.groups if _is_missing(alias, job, context)]
+    if groups:
+        noun = "groups" if len(groups) > 1 else "group"
         return ServiceError(
-            f"The project has no {noun} {', '.join(missing)}, so that the build was distributed "
+            f"The project has no {noun} {', '.join(groups)}, so that the build was distributed "
             f"to nobody: {refused.message}",
             cause="A group is given by its alias, which is not its name.",
             hint="Correct `tester-groups` by what the Firebase console shows, then run again: the "
             "same build makes no second release.",
             code="tester-group-missing",
         )
-    if any(_names(said, tester) for tester in job.recipients.testers):
+    if testers:
         return refused
     return refused.with_what(f"{refused.what.rstrip('.')}. It was for {job.recipients}.")
 
 
-def _names(said: str, recipient: str) -> bool:
-    """Whether a message names a tester or a group."""
-    return re.search(rf"(?<![\w.@-]){re.escape(recipient)}(?![\w@-])", said) is not None
+def _named(recipients: tuple[str, ...], message: str) -> list[str]:
+    """Return the testers or groups that a message names."""
+    return [
+        recipient
+        for recipient in recipients
+        if re.search(rf"(?<![\w.@-]){re.escape(recipient)}(?![\w@-])", message)
+    ]
 
 
 def _is_missing(alias: str, job: Distribution, context: Context) -> bool:
