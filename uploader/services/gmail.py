@@ -23,7 +23,7 @@ from uploader.files.artifacts import Artifact, Artifacts
 from uploader.files.workspace import Workspace
 from uploader.inputs.records import CommonInputs, MailInputs
 from uploader.services import batch, catalogue, mail_message
-from uploader.services.base import Context, Endpoint, Outcome, Prepared, Upload
+from uploader.services.base import Context, Endpoint, Flow, Outcome, Prepared, Upload
 from uploader.services.mail_message import Mail, MessageIdentity
 from uploader.text import format_size, plural
 
@@ -66,28 +66,20 @@ def prepare(
     every problem.
     """
     action = _ACTIONS[inputs.gmail_action]
-    method = action.method
     endpoint = _endpoint(inputs)
     problems = Problems()
-    if method in _OF_A_DRAFT and not inputs.draft_id:
+    if action.method in _OF_A_DRAFT and not inputs.draft_id:
         problems.add("draft-id", f"is required for `gmail-action: {inputs.gmail_action}`.")
     has_mail = mail_message.given(inputs, files)
     resource = problems.collect(lambda: read_resource(inputs, mail=has_mail)) or {}
-    if not has_mail and (inputs.metadata or method == "drafts.send"):
+    if not has_mail and (inputs.metadata or action.method == "drafts.send"):
         problems.raise_if_any()
-        send: _Send
-        if "raw" in resource or "raw" in _message_of(resource):
-            line = f"{action.plan} {_HELD}"
-            send = partial(batch.send_metadata, endpoint, resource, _HELD, True)
-            return _prepared(inputs, endpoint, send, line)
-        if method == "drafts.send":
-            line = f"Send the draft {inputs.draft_id}"
-            # Without a note: a draft that was sent is gone, and can't be sent again.
-            send = partial(batch.send_metadata, endpoint, resource, endpoint.id, False)
-            return _prepared(inputs, endpoint, send, line)
+        without_upload = _prepare_without_upload(inputs, endpoint, resource)
+        if without_upload:
+            return without_upload
     if files:
         _check_shard(inputs.common, problems)
-    to_send = method.endswith(".send")
+    to_send = action.method.endswith(".send")
     limit = endpoint.max_size or 0
     mail = problems.collect(
         lambda: mail_message.read(inputs, files, workspace, to_send=to_send, limit=limit)
@@ -96,12 +88,31 @@ def prepare(
         raise InputError(*problems)
     identity = MessageIdentity(now(), token())
     upload = Upload(endpoint, _artifact(mail, identity), _MEDIA, resource or None)
-    batch.check(upload, inputs.common.upload_protocol, problems)
+    protocol = inputs.common.upload_protocol
+    batch.check(upload, protocol, problems)
     problems.raise_if_any()
-    line = f"{action.plan} {_description(mail, upload.artifact)}"
-    in_session = endpoint.idempotent or inputs.common.upload_protocol in {"auto", "resumable"}
+    in_session = endpoint.idempotent or protocol in {"auto", "resumable"}
     send = partial(_send, mail, identity, upload, in_session)
+    line = f"{action.plan} {_description(mail, upload.artifact)}"
     return _prepared(inputs, endpoint, send, line, mail.warnings)
+
+
+def _prepare_without_upload(
+    inputs: MailInputs, endpoint: Endpoint, resource: dict[str, Any]
+) -> Prepared | None:
+    """Return the target for a message that the metadata hold, or a draft that Gmail has already;
+    None where there is neither.
+    """
+    action = _ACTIONS[inputs.gmail_action]
+    send: _Send
+    if "raw" in resource or "raw" in _message_of(resource):
+        send = partial(batch.send_metadata, endpoint, resource, _HELD, True)
+        return _prepared(inputs, endpoint, send, f"{action.plan} {_HELD}")
+    if action.method == "drafts.send":
+        # Without a note: a draft that was sent is gone, and can't be sent again.
+        send = partial(batch.send_metadata, endpoint, resource, endpoint.id, False)
+        return _prepared(inputs, endpoint, send, f"Send the draft {inputs.draft_id}")
+    return None
 
 
 def _check_shard(inputs: CommonInputs, problems: Problems) -> None:
@@ -116,10 +127,13 @@ def _check_shard(inputs: CommonInputs, problems: Problems) -> None:
 
 def _description(mail: Mail, artifact: Artifact) -> str:
     """Return a mail for the plan: its name, its size, its attachments and recipients."""
-    size = format_size(artifact.size or 0)
-    attached = f", with {plural(mail.attachments, 'attachment')}" if mail.attachments else ""
-    to = f" to {plural(mail.recipients, 'recipient')}" if mail.recipients else ""
-    return f"{mail.name} ({size}{attached}){to}"
+    contents = format_size(artifact.size or 0)
+    if mail.attachments:
+        contents += f", with {plural(mail.attachments, 'attachment')}"
+    description = f"{mail.name} ({contents})"
+    if mail.recipients:
+        description += f" to {plural(mail.recipients, 'recipient')}"
+    return description
 
 
 def _endpoint(inputs: MailInputs) -> Endpoint:
@@ -139,10 +153,9 @@ def _prepared(
     inputs: MailInputs, endpoint: Endpoint, send: _Send, line: str, warnings: tuple[str, ...] = ()
 ) -> Prepared:
     """Return the target with its plan, which is `line`, and the flow or the dry run of it."""
+    flow: Flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
     if inputs.common.dry_run:
         flow = batch.dry_run(f"Would {line[0].lower()}{line[1:]}.")
-    else:
-        flow = partial(_flow, inputs.gmail_action, inputs.impersonated, send)
     return Prepared((line,), endpoint.scopes, flow, warnings)
 
 
@@ -160,13 +173,15 @@ def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
     method = _ACTIONS[inputs.gmail_action].method
     problems = Problems()
     resource = batch.read_metadata(inputs.metadata, problems)
-    is_draft = method.startswith("drafts.")
-    misplaced = ("threadId", "labelIds", "raw") if is_draft else ("message",)
+    message: Mapping[str, Any] = resource
+    misplaced: tuple[str, ...] = ("message",)
+    if method.startswith("drafts."):
+        message = _message_of(resource)
+        misplaced = ("threadId", "labelIds", "raw")
     for name in misplaced:
         if name in resource:
             accepted = '{"message": {"threadId": "…"}} for a draft, {"threadId": "…"} for a message'
             problems.add("metadata", f"has `{name}` in the wrong place.", accepted)
-    message = _message_of(resource) if is_draft else resource
     _check_message(message, problems)
     if "raw" in message:
         if mail:
@@ -210,7 +225,9 @@ def _check_raw(raw: object, problems: Problems, *, to_send: bool) -> None:
 def _message_of(draft: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the message inside of a draft, empty where there is none."""
     message = draft.get("message")
-    return message if isinstance(message, dict) else {}
+    if not isinstance(message, dict):
+        return {}
+    return message
 
 
 def _send(
@@ -222,12 +239,9 @@ def _send(
     `in_session`: the next run can go on with what this one began. Raises OutcomeUnknown for a mail
     that an earlier run began without a session.
     """
-    endpoint = upload.endpoint
-    metadata = json.dumps(upload.metadata, sort_keys=True) if upload.metadata else ""
-    digest = hashlib.sha256(identity.without(upload.artifact.data or b"")).hexdigest()
-    key = f"mail {endpoint.id} {endpoint.path} {digest} {metadata}".rstrip()
+    key = _note_key(upload, identity)
     earlier = MessageIdentity.parse(context.recall(key) or "")
-    if earlier and identity.date - earlier.date < endpoint.session_lifetime:
+    if earlier and identity.date - earlier.date < upload.endpoint.session_lifetime:
         if not in_session:
             context.remember(key, None)
             remedy = "`upload-protocol: resumable` can ask the server."
@@ -246,35 +260,28 @@ def _send(
     return result.resource
 
 
-def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Outcome:
-    """Send, and make outputs of the response, which is a message, or a draft with a message inside.
+def _note_key(upload: Upload, identity: MessageIdentity) -> str:
+    """Return under which key a run keeps the identity of a mail: the same for the same content."""
+    endpoint = upload.endpoint
+    content = identity.without(upload.artifact.data or b"")
+    key = f"mail {endpoint.id} {endpoint.path} {hashlib.sha256(content).hexdigest()}"
+    if upload.metadata:
+        key += f" {json.dumps(upload.metadata, sort_keys=True)}"
+    return key
 
-    Gmail's own words for a service account without a mailbox and for a draft that is gone are
-    unclear, so these refusals get a cause and a hint.
+
+def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Outcome:
+    """Send, and make outputs of the response, which is a message, or a draft with a message
+    inside.
     """
     method = _ACTIONS[action].method
     try:
         response = send(context)
     except ApiError as refused:
-        if refused.status == 404 and method in _OF_A_DRAFT:
-            raise refused.with_advice(
-                cause="The mailbox has no draft with this `draft-id`, or it was already sent.",
-                hint="Check the drafts and the sent mail of the mailbox; `gmail-action: draft` "
-                "makes a new draft.",
-            ) from refused
-        if refused.reason == "failedPrecondition" and impersonated:
-            raise refused.with_advice(
-                cause="The user of `impersonate-user` has no Gmail mailbox: Gmail is off for the "
-                "user, or the account has no licence for it.",
-                hint="Switch Gmail on for the user in the Admin console, or name another user.",
-            ) from refused
-        if refused.reason == "failedPrecondition":
-            raise refused.with_advice(
-                cause="A service account has no mailbox of its own.",
-                hint="Set `impersonate-user`, and allow the account domain-wide delegation for the "
-                "scope.",
-            ) from refused
-        raise
+        advised = _with_advice(refused, method, impersonated)
+        if advised is None:
+            raise
+        raise advised from refused
     ids: dict[str, object] = {}
     message = response
     if method in {"drafts.create", "drafts.update"}:
@@ -284,3 +291,28 @@ def _flow(action: str, impersonated: bool, send: _Send, context: Context) -> Out
     ids["thread-id"] = message.get("threadId")
     context.publish({name: text for name, text in ids.items() if isinstance(text, str) and text})
     return Outcome(f"{_ACTIONS[action].done}, id {response.get('id') or 'unknown'}.")
+
+
+def _with_advice(refused: ApiError, method: str, impersonated: bool) -> ApiError | None:
+    """Return a refusal with a cause and a hint where Gmail's own words are unclear: for a draft
+    that is gone and for an account without a mailbox. None for any other.
+    """
+    if refused.status == 404 and method in _OF_A_DRAFT:
+        return refused.with_advice(
+            cause="The mailbox has no draft with this `draft-id`, or it was already sent.",
+            hint="Check the drafts and the sent mail of the mailbox; `gmail-action: draft` "
+            "makes a new draft.",
+        )
+    if refused.reason == "failedPrecondition" and impersonated:
+        return refused.with_advice(
+            cause="The user of `impersonate-user` has no Gmail mailbox: Gmail is off for the "
+            "user, or the account has no licence for it.",
+            hint="Switch Gmail on for the user in the Admin console, or name another user.",
+        )
+    if refused.reason == "failedPrecondition":
+        return refused.with_advice(
+            cause="A service account has no mailbox of its own.",
+            hint="Set `impersonate-user`, and allow the account domain-wide delegation for the "
+            "scope.",
+        )
+    return None
