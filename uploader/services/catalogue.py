@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -56,7 +56,9 @@ class Parameter:
         if self.pattern:
             return f"what matches {self.pattern}"
         kind = _KINDS[self.kind]
-        return f"a list of {kind}s" if self.repeated else f"a {kind}"
+        if self.repeated:
+            return f"a list of {kind}s"
+        return f"a {kind}"
 
 
 # Parameters that every method takes. The others of that kind carry secrets or change the form of
@@ -98,10 +100,10 @@ class Method:
         rule = self.template.completion
         if rule is None or rule.lookup is None:
             return rule
-        lookup = rule.lookup
-        asked = dict(lookup.values)
-        known = {name: value for name, value in values.items() if name not in asked}
-        return replace(rule, lookup=replace(lookup, path=expand(lookup.path, known, partly=True)))
+        from_answer = dict(rule.lookup.values)
+        from_request = {name: value for name, value in values.items() if name not in from_answer}
+        path = expand(rule.lookup.path, from_request, partly=True)
+        return replace(rule, lookup=replace(rule.lookup, path=path))
 
 
 def targets() -> tuple[str, ...]:
@@ -116,29 +118,39 @@ def find(target: str) -> Method | None:
     facts = _facts(target)
     if facts is None:
         return None
-    template_facts = {
-        **facts,
-        "id": target,
-        "media_types": tuple(facts["accept"]),
-        "scopes": (facts["scope"],),
-        "id_fields": tuple(facts["id_fields"]),
-        "completion": completion.from_facts(facts.get("completion")),
+    template = Endpoint(
+        id=target,
+        root=facts["root"],
+        path=facts["path"],
+        upload_path=facts["upload_path"],
+        media_types=tuple(facts["accept"]),
+        scopes=(facts["scope"],),
+        http_method=facts["http_method"],
+        max_size=facts["max_size"],
+        dialect=facts["dialect"],
+        multipart=facts["multipart"],
+        resumable=facts["resumable"],
+        idempotent=facts["idempotent"],
+        empty_response=facts["empty_response"],
+        id_fields=tuple(facts["id_fields"]),
+        id_promised=facts["id_promised"],
+        completion=completion.from_facts(facts["completion"]),
+    )
+    parameters = {
+        name: Parameter(name, **parameter) for name, parameter in facts["parameters"].items()
     }
-    names = {field.name for field in fields(Endpoint)}
-    template = {name: value for name, value in template_facts.items() if name in names}
     return Method(
         id=facts["id"],
-        template=Endpoint(**template),
+        template=template,
         scope_existing=facts["scope_existing"],
         name_field=facts["name_field"],
         type_field=facts["type_field"],
-        parameters={
-            name: Parameter(name, **parameter) for name, parameter in facts["parameters"].items()
-        },
+        parameters=parameters,
     )
 
 
 def _facts(target: str) -> dict[str, Any] | None:
+    """Return what the catalogue has of the method that a user calls `target`."""
     methods = _methods()
     if target in methods:
         return methods[target]
@@ -149,8 +161,8 @@ def _facts(target: str) -> dict[str, Any] | None:
 
 
 def _methods() -> dict[str, dict[str, Any]]:
-    data = json.loads(Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8"))
-    methods: dict[str, dict[str, Any]] = data["methods"]
+    catalogue = Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
+    methods: dict[str, dict[str, Any]] = json.loads(catalogue)["methods"]
     return methods
 
 
@@ -161,58 +173,58 @@ def check_params(method: Method, params: Mapping[str, Any], problems: Problems) 
     parameters = {**STANDARD, **method.parameters}
     values: Values = {}
     for name, value in params.items():
-        texts = _texts(value)
         if name not in parameters:
             # Backticks are for inputs, which may be called alike and have other names in a shell.
-            meant = parsers.nearest(name, tuple(parameters)).replace("`", "'")
-            problems.add(
-                "params",
-                f"{name!r} is not a parameter of this method.{meant}",
-                ", ".join(parameters),
-            )
+            suggestion = parsers.nearest(name, tuple(parameters)).replace("`", "'")
+            what = f"{name!r} is not a parameter of this method.{suggestion}"
+            problems.add("params", what, ", ".join(parameters))
             continue
         parameter = parameters[name]
-        wrong = _objection(parameter, value, texts)
-        if wrong:
-            problems.add("params", f"{name!r} {wrong}", parameter.accepted)
+        items = value if isinstance(value, list) else [value]
+        texts = tuple(map(_text, items))
+        if isinstance(value, list) and not parameter.repeated:
+            fault = "takes one value, not a list."
+        elif not all(isinstance(item, (str, int)) for item in items):
+            fault = "is not text, a whole number or a boolean."
+        else:
+            fault = _fault(parameter, texts)
+        if fault:
+            problems.add("params", f"{name!r} {fault}", parameter.accepted)
         else:
             values[name] = texts
     for name, parameter in method.parameters.items():
         if parameter.required and params.get(name, []) == []:
             problems.add("params", f"{name!r} is missing.", f"'{name}: …', {parameter.accepted}")
-    for name in placeholders(method.template.upload_path):
-        if values.get(name):
-            wrong = objection(method.template.upload_path, name, values[name][0])
-            if wrong:
-                problems.add("params", f"{name!r} {wrong}")
+    _check_places(method.template.upload_path, values, problems)
     return values
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    """Return a parameter's value, or each value of its list, as it stands in a URL."""
-    items = value if isinstance(value, list) else [value]
-    return tuple(map(_text, items))
+def _check_places(path: str, values: Values, problems: Problems) -> None:
+    """Add a problem for each value that may not stand at its place in the path."""
+    for name in placeholders(path):
+        if values.get(name):
+            fault = objection(path, name, values[name][0])
+            if fault:
+                problems.add("params", f"{name!r} {fault}")
 
 
 def _text(item: object) -> str:
-    if isinstance(item, bool):
-        return "true" if item else "false"
+    """Return a value of a parameter as it stands in a URL."""
+    if item is True:
+        return "true"
+    if item is False:
+        return "false"
     return str(item)
 
 
-def _objection(parameter: Parameter, value: object, texts: Sequence[str]) -> str:
-    """Return why the value may not stand for the parameter, as the rest of a sentence; empty when
-    it may.
+def _fault(parameter: Parameter, texts: Sequence[str]) -> str:
+    """Return why one of the texts may not stand for the parameter, as the rest of a sentence; empty
+    when all may.
     """
-    if isinstance(value, list) and not parameter.repeated:
-        return "takes one value, not a list."
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, (str, int)) for item in items):
-        return "is not text, a whole number or a boolean."
+    bits = _INTEGERS.get(parameter.kind)
     for text in texts:
         if parameter.kind == "boolean" and text not in {"true", "false"}:
             return "is not a boolean."
-        bits = _INTEGERS.get(parameter.kind)
         if bits and not _fits(text, bits):
             return "is not a whole number in range."
         if parameter.choices and text not in parameter.choices:
@@ -236,23 +248,33 @@ def check_media_type(
     """Return the files' media type as `metadata` or `media-type` states it, or "". Google refuses
     two different ones.
     """
-    field = method.type_field
-    stated = ""
-    value = metadata.get(field) if field else None
-    if value is not None and not str(value).startswith(_DRIVES_OWN):
-        try:
-            stated = parsers.media_type(str(value))
-        except InvalidValue as invalid:
-            problems.add("metadata", f"`{field}` {invalid.reason}", invalid.accepted)
+    stated = _stated_type(method.type_field, metadata, problems)
     if stated and media_type and stated != media_type:
-        what = f"is {media_type}, but `{field}` in `metadata` is {stated}."
+        what = f"is {media_type}, but `{method.type_field}` in `metadata` is {stated}."
         problems.add("media-type", what, "the same type, or one of the two")
-    kind = stated or media_type
-    if kind and not accepts(method.template.media_types, kind):
-        name = "metadata" if stated else "media-type"
-        what = f"{kind} is not a type that {method.template.id} accepts."
-        problems.add(name, what, ", ".join(method.template.media_types))
-    return kind
+    name = "media-type"
+    if stated:
+        name = "metadata"
+        media_type = stated
+    accepted = method.template.media_types
+    if media_type and not accepts(accepted, media_type):
+        what = f"{media_type} is not a type that {method.template.id} accepts."
+        problems.add(name, what, ", ".join(accepted))
+    return media_type
+
+
+def _stated_type(field: str, metadata: Mapping[str, Any], problems: Problems) -> str:
+    """Return the files' media type in a field of `metadata`; empty where it states none."""
+    if not field:
+        return ""
+    value = metadata.get(field)
+    if value is None or str(value).startswith(_DRIVES_OWN):
+        return ""
+    try:
+        return parsers.media_type(str(value))
+    except InvalidValue as invalid:
+        problems.add("metadata", f"`{field}` {invalid.reason}", invalid.accepted)
+        return ""
 
 
 def placeholders(template: str) -> tuple[str, ...]:
