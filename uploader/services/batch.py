@@ -78,18 +78,19 @@ def one_app(names: tuple[str, ...], problems: Problems) -> str:
             f"{len(names)} apps are given, and this target works on one.",
             "one package name",
         )
-    return names[0] if names else ""
+    if not names:
+        return ""
+    return names[0]
 
 
 def require_one(files: tuple[Artifact, ...], what: str, problems: Problems) -> None:
     """Add a problem unless there is exactly one file."""
-    if len(files) != 1:
-        number = f"{len(files)} files were" if files else "no file was"
-        problems.add(
-            "files",
-            f"{number} given; {what} takes exactly one.",
-            "a pattern that matches one file",
-        )
+    if len(files) == 1:
+        return
+    given = "no file was given"
+    if files:
+        given = f"{len(files)} files were given"
+    problems.add("files", f"{given}; {what} takes exactly one.", "a pattern that matches one file")
 
 
 def read_metadata(text: str, problems: Problems) -> dict[str, Any]:
@@ -128,11 +129,8 @@ def check(upload: Upload, protocol: str, problems: Problems) -> None:
         problems.add("files", what)
     _check_protocol(upload, protocol, problems)
     if not upload.media_type:
-        problems.add(
-            "files",
-            f"{file.name} is {media_types.kinds(file)[0]}.",
-            ", ".join(endpoint.media_types),
-        )
+        what = f"{file.name} is {media_types.kinds(file)[0]}."
+        problems.add("files", what, ", ".join(endpoint.media_types))
 
 
 def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
@@ -148,11 +146,8 @@ def _check_protocol(upload: Upload, protocol: str, problems: Problems) -> None:
     }
     if not supported.get(protocol, True):
         names = [name for name, is_supported in supported.items() if is_supported]
-        problems.add(
-            "upload-protocol",
-            f"{endpoint.id} does not support {protocol} uploads.",
-            ", ".join(["auto", *names]),
-        )
+        what = f"{endpoint.id} does not support {protocol} uploads."
+        problems.add("upload-protocol", what, ", ".join(["auto", *names]))
     elif file.size is None and protocol in {"simple", "multipart"}:
         what = f"{file.name} is a stream, which a {protocol} upload can't carry."
         problems.add("upload-protocol", what, "auto or resumable")
@@ -178,25 +173,31 @@ def prepared(
     for upload in uploads:
         check(upload, inputs.upload_protocol, problems)
     problems.raise_if_any()
-    plan = []
-    dry_run_lines = []
-    for upload in uploads:
-        file = upload.artifact
-        endpoint = upload.endpoint
-        size = "a stream" if file.size is None else format_size(file.size)
-        what = f"{file.name} ({size}, {upload.media_type}) to {endpoint.id}"
-        query = "?" + urlencode(endpoint.query) if endpoint.query else ""
-        plan.append(f"Upload {what}")
-        dry_run_lines.append(f"Would send {what}: {endpoint.http_method} {endpoint.path}{query}")
-    rest = len(plan) - SHOWN
+    plan = [f"Upload {_description(upload)}" for upload in uploads[:SHOWN]]
+    rest = len(uploads) - SHOWN
     if rest > 0:
-        plan = plan[:SHOWN]
         plan.append(f"and {plural(rest, 'more file')}, all to {uploads[0].endpoint.id}")
+    flow: Flow = partial(_send, uploads, inputs.target, outputs, wait_deadline)
     if inputs.dry_run:
-        flow = dry_run(*dry_run_lines)
-    else:
-        flow = partial(_send, uploads, inputs.target, outputs, wait_deadline)
+        requests = [f"Would send {_description(upload)}: {_request(upload)}" for upload in uploads]
+        flow = dry_run(*requests)
     return Prepared(tuple(plan), uploads[0].endpoint.scopes, flow)
+
+
+def _description(upload: Upload) -> str:
+    """Return a file, its size and media type, and the method that takes it, for people."""
+    file = upload.artifact
+    size = "a stream" if file.size is None else format_size(file.size)
+    return f"{file.name} ({size}, {upload.media_type}) to {upload.endpoint.id}"
+
+
+def _request(upload: Upload) -> str:
+    """Return the method, the path and the query of an upload's request."""
+    endpoint = upload.endpoint
+    request = f"{endpoint.http_method} {endpoint.path}"
+    if endpoint.query:
+        request += f"?{urlencode(endpoint.query)}"
+    return request
 
 
 def dry_run(*lines: str) -> Flow:
@@ -238,7 +239,8 @@ def address_of(target: str, result: FileResult) -> str:
     if target.startswith("storage.objects."):
         bucket = identifier(resource, ("bucket",))
         name = identifier(resource, ("name",))
-        return f"gs://{bucket}/{name}" if bucket and name else ""
+        if bucket and name:
+            return f"gs://{bucket}/{name}"
     if target.startswith("drive.files.") and result.id:
         return f"https://drive.google.com/file/d/{quote(result.id, safe='')}/view"
     return ""
@@ -255,19 +257,21 @@ def with_default_advice() -> Iterator[None]:
         yield
     except ApiError as refused:
         if refused.status == 403 and refused.reason in _DENIED:
+            cause = (
+                "The login worked, but the account lacks permission for this, or the API is not "
+                "enabled."
+            )
+            hint = "Enable the API in the account's project, and grant the account the permission."
             raise CredentialsError(
                 refused.what,
-                cause=refused.cause
-                or "The login worked, but the account lacks permission for this, or the API is not "
-                "enabled.",
-                hint=refused.hint
-                or "Enable the API in the account's project, and grant the account the permission.",
+                cause=refused.cause or cause,
+                hint=refused.hint or hint,
                 code="permission-denied",
             ) from refused
+        cause = "The method, or the resource that it works on, does not accept this request."
+        hint = "Correct what the service's message names, then run again."
         raise refused.with_advice(
-            cause=refused.cause
-            or "The method, or the resource that it works on, does not accept this request.",
-            hint=refused.hint or "Correct what the service's message names, then run again.",
+            cause=refused.cause or cause, hint=refused.hint or hint
         ) from refused
 
 
@@ -286,11 +290,9 @@ def metadata_alone(
         return Outcome(f"Metadata sent to {endpoint.id}.")
 
     what = f"the metadata alone to {endpoint.id}"
-    return Prepared(
-        (f"Send {what}",),
-        endpoint.scopes,
-        dry_run(f"Would send {what}.") if inputs.dry_run else flow,
-    )
+    if inputs.dry_run:
+        return Prepared((f"Send {what}",), endpoint.scopes, dry_run(f"Would send {what}."))
+    return Prepared((f"Send {what}",), endpoint.scopes, flow)
 
 
 def send_metadata(
@@ -304,10 +306,10 @@ def send_metadata(
     """
     key = f"metadata {endpoint.id} {endpoint.path} {json.dumps(metadata, sort_keys=True)}"
     if noted and not endpoint.idempotent:
-        earlier = context.recall(key)
-        if earlier:
+        begun_at = context.recall(key)
+        if begun_at:
             context.remember(key, None)
-            raise begun_before(what, earlier)
+            raise begun_before(what, begun_at)
         now = datetime.fromtimestamp(context.now(), timezone.utc)
         context.remember(key, f"{now:{MINUTE}}")
     call = Call(
@@ -329,13 +331,13 @@ def send_metadata(
         context.remember(key, None)
         raise
     context.remember(key, None)
-    identifier = endpoint.identify(response)
-    if not identifier:
+    resource_id = endpoint.identify(response)
+    if not resource_id:
         raise ProtocolError(
             f"The service answered {what} without the id of what it made.", hint=_CHECK
         )
     # without an upload, nothing else publishes it
-    context.publish({}, ids=(identifier,))
+    context.publish({}, ids=(resource_id,))
     return response
 
 
@@ -343,10 +345,12 @@ def begun_before(what: str, when: str, remedy: str = "") -> OutcomeUnknown:
     """Return the error for a mail that a run began and did not finish, without a session that could
     be asked.
     """
+    hint = "Check the sent mail of the mailbox before you run again. The next run sends it."
+    if remedy:
+        hint += f" {remedy}"
     return OutcomeUnknown(
         f"It is not known whether {what} still has to be sent: a run began it at {when} UTC.",
         cause="That run was ended before it could report, or `state-dir` was restored to an older "
         "state.",
-        hint="Check the sent mail of the mailbox before you run again. The next run sends it. "
-        f"{remedy}".rstrip(),
+        hint=hint,
     )
