@@ -97,7 +97,9 @@ class Operation:
     @property
     def members(self) -> tuple[str, ...]:
         """The members of the answer that have to be there."""
-        return (self.at,) if self.at else ("name", "done", "error", "response")
+        if self.at:
+            return (self.at,)
+        return ("name", "done", "error", "response")
 
     @property
     def signs(self) -> tuple[str, ...]:
@@ -127,7 +129,9 @@ class Operation:
 
     def asked_about(self, answer: Answer) -> Answer:
         """Return the operation in an answer; the fields of the lookup are its members."""
-        return _mapping(answer.get(self.at) if self.at else answer)
+        if self.at:
+            return _mapping(answer.get(self.at))
+        return answer
 
     def resource(self, answer: Answer) -> Answer:
         """Return what the operation came to; nothing as long as it is not done."""
@@ -135,7 +139,9 @@ class Operation:
 
     def as_answer(self, response: Answer) -> Answer:
         """Return the response to the lookup in the form of the upload's own answer."""
-        return {self.at: response} if self.at else response
+        if self.at:
+            return {self.at: response}
+        return response
 
 
 @dataclass(frozen=True)
@@ -158,12 +164,14 @@ class State:
     @property
     def members(self) -> tuple[str, ...]:
         """The members of the answer that have to be there."""
-        paths = [*self.fields[:1], self.error, *self.reasons]
+        paths = list(self.fields[:1])
+        if self.error:
+            paths.append(self.error)
+        paths += self.reasons
         if self.lookup:
-            for _, path in (*self.lookup.values, *self.lookup.query):
-                paths.append(path)
+            paths += [path for _, path in (*self.lookup.values, *self.lookup.query)]
         members = dict.fromkeys(path.partition(".")[0] for path in paths)
-        return tuple(member for member in members if member)
+        return tuple(members)
 
     @property
     def signs(self) -> tuple[str, ...]:
@@ -171,16 +179,15 @@ class State:
 
         A failure may have made nothing that could have an identifier, so those of an error count.
         """
-        if not self.error:
-            return self.fields
-        in_error = [f"{self.error}.{name}" for name in ("code", *_WORDS, *_NAMES)]
-        return (*self.fields, *in_error)
+        signs = list(self.fields)
+        if self.error:
+            signs += [f"{self.error}.{name}" for name in ("code", *_WORDS, *_NAMES)]
+        return tuple(signs)
 
     def read(self, answer: Answer) -> Reading:
         """Tell what the state says."""
         state = identifier(answer, self.fields)
-        has_error = bool(self.error) and value_at(answer, self.error) is not None
-        if has_error or state in self.failed:
+        if state in self.failed or self._has_error(answer):
             return Reading(Stage.FAILED, state or "error", self._words(answer))
         if state in self.done:
             return Reading(Stage.DONE, state)
@@ -188,10 +195,15 @@ class State:
             return Reading(Stage.AT_WORK, state)
         return Reading(Stage.UNTOLD, state)
 
+    def _has_error(self, answer: Answer) -> bool:
+        return bool(self.error) and value_at(answer, self.error) is not None
+
     def says_something(self, answer: Answer) -> bool:
         """Whether a response to the lookup has a state at all."""
         reading = self.read(answer)
-        return reading.stage is not Stage.UNTOLD or bool(reading.name)
+        if reading.stage is not Stage.UNTOLD:
+            return True
+        return bool(reading.name)
 
     def _words(self, answer: Answer) -> str:
         """Return what the service says about a failure."""
@@ -225,9 +237,15 @@ def from_facts(facts: Mapping[str, Any] | None) -> Completion | None:
     if facts["kind"] == "operation":
         assert lookup, "an operation can always be asked about"
         return Operation(lookup, facts["at"])
-    names = ("fields", "done", "failed", "at_work", "reasons")
-    values = {name: tuple(facts[name]) for name in names if name in facts}
-    return State(**values, error=facts.get("error", ""), lookup=lookup)
+    return State(
+        fields=tuple(facts["fields"]),
+        done=tuple(facts["done"]),
+        failed=tuple(facts["failed"]),
+        at_work=tuple(facts.get("at_work", ())),
+        error=facts.get("error", ""),
+        reasons=tuple(facts.get("reasons", ())),
+        lookup=lookup,
+    )
 
 
 def _lookup_from_facts(facts: Mapping[str, Any]) -> Lookup:
@@ -283,7 +301,7 @@ def _joined(texts: Iterable[str]) -> str:
 
 def _name(error: Any) -> str:
     """Return the name of the code of a google.rpc.Status."""
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = _mapping(error).get("code")
     if code is None:
         return "error"
     if type(code) is int and 0 <= code < len(_CODES):
@@ -292,4 +310,7 @@ def _name(error: Any) -> str:
 
 
 def _mapping(value: Any) -> Answer:
-    return value if isinstance(value, Mapping) else {}
+    """Return the value where it is an object, an empty one for anything else."""
+    if isinstance(value, Mapping):
+        return value
+    return {}
