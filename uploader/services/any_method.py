@@ -50,20 +50,17 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         raise InputError(_no_such_method(inputs.target))
     problems = Problems()
     parameters = problems.collect(lambda: read_params(given.params))
-    resource = batch.read_metadata(given.metadata, problems)
+    metadata = batch.read_metadata(given.metadata, problems)
     values: Values = {}
     if parameters is not None:
-        parameters = any_method_advice.as_meant(method.id, parameters, resource, problems)
+        parameters = any_method_advice.as_meant(method.id, parameters, metadata, problems)
         values = catalogue.check_params(method, parameters, problems)
-    name_field = method.name_field
-    # Drive does without a name; whatever else takes one requires it.
-    if inputs.upload_protocol == "simple" and method.id.startswith("drive."):
-        name_field = ""
-    media_type = catalogue.check_media_type(method, resource, given.media_type, problems)
-    is_metadata_alone = bool(resource) and not files and method.id.startswith(_ALONE)
+    name_field = _name_field(method, inputs.upload_protocol)
+    media_type = catalogue.check_media_type(method, metadata, given.media_type, problems)
+    is_metadata_alone = bool(metadata) and not files and method.id.startswith(_ALONE)
     if not files and not is_metadata_alone:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
-    if len(files) > 1 and name_field in resource:
+    if len(files) > 1 and name_field in metadata:
         what = (
             f"gives all {len(files)} files the same `{name_field}`; leave it out, and each keeps "
             "its own."
@@ -71,9 +68,10 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         problems.add("metadata", what)
     problems.raise_if_any()
     if is_metadata_alone:
-        return batch.metadata_alone(inputs, _endpoint(method, values, resource), resource)
+        endpoint = _endpoint(method, values, metadata)
+        return batch.metadata_alone(inputs, endpoint, metadata)
     uploads = tuple(
-        _upload(method, values, resource, name_field, file, media_type) for file in files
+        _upload(method, values, metadata, name_field, file, media_type) for file in files
     )
     # any other request makes a new thing
     if _replaces(method):
@@ -85,18 +83,29 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         with any_method_advice.explained_refusals(method.id, parameters or {}):
             return send(context)
 
-    prepared = replace(prepared, flow=flow)
+    warnings = prepared.warnings
     if name_field != method.name_field:
-        return replace(prepared, warnings=(_NAMELESS,))
-    return prepared
+        warnings = (_NAMELESS,)
+    return replace(prepared, flow=flow, warnings=warnings)
 
 
 def _no_such_method(target: str) -> Problem:
     what = f"{target!r} is not an upload method."
-    near = " or ".join(get_close_matches(target, catalogue.targets()))
-    if near:
-        what += f" Did you mean {near}?"
+    similar = get_close_matches(target, catalogue.targets())
+    if similar:
+        what += f" Did you mean {' or '.join(similar)}?"
     return Problem("target", what, "a method of docs/METHODS.md.")
+
+
+def _name_field(method: Method, protocol: str) -> str:
+    """Return the metadata field that a file's own name goes into, empty for none.
+
+    A simple upload carries no metadata. Drive does without a name; whatever else takes one requires
+    it.
+    """
+    if protocol == "simple" and method.id.startswith("drive."):
+        return ""
+    return method.name_field
 
 
 def _upload(
@@ -107,14 +116,18 @@ def _upload(
     file: Artifact,
     media_type: str,
 ) -> Upload:
-    kind = media_type or media_types.choose(file, method.template.media_types)
+    if not media_type:
+        media_type = media_types.choose(file, method.template.media_types)
     values, metadata = _with_file_name(method, values, metadata, name_field, file)
-    return Upload(_endpoint(method, values, metadata), file, kind, metadata or None)
+    endpoint = _endpoint(method, values, metadata)
+    return Upload(endpoint, file, media_type, metadata or None)
 
 
 def _replaces(method: Method) -> bool:
     """Whether a file takes the place of what is there: an update, or an object of a fixed name."""
-    return method.template.http_method in {"PUT", "PATCH"} or method.id == _STORAGE
+    if method.id == _STORAGE:
+        return True
+    return method.template.http_method in {"PUT", "PATCH"}
 
 
 def _check_places(uploads: Sequence[Upload], problems: Problems) -> None:
@@ -144,11 +157,12 @@ def read_params(text: str) -> dict[str, Any]:
             raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return value
-    meant = any_method_advice.pairs(text)
-    if meant:
+    what = "is not a map."
+    pairs = any_method_advice.pairs(text)
+    if pairs:
         what = "is not a map: a colon and a blank stand between a name and its value."
-        raise InputError(Problem("params", what, f"`{meant}`"))
-    raise InputError(Problem("params", "is not a map.", accepted))
+        accepted = f"`{pairs}`"
+    raise InputError(Problem("params", what, accepted))
 
 
 def _read_yaml(text: str) -> Any:
@@ -173,20 +187,20 @@ def _with_file_name(
     """Return the parameters and the metadata with the file's own name, where the method makes
     something that has a name and none was given.
     """
-    file_name = file.name.rpartition("/")[2]
+    own_name = file.name.rpartition("/")[2]
     if method.id != _STORAGE:
         if name_field:
-            metadata = {name_field: file_name, **metadata}
+            metadata = {name_field: own_name, **metadata}
         return values, metadata
     # An object has the name given, or the file's path in the workspace, below a name that ends in
     # `/`.
     prefix = _object_name(values, metadata)
     if prefix and not prefix.endswith("/"):
         return values, metadata
-    in_workspace = not file.name.startswith("/") and ".." not in file.name.split("/")
-    name = prefix + (file.name if in_workspace else file_name)
-    others = {key: value for key, value in metadata.items() if key != "name"}
-    return {**values, "name": (name,)}, others
+    if not file.name.startswith("/") and ".." not in file.name.split("/"):
+        own_name = file.name
+    other_metadata = {key: value for key, value in metadata.items() if key != "name"}
+    return {**values, "name": (prefix + own_name,)}, other_metadata
 
 
 def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
@@ -206,22 +220,31 @@ def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> En
     # The wider scope when the request names something that others may have made: a file, a folder.
     if "fileId" in values or "addParents" in values or metadata.get("parents"):
         scopes = (method.scope_existing,)
-    names_state = not _STATES.isdisjoint(values)
-    names_other_state = not _OTHER_STATES.isdisjoint(values)
-    # Sending the same request twice leaves one thing.
-    replaces = _replaces(method) and (names_state or not names_other_state)
-    idempotent = template.idempotent or replaces
+    lookup = ""
+    if not _STATES.isdisjoint(values):
+        lookup = _lookup(template.path, values, metadata)
+    idempotent = template.idempotent or _is_repeatable(method, values)
+    chooses_fields = "fields" in values  # which may leave everything else out of the response
     return method.endpoint(
         path_values,
         scopes=scopes,
         query=tuple(query),
         idempotent=idempotent,
         at_most_once=not idempotent,
-        lookup=_lookup(template.path, values, metadata) if names_state else "",
-        id_promised=template.id_promised and "fields" not in values,
-        partial="fields" in values,  # which may leave everything else out of the response
+        lookup=lookup,
+        id_promised=template.id_promised and not chooses_fields,
+        partial=chooses_fields,
         response_digest=digest,
     )
+
+
+def _is_repeatable(method: Method, values: Values) -> bool:
+    """Whether sending the same request twice leaves one thing."""
+    if not _replaces(method):
+        return False
+    names_state = not _STATES.isdisjoint(values)
+    names_other_state = not _OTHER_STATES.isdisjoint(values)
+    return names_state or not names_other_state
 
 
 def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
@@ -229,12 +252,13 @@ def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
     parameters, which ask for it where they ask for chosen fields.
     """
     for prefix, (digest, field, usual_fields) in _DIGESTS.items():
-        if path.startswith(prefix):
-            fields = "".join(values.get("fields", ())) or usual_fields
-            names = re.split(r"[\s,]+", fields)
-            if fields and field not in names and "*" not in names:
-                values = {**values, "fields": (f"{fields},{field}",)}
-            return digest, values
+        if not path.startswith(prefix):
+            continue
+        fields = "".join(values.get("fields", ())) or usual_fields
+        names = re.split(r"[\s,]+", fields)
+        if fields and field not in names and "*" not in names:
+            values = {**values, "fields": (f"{fields},{field}",)}
+        return digest, values
     return "", values
 
 
@@ -245,9 +269,10 @@ def _with_state_fields(template: Endpoint, values: Values) -> Values:
     fields = "".join(values.get("fields", ()))
     if not fields or not template.completion:
         return values
-    asked = {re.split(r"[/(]", field)[0] for field in re.split(r"[\s,]+", fields)}
-    missing = [name for name in template.completion.members if name not in asked]
-    if not missing or "*" in asked:
+    # `items/id` and `items(id,name)` choose parts of the member `items`.
+    chosen = {re.split(r"[/(]", field)[0] for field in re.split(r"[\s,]+", fields)}
+    missing = [name for name in template.completion.members if name not in chosen]
+    if not missing or "*" in chosen:
         return values
     return {**values, "fields": (",".join([fields, *missing]),)}
 

@@ -67,7 +67,8 @@ class _Awaited:
             self.failure = _not_told(self.result.path, self.reading)
             return
         try:
-            call = _call(self.upload.endpoint, lookup, self._asked_about)
+            asked_about = self.completion.asked_about(self.answer)
+            call = _call(self.upload.endpoint, lookup, asked_about)
         except ProtocolError as error:
             self.failure = error
             self._names_nothing = True
@@ -88,10 +89,6 @@ class _Awaited:
         if self.completion.says_something(answer):
             self.answer = answer
             self.reading = self.completion.read(answer)
-
-    @property
-    def _asked_about(self) -> Mapping[str, Any]:
-        return self.completion.asked_about(self.answer)
 
     def concluded(self, seconds: float) -> FileResult:
         """Return what came of the file; `seconds` is how long was waited for it."""
@@ -118,6 +115,7 @@ class _Awaited:
         return self.failure is None and self.reading.stage is not Stage.AT_WORK
 
     def _failure(self, seconds: float) -> UploaderError | None:
+        """Return the error that the last answer stands for; None where the file was taken."""
         path = self.result.path
         reading = self.reading
         if reading.stage is Stage.FAILED:
@@ -163,7 +161,8 @@ def settle(
     settled = {}
     for file in awaited:
         result = file.concluded(seconds)
-        context.identified(result, None if file.is_over(result) else file.answer)
+        last_answer = None if file.is_over(result) else file.answer
+        context.identified(result, last_answer)
         settled[result.path] = result
     return tuple(settled.get(result.path, result) for result in results)
 
@@ -173,16 +172,16 @@ def _wait(awaited: Sequence[_Awaited], seconds: float, context: Context) -> None
     poll = context.poll(seconds, FIRST_WAIT)
     while True:
         still_open = [file for file in awaited if file.is_open]
-        left = poll.left
-        context.together([partial(file.look, context, left) for file in still_open])
+        seconds_left = poll.left
+        context.together([partial(file.look, context, seconds_left) for file in still_open])
         still_open = [file for file in still_open if file.is_open]
         if not still_open:
             return
-        if not poll.wait(f"the service is still at work on {_named(still_open)}"):
+        if not poll.wait(f"the service is still at work on {_names(still_open)}"):
             return
 
 
-def _named(awaited: Sequence[_Awaited]) -> str:
+def _names(awaited: Sequence[_Awaited]) -> str:
     """Return the files for a message, by name where they are few."""
     if len(awaited) > _SHOWN:
         return plural(len(awaited), "file")
@@ -215,7 +214,9 @@ def _call(endpoint: Endpoint, lookup: Lookup, answer: Mapping[str, Any]) -> Call
             )
         values[name] = text
     query = list(lookup.constants)
-    query += [pair for pair in endpoint.query if pair[0] in lookup.forwarded]
+    for name, value in endpoint.query:
+        if name in lookup.forwarded:
+            query.append((name, value))
     for name, field in lookup.query:
         text = _text(answer, field)
         if text:
