@@ -54,12 +54,13 @@ LANGUAGES = frozenset(_PLAY.split())
 _BY_LOWER_CASE = {language.lower(): language for language in LANGUAGES}
 # What a language without a region most likely means.
 _LIKELIEST = {"en": "en-US", "es": "es-ES", "fr": "fr-FR", "pt": "pt-BR"}
-# Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way.
+# Names that are right elsewhere (BCP 47, or Java's) and that Google spells in another way; in lower
+# case.
 _ALIASES = {
     "he": "iw-IL",
-    "he-IL": "iw-IL",
+    "he-il": "iw-IL",
     "nb": "no-NO",
-    "nb-NO": "no-NO",
+    "nb-no": "no-NO",
     "in": "id",
     "tl": "fil",
     "zh": "zh-CN",
@@ -76,12 +77,10 @@ def likeliest(name: str) -> list[str]:
     likeliest first.
     """
     spelled = name.replace("_", "-").lower()
-    exact = [language for language in LANGUAGES if language.lower() == spelled]
-    if exact:
-        return exact[:3]
-    aliased = [language for alias, language in _ALIASES.items() if alias.lower() == spelled]
-    if aliased:
-        return aliased[:3]
+    if spelled in _BY_LOWER_CASE:
+        return [_BY_LOWER_CASE[spelled]]
+    if spelled in _ALIASES:
+        return [_ALIASES[spelled]]
     base = spelled.partition("-")[0]
     family = [language for language in LANGUAGES if language.partition("-")[0] == base]
     family.sort(key=lambda language: (language != _LIKELIEST.get(base), language))
@@ -173,11 +172,8 @@ class LocalizedFolder:
         if not path.is_dir():
             name = name.removeprefix("whatsnew-").removesuffix(".txt")
         if not is_language_name(name):
-            self.wrong(
-                path,
-                f"is not named for a language: `{printable(name)}`.{suggestion(name)}",
-                ACCEPTED_LANGUAGE,
-            )
+            what = f"is not named for a language: `{printable(name)}`.{suggestion(name)}"
+            self.wrong(path, what, ACCEPTED_LANGUAGE)
             return ""
         if name in LANGUAGES:
             return name
@@ -201,18 +197,18 @@ class LocalizedFolder:
         with file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
-            self.wrong(
-                path, f"has over {_MAX_BYTES:,} bytes, more than any text that Play accepts."
-            )
+            what = f"has over {_MAX_BYTES:,} bytes, more than any text that Play accepts."
+            self.wrong(path, what)
             return ""
+        encoding = "utf-8-sig"
         # These byte order marks begin what Windows tools call "Unicode".
-        utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            encoding = "utf-16"
         try:
-            text = normalised(data.decode("utf-16" if utf_16 else "utf-8-sig"))
+            text = normalised(data.decode(encoding))
         except UnicodeDecodeError as error:
-            self.wrong(
-                path, f"is not UTF-8: the byte at offset {error.start} is invalid.", "UTF-8 text"
-            )
+            what = f"is not UTF-8: the byte at offset {error.start} is invalid."
+            self.wrong(path, what, "UTF-8 text")
             return ""
         fault = _path_in_a_file(text, path, self.access.workspace.root) or _fault(text, max_length)
         if fault:
@@ -254,7 +250,7 @@ def _oddity(text: str, max_length: int | None) -> str:
     """
     if max_length is None:
         return ""
-    units = len(text) + sum(character > "\uffff" for character in text)
+    units = len(text.encode("utf-16-le", "surrogatepass")) // 2
     if units <= max_length:
         return ""
     return f"has {len(text)} characters but {units} in UTF-16; Play's limit is {max_length}."
@@ -302,15 +298,19 @@ def release_notes(
     notes_by_layout: dict[str, Notes] = {}
     for layout, files in files_by_layout.items():
         notes = _notes(folder, files, max_length)
+        has_text = any(notes.values())
         # Empty files are no notes, but those named `whatsnew-<language>` may be meant so.
-        if any(notes.values()) or (notes and "whatsnew" in layout):
+        if has_text or (notes and "whatsnew" in layout):
             notes_by_layout[layout] = notes
     if len(notes_by_layout) > 1:
         layouts = " and ".join(list(notes_by_layout)[:2])
         folder.wrong(folder.path, f"has notes in two layouts, {layouts}; keep one.")
-    elif not notes_by_layout and not folder.faulty and not (folder.path / _NAMES).is_dir():
+    if notes_by_layout:
+        return next(iter(notes_by_layout.values()))
+    has_names = (folder.path / _NAMES).is_dir()
+    if not folder.faulty and not has_names:
         folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED_FOLDER)
-    return next(iter(notes_by_layout.values()), {})
+    return {}
 
 
 def release_names(
@@ -331,23 +331,27 @@ def release_names(
         if "\n" in name:
             folder.wrong(path, "has several lines; a release name is a single line.")
         elif len(name) > MAX_RELEASE_NAME:
-            folder.warn(
-                path, f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}."
-            )
+            what = f"has {len(name)} characters; the Play Console allows {MAX_RELEASE_NAME}."
+            folder.warn(path, what)
     return names
 
 
 def _whatsnew(folder: LocalizedFolder) -> Files:
     """Find the files that are named `whatsnew-<language>`."""
-    files = [entry for entry in folder.entries() if entry.is_file()]
-    notes = [entry for entry in files if entry.name.startswith("whatsnew-")]
+    notes: list[Path] = []
+    others: list[Path] = []
+    for entry in folder.entries():
+        if not entry.is_file():
+            continue
+        if entry.name.startswith("whatsnew-"):
+            notes.append(entry)
+        else:
+            others.append(entry)
     for entry in notes:
         yield None, entry, entry
     # Where nothing is named like this, the folder has another layout.
-    if not notes:
-        return
-    for entry in files:
-        if entry not in notes:
+    if notes:
+        for entry in others:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
 
 
@@ -355,8 +359,7 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
     """Find the file of each language in fastlane's layout: that of the first version code that has
     one, otherwise the default.
     """
-    names = [f"{code}.txt" for code in codes]
-    names.append("default.txt")
+    names = [*(f"{code}.txt" for code in codes), "default.txt"]
     for entry in folder.entries():
         files = {path.name: path for path in folder.entries(entry / "changelogs")}
         usable = [files[name] for name in names if name in files]
@@ -372,7 +375,9 @@ def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
 def _by_track(folder: LocalizedFolder, tracks: Sequence[str]) -> Files:
     """Find the files of each language in gradle-play-publisher's layout."""
     root = folder.path / "release-notes"
-    for entry in folder.entries(root if root.is_dir() else None):
+    if not root.is_dir():
+        root = folder.path
+    for entry in folder.entries(root):
         if entry.name == _NAMES:
             continue
         for track, path in _files_by_track(folder, entry, tracks):
@@ -408,12 +413,7 @@ def _notes(folder: LocalizedFolder, files: Files, max_length: int | None) -> Not
             folder.warn(path, f"is empty: no notes for `{language}`.")
             continue
         texts[language] = text
-        if output_of_a_tool(text, ""):
-            folder.wrong(path, "is JSON, and would be published as it is.", "the text itself")
-            continue
-        mistake = path_to_a_text(text, (), "the text itself", must_exist=True)
-        if mistake:
-            folder.wrong(path, mistake.what, mistake.accepted)
+        _check_content(folder, path, text)
     if not notes:
         return {}
     default = notes.get(None, {})
@@ -423,6 +423,16 @@ def _notes(folder: LocalizedFolder, files: Files, max_length: int | None) -> Not
     return complete
 
 
+def _check_content(folder: LocalizedFolder, path: Path, text: str) -> None:
+    """Add a problem for a file whose text can't be meant as release notes."""
+    if output_of_a_tool(text, ""):
+        folder.wrong(path, "is JSON, and would be published as it is.", "the text itself")
+        return
+    mistake = path_to_a_text(text, (), "the text itself", must_exist=True)
+    if mistake:
+        folder.wrong(path, mistake.what, mistake.accepted)
+
+
 def shortened(notes: Texts, input_name: str, problems: Problems) -> tuple[Texts, Texts]:
     """Return texts that Google Play accepts, and what was left out of those that were longer, by
     language. Each text that is cut, or that may be too long, is warned about.
@@ -430,17 +440,26 @@ def shortened(notes: Texts, input_name: str, problems: Problems) -> tuple[Texts,
     kept: Texts = {}
     left_out: Texts = {}
     for language, text in notes.items():
-        name = f"the text for `{language}`" if language else "the text"
+        subject = f"{input_name}: {_text_of(language)}"
         kept[language] = text
         if len(text) > MAX_RELEASE_NOTES:
             kept[language], left_out[language] = cut(text)
             problems.warn(
-                f"{input_name}: {name} has {len(text)} characters; Play accepts at most "
+                f"{subject} has {len(text)} characters; Play accepts at most "
                 f"{MAX_RELEASE_NOTES}, so it is cut to {len(kept[language])}."
             )
-        elif oddity := _oddity(text, MAX_RELEASE_NOTES):
-            problems.warn(f"{input_name}: {name} {oddity}")
+            continue
+        oddity = _oddity(text, MAX_RELEASE_NOTES)
+        if oddity:
+            problems.warn(f"{subject} {oddity}")
     return kept, left_out
+
+
+def _text_of(language: str) -> str:
+    """Return how messages call the text of a language, or the only text."""
+    if language:
+        return f"the text for `{printable(language)}`"
+    return "the text"
 
 
 DEFAULT_LANGUAGE = ""  # the app's own, which only Play knows
@@ -523,8 +542,7 @@ def _misspelt_map(text: str) -> Mistake | None:
     another way.
     """
     accepted = f"{_ACCEPTED_TEXT}; {_IN_QUOTES}"
-    items = _LIST_ITEM.findall(text) if text.startswith("-") else []
-    if items and all(_is_map(item) or _misspelt_map(item) for item in items):
+    if _is_list_of_maps(text):
         return Mistake("is a list (`- en-US: …`), and not a map: leave the dash out.", accepted)
     if _FIELD_KEY.match(text.removeprefix("-").lstrip()):
         return Mistake(
@@ -554,6 +572,16 @@ def _misspelt_map(text: str) -> Mistake | None:
     return None
 
 
+def _is_list_of_maps(text: str) -> bool:
+    """Return whether a text is a list each of whose items begins like a map of languages."""
+    if not text.startswith("-"):
+        return False
+    items = _LIST_ITEM.findall(text)
+    if not items:
+        return False
+    return all(_is_map(item) or _misspelt_map(item) for item in items)
+
+
 def _language_of_misspelt_key(text: str) -> str:
     """Return the language that a text begins with, as in `en_us: …` or `de=…`; else empty."""
     region = _REGION_KEY.match(text)
@@ -561,20 +589,24 @@ def _language_of_misspelt_key(text: str) -> str:
         # Only upper and lower case may differ from one of Google's: `Hi-Fi: …` is a text.
         return _BY_LOWER_CASE.get(region[1].replace("_", "-").lower(), "")
     short = _SHORT_KEY.match(text)
-    if short:
-        return next(iter(likeliest(short[1])), "")
-    return ""
+    languages = likeliest(short[1]) if short else []
+    if not languages:
+        return ""
+    return languages[0]
 
 
 def _no_text(text: str, root: Path | None) -> Mistake | None:
     """Return why a text can't be meant as release notes. Paths are looked for below `root`."""
-    instead = f"the text itself, or `whats-new-directory` for files; {_IN_QUOTES}"
-    folder = re.fullmatch(r"([^*\s]+)/(?:whatsnew-[^/\s]+|\*)", text)
-    if folder:
-        instead = f"`whats-new-directory: {printable(folder[1])}`, or the text itself; {_IN_QUOTES}"
-    elif root is not None and is_existing_folder(text, root):
-        instead = f"`whats-new-directory: {printable(text)}`, or the text itself; {_IN_QUOTES}"
     folders = () if root is None else (root,)
+    directory = ""
+    file_in_directory = re.fullmatch(r"([^*\s]+)/(?:whatsnew-[^/\s]+|\*)", text)
+    if file_in_directory:
+        directory = file_in_directory[1]
+    elif root is not None and is_existing_folder(text, root):
+        directory = text
+    instead = f"the text itself, or `whats-new-directory` for files; {_IN_QUOTES}"
+    if directory:
+        instead = f"`whats-new-directory: {printable(directory)}`, or the text itself; {_IN_QUOTES}"
     return first(
         (
             lfs_pointer(text),
@@ -616,10 +648,11 @@ def inline_notes(
         problems.add(_INPUT, "it has the language tags of the Play Console.", _ACCEPTED_TEXT)
     notes: dict[str, str] = {}
     for language, note, quoted in _inline_texts(text, problems, root):
-        name = f"the text for `{printable(language)}`" if language else "the text"
-        mistake = None if quoted else _no_text(note, root)
-        if mistake:
-            problems.add(_INPUT, f"{name} {mistake.what}", mistake.accepted)
+        name = _text_of(language)
+        if not quoted:
+            mistake = _no_text(note, root)
+            if mistake:
+                problems.add(_INPUT, f"{name} {mistake.what}", mistake.accepted)
         if language:
             _check_language(language, problems)
         if language in notes:
