@@ -104,13 +104,11 @@ def _list_files(root: Path, name: str) -> dict[str, Path]:
                 path = Path(folder, file_name)
                 paths[path.relative_to(root).as_posix()] = path
             if len(paths) > _MAX_FILES:
-                raise InputError(
-                    Problem(_INPUT, f"{name} has more than {_MAX_FILES:,} files.", _ACCEPTED)
-                )
+                what = f"{name} has more than {_MAX_FILES:,} files."
+                raise InputError(Problem(_INPUT, what, _ACCEPTED))
     except RecursionError:  # before Python 3.12 `os.walk` calls itself for each level
-        raise InputError(
-            Problem(_INPUT, f"{name} has folders nested too deeply.", _ACCEPTED)
-        ) from None
+        what = f"{name} has folders nested too deeply."
+        raise InputError(Problem(_INPUT, what, _ACCEPTED)) from None
     return paths
 
 
@@ -121,66 +119,58 @@ def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
     try:
         archive = open_zip(file)
     except MalformedFile:
-        raise InputError(
-            Problem(_INPUT, f"{artifact.name} is not a complete zip.", _ACCEPTED)
-        ) from None
+        what = f"{artifact.name} is not a complete zip."
+        raise InputError(Problem(_INPUT, what, _ACCEPTED)) from None
     # Not by `is_dir`, which before Python 3.12 fails on a member without a name.
     members = [member for member in archive.infolist() if not member.filename.endswith("/")]
     _check_members(members, artifact)
     names = [member.filename for member in members]
     sources = _layout(names, artifact.name, problems)
-    if list(sources.items()) == sorted((name, name) for name in names):
+    if sources == {name: name for name in names}:  # everything is where Play wants it
         return artifact
-    by_name = {member.filename: member for member in members}
-    openers = {target: partial(archive.open, by_name[source]) for target, source in sources.items()}
+    openers = {target: partial(archive.open, source) for target, source in sources.items()}
     return _written(openers, temp, artifact.name)
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], artifact: Artifact) -> None:
     """Raise InputError for a zip that can't be unpacked, or claims to unpack to too much."""
-    methods = {member.compress_type for member in members}
-    if methods - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise InputError(
-            Problem(
-                _INPUT, f"{artifact.name} is compressed by another method than deflate.", _ACCEPTED
-            )
-        )
-    claimed_size = sum(member.file_size for member in members)
+    claimed_size = 0
+    for member in members:
+        claimed_size += member.file_size
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            what = f"{artifact.name} is compressed by another method than deflate."
+            raise InputError(Problem(_INPUT, what, _ACCEPTED))
     if claimed_size > _MAX_UNPACKED:
-        raise InputError(
-            Problem(
-                _INPUT, f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."
-            )
-        )
+        what = f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."
+        raise InputError(Problem(_INPUT, what))
     if claimed_size > max(_MAX_RATIO * (artifact.size or 0), _SMALL):
-        raise InputError(
-            Problem(
-                _INPUT,
-                f"{artifact.name} claims to unpack to more than {_MAX_RATIO} times its size.",
-            )
-        )
+        what = f"{artifact.name} claims to unpack to more than {_MAX_RATIO} times its size."
+        raise InputError(Problem(_INPUT, what))
 
 
 def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str, str]:
     """Return the source of each symbol file by its place in the zip, sorted. Raises InputError."""
     sources: dict[str, str] = {}
     unused: list[str] = []
-    duplicates: list[str] = []
+    duplicates: list[Problem] = []
     for source in sorted(names):
         target = _target(source)
         if not target:
             unused.append(source)
         elif target in sources:
-            duplicates.append(
-                f"{name} has {target} twice: {printable(sources[target])} and {printable(source)}."
-            )
+            first = printable(sources[target])
+            second = printable(source)
+            what = f"{name} has {target} twice: {first} and {second}."
+            duplicates.append(Problem(_INPUT, what))
         else:
             sources[target] = source
     if not sources:
-        hint = _FLUTTER if any(source.endswith(".symbols") for source in unused) else ""
-        raise InputError(Problem(_INPUT, f"{name} has no native symbols.{hint}", _ACCEPTED))
+        what = f"{name} has no native symbols."
+        if any(source.endswith(".symbols") for source in unused):
+            what += _FLUTTER
+        raise InputError(Problem(_INPUT, what, _ACCEPTED))
     if duplicates:
-        raise InputError(*(Problem(_INPUT, what) for what in duplicates))
+        raise InputError(*duplicates)
     if unused:
         shown = ", ".join(printable(source) for source in unused[:3])
         if len(unused) > 3:
@@ -192,12 +182,13 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
 def _target(source: str) -> str:
     """Return the path from its ABI folder on; empty for what is no symbol file of an ABI."""
     parts = PurePosixPath(source).parts
-    abis = [index for index, part in enumerate(parts[:-1]) if part in _ABIS]
-    if not abis or not source.endswith(_ENDINGS):
+    if not source.endswith(_ENDINGS) or "__MACOSX" in parts or ".." in parts:
         return ""
-    if "__MACOSX" in parts or ".." in parts:
-        return ""
-    return "/".join(parts[abis[-1] :])
+    # The folder of an ABI that is next to the file counts.
+    for depth in range(len(parts) - 2, -1, -1):
+        if parts[depth] in _ABIS:
+            return "/".join(parts[depth:])
+    return ""
 
 
 def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
