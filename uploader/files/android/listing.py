@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -103,19 +103,24 @@ def store_listing(directory: str, workspace: Workspace, problems: Problems) -> S
                 images[language, kind] = files
             else:
                 empty.append((language, kind))
-    if not folder.faulty and not texts and not images:
+    if texts or images or folder.faulty:
         for path in blank:
-            folder.wrong(
-                path,
-                "is empty, and the folder has nothing else to publish. Write the text, or leave "
-                "`images-directory` out.",
-            )
-        if not blank:
-            folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
-        return StoreFiles(empty=tuple(empty))
-    for path in blank:
-        folder.warn(path, "is empty: the text on Google Play is left as it is.")
+            folder.warn(path, "is empty: the text on Google Play is left as it is.")
+    else:
+        _refuse_empty(folder, blank)
     return StoreFiles(texts, images, tuple(empty))
+
+
+def _refuse_empty(folder: LocalizedFolder, blank: list[Path]) -> None:
+    """Add a problem for a folder that has nothing to publish, by each of its `blank` texts."""
+    if not blank:
+        folder.wrong(folder.path, "has no listing texts or images.", _ACCEPTED)
+    for path in blank:
+        folder.wrong(
+            path,
+            "is empty, and the folder has nothing else to publish. Write the text, or leave "
+            "`images-directory` out.",
+        )
 
 
 def _texts(folder: LocalizedFolder, language: Path) -> tuple[dict[str, str], list[Path]]:
@@ -126,28 +131,30 @@ def _texts(folder: LocalizedFolder, language: Path) -> tuple[dict[str, str], lis
     texts: dict[str, str] = {}
     blank: list[Path] = []
     for entry in folder.entries(language):
-        if entry.name in TEXTS:
-            field_name = TEXTS[entry.name]
-            problems_before = len(folder.problems)
-            text = folder.text(entry, MAX_LISTING_TEXT[field_name])
-            if not text:
-                if field_name != "video" and len(folder.problems) == problems_before:
-                    blank.append(entry)
-                continue
-            if field_name == "video" and not _is_video(text):
-                folder.wrong(
-                    entry,
-                    "is not the address of a YouTube video, and Google Play takes no other.",
-                    "https://www.youtube.com/watch?v=…",
-                )
-                continue
-            texts[field_name] = text
-        elif entry.name not in _ELSEWHERE:
+        if entry.name in _ELSEWHERE:
+            continue
+        if entry.name not in TEXTS:
             _left_out(folder, entry)
+            continue
+        field_name = TEXTS[entry.name]
+        is_video = field_name == "video"
+        problems_before = len(folder.problems)
+        text = folder.text(entry, MAX_LISTING_TEXT[field_name])
+        is_blank = not text and len(folder.problems) == problems_before
+        if is_blank and not is_video:
+            blank.append(entry)
+        elif text and is_video and not _is_at_youtube(text):
+            folder.wrong(
+                entry,
+                "is not the address of a YouTube video, and Google Play takes no other.",
+                "https://www.youtube.com/watch?v=…",
+            )
+        elif text:
+            texts[field_name] = text
     return texts, blank
 
 
-def _is_video(text: str) -> bool:
+def _is_at_youtube(text: str) -> bool:
     """Return whether a text is an address at YouTube, where Google Play looks for videos."""
     try:
         address = urlsplit(text)
@@ -160,15 +167,15 @@ def _left_out(folder: LocalizedFolder, entry: Path) -> None:
     """Add a problem for what is nearly a text or the folder of images, a warning for what is
     neither.
     """
+    intended = ""
     if entry.is_dir():
         names = {"images": "images/", "graphics": "images/", **_image_names("images/")}
+        intended = _nearest(entry.name, names)
     elif _is_image(entry):
-        names = _image_names("images/")
+        intended = _nearest(entry.stem, _image_names("images/"))
     elif entry.suffix.lower() in _TEXT_ENDINGS:
-        names = {**_OTHER_NAMES, **{name.removesuffix(".txt"): name for name in TEXTS}}
-    else:
-        names = {}
-    intended = _nearest(entry.name if entry.is_dir() else entry.stem, names)
+        own_names = {name.removesuffix(".txt"): name for name in TEXTS}
+        intended = _nearest(entry.stem, _OTHER_NAMES | own_names)
     if intended:
         folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
     else:
@@ -177,18 +184,22 @@ def _left_out(folder: LocalizedFolder, entry: Path) -> None:
 
 def _image_names(prefix: str) -> dict[str, str]:
     """Return the place of each image type's files."""
-    singles = {kind: f"{prefix}{kind}.png" for kind in SINGLE}
-    return {**singles, **{kind: f"{prefix}{kind}/" for kind in _SEVERAL}}
+    places = {kind: f"{prefix}{kind}.png" for kind in SINGLE}
+    for kind in _SEVERAL:
+        places[kind] = f"{prefix}{kind}/"
+    return places
 
 
 def _nearest(name: str, names: Mapping[str, str]) -> str:
     """Return the value of the key that a name is another spelling of, `phone-screenshot` for
     `phoneScreenshots`; else empty. A misspelling keeps the first letter.
     """
-    plain = {_plain(key): value for key, value in names.items()}
+    values = {_plain(key): value for key, value in names.items()}
     written = _plain(name)
-    similar: Iterable[str] = get_close_matches(written[:100], plain, 1, _SIMILAR)
-    return next((plain[key] for key in similar if key[:1] == written[:1]), "")
+    similar: list[str] = get_close_matches(written[:100], values, 1, _SIMILAR)
+    if similar and similar[0][:1] == written[:1]:
+        return values[similar[0]]
+    return ""
 
 
 def _plain(name: str) -> str:
@@ -205,13 +216,7 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
         elif kind in SINGLE and _is_image(entry):
             files = [entry]
         else:
-            intended = ""
-            if entry.is_dir() or (_is_image(entry) and kind not in SINGLE):
-                intended = _nearest(kind, _image_names(""))
-            if intended:
-                folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
-            else:
-                folder.warn(entry, f"is not used. Known: {_KNOWN}.")
+            _image_left_out(folder, entry, kind)
             continue
         if kind in images:
             folder.wrong(entry, f"is a second {kind}; keep one.")
@@ -221,6 +226,17 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
             candidates = [_image(folder, file, kind) for file in files]
             images[kind] = tuple(image for image in candidates if image is not None)
     return images
+
+
+def _image_left_out(folder: LocalizedFolder, entry: Path, kind: str) -> None:
+    """Add a problem for what is nearly named for a type of images, a warning for anything else."""
+    intended = ""
+    if entry.is_dir() or _is_image(entry):
+        intended = _nearest(kind, _image_names(""))
+    if intended:
+        folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
+    else:
+        folder.warn(entry, f"is not used. Known: {_KNOWN}.")
 
 
 def _image_files(folder: LocalizedFolder, below: Path) -> list[Path]:
@@ -245,10 +261,10 @@ def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
     image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
     if image is None or image.size is None:
         return None
-    if image.size > MAX_BYTES["image"]:
-        folder.wrong(
-            path, f"has {image.size:,} bytes; Play accepts at most {MAX_BYTES['image']:,} (15 MiB)."
-        )
+    limit = MAX_BYTES["image"]
+    if image.size > limit:
+        what = f"has {image.size:,} bytes; Play accepts at most {limit:,} (15 MiB)."
+        folder.wrong(path, what)
         return image
     image = checked(image)
     with image.reader() as file:
@@ -280,16 +296,13 @@ def _check_pixels(folder: LocalizedFolder, path: Path, kind: str, size: tuple[in
         return
     short, long = sorted(size)
     if short < rule.min_side or long > rule.max_side:
-        folder.wrong(
-            path,
-            f"has {pixels}; each side of {kind} must be from {rule.min_side} to {rule.max_side}.",
-        )
+        sides = f"from {rule.min_side} to {rule.max_side}"
+        folder.wrong(path, f"has {pixels}; each side of {kind} must be {sides}.")
     elif rule.square and short != long:
         folder.warn(path, f"has {pixels}; Play asks for square {kind}.")
     elif long > 2 * short:
-        folder.warn(
-            path, f"has {pixels}; Play asks that neither side be more than twice the other."
-        )
+        what = f"has {pixels}; Play asks that neither side be more than twice the other."
+        folder.warn(path, what)
     elif short < rule.advised:
         folder.warn(path, f"has {pixels}; Play asks for {rule.advised} or more for {kind}.")
 
