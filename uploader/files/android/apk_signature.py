@@ -32,7 +32,7 @@ from uploader.files.android.signatures import V2, V3, V3_1, jar_signers
 
 _MAGIC = b"APK Sig Block 42"
 _NAMES = {V2: "v2", V3: "v3", V3_1: "v3.1"}
-_NEWEST_FIRST = (V3_1, V3, V2)
+_OLDEST_FIRST = (V2, V3, V3_1)
 _JAR_NUMBERS = {2: V2, 3: V3}  # as the JAR signature counts them
 # of the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
@@ -124,19 +124,21 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
     values = _values(file, layout)
     if not values:
         raise _refused("has no signature of the scheme v2 or a later one")
-    signers = {scheme: _signer(scheme, value) for scheme, value in values.items()}
+    signers: dict[int, _Signer] = {}
+    for scheme, value in values.items():
+        signers[scheme] = _signer(scheme, value)
     _check_content(file, layout, signers)
     _check_stripped(archive, signers)
 
-    newest = next(signers[scheme] for scheme in _NEWEST_FIRST if scheme in signers)
-    rotated_from = {hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage}
-    rotated_from.discard(newest.sha256)
+    newest_scheme = max(signers, key=_OLDEST_FIRST.index)
+    newest = signers[newest_scheme]
+    lineage = {hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage}
     for place, sha256 in _certificates_by_place(archive, signers):
-        if sha256 != newest.sha256 and sha256 not in rotated_from:
+        if sha256 != newest.sha256 and sha256 not in lineage:
             raise _refused(
                 f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
             )
-    return ApkSigner(newest.sha256, frozenset(rotated_from))
+    return ApkSigner(newest.sha256, frozenset(lineage - {newest.sha256}))
 
 
 def _certificates_by_place(
@@ -165,26 +167,38 @@ def _layout(file: BinaryIO) -> _Layout:
     size = file.seek(0, 2)
     start = max(0, size - _END_RECORD - _MAX_COMMENT)
     tail = _at(file, start, size - start)
-    offsets = [match.start() for match in re.finditer(re.escape(_END_MAGIC), tail)]
-    ends = [offset for offset in offsets if _ends_at(tail, offset)]
+    records = re.finditer(re.escape(_END_MAGIC), tail)
+    ends = [record.start() for record in records if _ends_at(tail, record.start())]
     if len(ends) != 1:
         raise _refused("has no end record, or several, so readers may disagree about what it holds")
     end = start + ends[0]
     length, directory = struct.unpack_from("<2I", tail, ends[0] + 12)
     if directory + length != end:
         raise _refused("has something between its directory and its end")
-    footer = _at(file, directory - 24, 24) if directory >= 32 else b""
+    block = _signing_block(file, directory)
+    return _Layout(block, directory, end, size)
+
+
+def _signing_block(file: BinaryIO, directory: int) -> int:
+    """Return the offset of the signing block, which ends where the directory begins. Raises
+    MalformedFile.
+
+    Its size, without these 8 bytes, stands at its beginning and once more before its magic.
+    """
+    footer = b""
+    if directory >= 32:
+        footer = _at(file, directory - 24, 24)
     if footer[8:] != _MAGIC:
         raise _refused(
             "has no APK Signing Block, so it is not signed by the scheme v2 or a later one"
         )
-    (after_length,) = struct.unpack_from("<Q", footer)
-    if not 24 <= after_length <= min(_MAX_BLOCK, directory - 8):
+    (size,) = struct.unpack_from("<Q", footer)
+    if not 24 <= size <= min(_MAX_BLOCK, directory - 8):
         raise _refused("has an APK Signing Block of an impossible size")
-    block = directory - 8 - after_length
+    block: int = directory - 8 - size
     if _at(file, block, 8) != footer[:8]:
         raise _refused("has an APK Signing Block whose two sizes differ")
-    return _Layout(block, directory, end, size)
+    return block
 
 
 def _ends_at(tail: bytes, offset: int) -> bool:
@@ -294,18 +308,16 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
     name = _NAMES[scheme]
     signed = signer.prefixed()
     levels = _api_levels(scheme, signer)
-    signatures = dict(
-        _by_id(signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}")
+    signatures = _by_id(
+        signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}"
     )
     public_key = signer.prefixed()
 
     data = _Reader(signed)
-    digests = dict(
-        _by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}")
-    )
+    digests = _by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}")
     certificates = list(_Reader(data.prefixed()).each())
     signed_levels = _api_levels(scheme, data)
-    attributes = _attributes(data.prefixed())
+    attributes = _by_id(data.prefixed(), twice="one attribute of a signature twice")
 
     # The levels also stand outside of what was signed, where anybody could have changed them.
     if levels != signed_levels or levels[0] > levels[1]:
@@ -327,7 +339,8 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
             f"has a signature of the scheme {name} by another key than that of its certificate"
         )
     for algorithm in algorithms:
-        _verify(key, algorithm, _Reader(signatures[algorithm]).prefixed(), signed)
+        signature = _Reader(signatures[algorithm]).prefixed()
+        _verify(key, algorithm, signature, signed)
 
     lineage: tuple[bytes, ...] = ()
     if _ROTATION in attributes and scheme != V2:
@@ -336,7 +349,9 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
         raise _refused(
             f"has a proof of rotation in the scheme {name} that does not end with its signer"
         )
-    contents = {algorithm: _Reader(digests[algorithm]).prefixed() for algorithm in algorithms}
+    contents: dict[int, bytes] = {}
+    for algorithm in algorithms:
+        contents[algorithm] = _Reader(digests[algorithm]).prefixed()
     return _Signer(certificates[0], contents, attributes, lineage)
 
 
@@ -349,22 +364,18 @@ def _api_levels(scheme: int, reader: _Reader) -> tuple[int, int]:
     return minimum, maximum
 
 
-def _by_id(data: bytes, twice: str) -> Iterator[tuple[int, bytes]]:
-    """Read values behind their ids, each prefixed by its length. Raises MalformedFile for an id
-    that comes twice.
+def _by_id(data: bytes, twice: str) -> dict[int, bytes]:
+    """Read values behind their ids, each prefixed by its length. Raises MalformedFile, with the
+    words `twice`, for an id that comes twice.
     """
-    ids: set[int] = set()
+    values: dict[int, bytes] = {}
     for entry in _Reader(data).each():
         reader = _Reader(entry)
         number = reader.number()
-        if number in ids:
+        if number in values:
             raise _refused(f"has {twice}")
-        ids.add(number)
-        yield number, reader.rest()
-
-
-def _attributes(data: bytes) -> dict[int, bytes]:
-    return dict(_by_id(data, twice="one attribute of a signature twice"))
+        values[number] = reader.rest()
+    return values
 
 
 def _lineage(value: bytes) -> tuple[bytes, ...]:
@@ -458,11 +469,13 @@ def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signe
     """Compare each digest of the content that any scheme has. Raises MalformedFile."""
     kinds: set[str] = set()
     for signer in signers.values():
-        kinds.update(_ALGORITHMS[algorithm].content for algorithm in signer.digests)
-    content = _content_digests(file, layout, kinds)
+        for algorithm in signer.digests:
+            kinds.add(_ALGORITHMS[algorithm].content)
+    actual = _content_digests(file, layout, kinds)
     for scheme, signer in signers.items():
         for algorithm, digest in signer.digests.items():
-            if digest != content[_ALGORITHMS[algorithm].content]:
+            kind = _ALGORITHMS[algorithm].content
+            if digest != actual[kind]:
                 what = f"its content does not match the digest signed by scheme {_NAMES[scheme]}"
                 raise _refused(f"was changed after it was signed: {what}")
 
@@ -471,32 +484,36 @@ def _content_digests(file: BinaryIO, layout: _Layout, kinds: Collection[str]) ->
     """Return the digests of all sections but the signing block, by kind, read in one pass. Raises
     MalformedFile.
     """
-    sections = ((0, layout.block), (layout.directory, layout.end), (layout.end, layout.size))
-    chunks = 0
-    for start, stop in sections:
-        chunks += len(range(start, stop, _PIECE))
+    chunks = list(_chunks(layout))
     # The digest of a kind is that of the digests of all chunks, behind their number.
     tops = {}
     for kind in kinds:
         if kind != "verity":
-            tops[kind] = hashlib.new(kind, b"\x5a" + struct.pack("<I", chunks))
-    tree = _VerityTree() if "verity" in kinds else None
-    for start, stop in sections:
-        for offset in range(start, stop, _PIECE):
-            chunk = _at(file, offset, min(_PIECE, stop - offset))
-            if start == layout.end:
-                # The end record counts as it was before the signing block moved the directory.
-                chunk = chunk[:16] + struct.pack("<I", layout.block) + chunk[20:]
-            prefix = b"\xa5" + struct.pack("<I", len(chunk))
-            for kind, top in tops.items():
-                top.update(hashlib.new(kind, prefix + chunk).digest())
-            if tree:
-                tree.update(chunk)
+            tops[kind] = hashlib.new(kind, b"\x5a" + struct.pack("<I", len(chunks)))
+    tree = _VerityTree()
+    for offset, length in chunks:
+        chunk = _at(file, offset, length)
+        if offset == layout.end:
+            # The end record counts as it was before the signing block moved the directory.
+            chunk = chunk[:16] + struct.pack("<I", layout.block) + chunk[20:]
+        prefix = b"\xa5" + struct.pack("<I", len(chunk))
+        for kind, top in tops.items():
+            top.update(hashlib.new(kind, prefix + chunk).digest())
+        if "verity" in kinds:
+            tree.update(chunk)
     digests = {kind: top.digest() for kind, top in tops.items()}
-    if tree:
+    if "verity" in kinds:
         unsigned_size = layout.size - (layout.directory - layout.block)
         digests["verity"] = tree.root() + struct.pack("<Q", unsigned_size)
     return digests
+
+
+def _chunks(layout: _Layout) -> Iterator[tuple[int, int]]:
+    """Yield the offset and the length of each chunk of the sections; none belongs to two."""
+    sections = ((0, layout.block), (layout.directory, layout.end), (layout.end, layout.size))
+    for start, stop in sections:
+        for offset in range(start, stop, _PIECE):
+            yield offset, min(_PIECE, stop - offset)
 
 
 class _VerityTree:
@@ -570,7 +587,8 @@ def _schemes_of_jar(archive: Archive) -> set[int]:
     """Return the newer schemes that the JAR signature says the APK is signed with as well."""
     schemes: set[int] = set()
     for name, member in archive.members.items():
-        if not name.upper().endswith(".SF") or not 0 < member.file_size <= _MAX_BLOCK:
+        is_signature_file = name.upper().endswith(".SF")
+        if not is_signature_file or not 0 < member.file_size <= _MAX_BLOCK:
             continue
         head = next(archive.pieces(name, _MAX_VALUE), b"")
         main_section = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
