@@ -38,7 +38,7 @@ from uploader.services.base import Call
 from uploader.text import capitalised
 
 # Google Play's table has it; every service says it in the same words.
-DAILY_QUOTA = next(one for one in error_table.of_source("play") if one.code == "daily-quota")
+DAILY_QUOTA = next(entry for entry in error_table.of_source("play") if entry.code == "daily-quota")
 _MAX_LOGGED = 4096  # characters of a JSON body in the debug log
 DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds for one response: 10 GiB at 500 KB a second
 # Headers that tell how far an upload is, and hold no secret.
@@ -79,9 +79,10 @@ class ApiClient:
         Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the
         host.
         """
-        if public and not on_loopback(self._settings.api_endpoint):
+        endpoint = self._settings.api_endpoint
+        if public and not on_loopback(endpoint):
             return root + path
-        return (self._settings.api_endpoint or root).rstrip("/") + path
+        return (endpoint or root).rstrip("/") + path
 
     @property
     def waited_for_answers(self) -> float:
@@ -118,15 +119,14 @@ class ApiClient:
         """
         if blocks is None:
             blocks = (request.prefix,) if request.prefix else ()
-        stall, finalize = self._settings.stall_timeout, self._settings.finalize_timeout
-        timeouts = Timeouts(min(stall, 30.0), stall, finalize if final else stall)
-        if max_size:
-            timeouts = replace(timeouts, response=DOWNLOAD_TIMEOUT, max_size=max_size)
+        timeouts = self._timeouts(final, max_size)
         self._check(request)
-        if self._tokens.quota_project and not public:
-            header = ("X-Goog-User-Project", self._tokens.quota_project)
-            request = replace(request, headers=(*request.headers, header))
-        token = "" if public else self._tokens.token()
+        token = ""
+        if not public:
+            if self._tokens.quota_project:
+                header = ("X-Goog-User-Project", self._tokens.quota_project)
+                request = replace(request, headers=(*request.headers, header))
+            token = self._tokens.token()
         self._check(request)
         began = self.policy.clock.monotonic()
         try:
@@ -136,20 +136,28 @@ class ApiClient:
         except TransportError as error:
             response = error
         if self._debug:
-            self._debug(
-                f"{_describe(request, path, response)}, "
-                f"{self.policy.clock.monotonic() - began:.3f} s"
-            )
+            seconds = self.policy.clock.monotonic() - began
+            self._debug(f"{_describe(request, path, response)}, {seconds:.3f} s")
             for line in _describe_bodies(request, path, response):
                 self._debug(line)
         if isinstance(response, Response):
             self._headers = response.headers
-        else:  # a response that did come is never lost to a signal
-            try:
-                self._check(request)
-            except Interrupted as stopped:
-                raise Interrupted(stopped.signal_number, unanswered=response.sent_whole) from None
+            return response
+        # A response that did come is never lost to a signal.
+        try:
+            self._check(request)
+        except Interrupted as stopped:
+            raise Interrupted(stopped.signal_number, unanswered=response.sent_whole) from None
         return response
+
+    def _timeouts(self, final: bool, max_size: int) -> Timeouts:
+        """Return the limits on a request and its response; see `exchange`."""
+        stall = self._settings.stall_timeout
+        answer = self._settings.finalize_timeout if final else stall
+        timeouts = Timeouts(min(stall, 30.0), stall, answer)
+        if max_size:
+            return replace(timeouts, response=DOWNLOAD_TIMEOUT, max_size=max_size)
+        return timeouts
 
     def _check(self, request: Request) -> None:
         """Raises `Interrupted` once the run was asked to end, unless this is what it still has to
@@ -186,9 +194,11 @@ class ApiClient:
         while True:
             response = attempt()
             judged = verdict(response)
-            if isinstance(response, TransportError) or judged in (Verdict.RETRY, Verdict.IN_DOUBT):
-                if judged is Verdict.IN_DOUBT and (unknown := in_doubt(response)):
+            if judged is Verdict.IN_DOUBT:
+                unknown = in_doubt(response)
+                if unknown:
                     raise unknown
+            if isinstance(response, TransportError) or judged in (Verdict.RETRY, Verdict.IN_DOUBT):
                 retrier.wait(failure_of(response), response)
             elif judged is Verdict.SUCCESS:
                 return response
@@ -196,7 +206,9 @@ class ApiClient:
                 self.renew(retrier, response, what)
             else:
                 error = refusal(response, what)
-                cause = retry_on(error) if retry_on and isinstance(error, ApiError) else ""
+                cause = ""
+                if retry_on and isinstance(error, ApiError):
+                    cause = retry_on(error)
                 if not cause:
                     raise error
                 retrier.wait(as_reason(error), cause=cause)
@@ -210,12 +222,8 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
     repeated may have been obeyed.
     """
     what = call.what or f"{call.method} {call.path}"
-    url = client.url(call.root, call.path) + (f"?{urlencode(call.query)}" if call.query else "")
-    request = Request(call.method, url, closing=call.closing)
-    if call.json is not None:
-        headers = (("Content-Type", JSON_TYPE),)
-        request = replace(request, headers=headers, prefix=json.dumps(call.json).encode())
     about = f"{call.about}: {what}" if call.about else capitalised(what)
+    request = _request(call, client)
     retrier = client.policy.retrier(
         lambda wait: reporter.info(f"{about}: {wait}"), what, seconds=call.retry_for
     )
@@ -226,12 +234,17 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
         response = client.exchange(request, final=not call.idempotent, path=call.path)
         return as_answer(response, call.promised, may_be_empty=call.may_be_empty)
 
+    def in_doubt(response: Response | TransportError) -> OutcomeUnknown | None:
+        if call.idempotent:
+            return None
+        return _lost(response, what)
+
     def ask() -> dict[str, Any]:
         response = client.request_with_retries(
             attempt,
             retrier,
             what,
-            in_doubt=lambda response: None if call.idempotent else _lost(response, what),
+            in_doubt=in_doubt,
             retry_on=call.retry_on,
         )
         return response.json() or {}
@@ -240,6 +253,18 @@ def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, An
     if call.ask_twice and not answer:
         answer = ask()
     return answer
+
+
+def _request(call: Call, client: ApiClient) -> Request:
+    """Return the HTTP request of a call."""
+    url = client.url(call.root, call.path)
+    if call.query:
+        url += f"?{urlencode(call.query)}"
+    request = Request(call.method, url, closing=call.closing)
+    if call.json is None:
+        return request
+    headers = (("Content-Type", JSON_TYPE),)
+    return replace(request, headers=headers, prefix=json.dumps(call.json).encode())
 
 
 def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:
@@ -271,11 +296,9 @@ def as_reason(error: UploaderError) -> str:
 
 def failure_of(response: Response | TransportError) -> str:
     """What went wrong, as the middle of a sentence."""
-    return (
-        response.why
-        if isinstance(response, TransportError)
-        else f"the server answered {response.status}"
-    )
+    if isinstance(response, TransportError):
+        return response.why
+    return f"the server answered {response.status}"
 
 
 def last_failure(response: Response | TransportError) -> str:
@@ -285,17 +308,19 @@ def last_failure(response: Response | TransportError) -> str:
 
 def _describe(request: Request, path: str, response: Response | TransportError) -> str:
     """One request and its response, for who looks for a fault."""
-    sent_headers = "".join(
-        f", {name}: {value}" for name, value in request.headers if name.lower() in _LOGGED_HEADERS
-    )
-    sent = (
-        f"{request.method} {urlsplit(request.url).netloc}{path}, {request.size} bytes{sent_headers}"
-    )
+    host = urlsplit(request.url).netloc
+    line = f"{request.method} {host}{path}, {request.size} bytes"
+    for name, value in request.headers:
+        if name.lower() in _LOGGED_HEADERS:
+            line += f", {name}: {value}"
     if isinstance(response, TransportError):
-        return f"{sent} -> {response.why}"
-    found = ((name, response.headers.get(name)) for name in _LOGGED_HEADERS)
-    received = "".join(f", {name}: {value[:100]}" for name, value in found if value)
-    return f"{sent} -> {response.status}, {len(response.body)} bytes{received}"
+        return f"{line} -> {response.why}"
+    line += f" -> {response.status}, {len(response.body)} bytes"
+    for name in _LOGGED_HEADERS:
+        received = response.headers.get(name)
+        if received:
+            line += f", {name}: {received[:100]}"
+    return line
 
 
 def _describe_bodies(
@@ -312,7 +337,9 @@ def _describe_bodies(
 
 def _as_line(body: bytes) -> str:
     text = " ".join(body.decode("utf-8", "replace").split())
-    return text if len(text) <= _MAX_LOGGED else f"{text[:_MAX_LOGGED]}… ({len(text)} characters)"
+    if len(text) <= _MAX_LOGGED:
+        return text
+    return f"{text[:_MAX_LOGGED]}… ({len(text)} characters)"
 
 
 def refusal(response: Response, what: str) -> UploaderError:
@@ -336,7 +363,6 @@ def refusal(response: Response, what: str) -> UploaderError:
             hint="Check `api-endpoint` and the proxy settings.",
             code="redirected",
         )
-    reason = f", {said.reason}" if said.reason else ""
     cause, hint = said.advice
     if response.status == 413 and not said.reason:  # Google's own has one
         cause = "A proxy on the way takes no request of this size."
@@ -344,8 +370,11 @@ def refusal(response: Response, what: str) -> UploaderError:
             "Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` "
             "at `resumable`."
         )
+    status = str(response.status)
+    if said.reason:
+        status += f", {said.reason}"
     refused = ApiError(
-        f"The service refused {what} ({response.status}{reason}){said.how}",
+        f"The service refused {what} ({status}){said.how}",
         status=response.status,
         reason=said.reason,
         message=said.own_words,
