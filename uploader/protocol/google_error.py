@@ -47,7 +47,9 @@ class GoogleError:
     @property
     def reason(self) -> str:
         """The most specific reason, or an empty string."""
-        return self.reasons[0] if self.reasons else ""
+        if not self.reasons:
+            return ""
+        return self.reasons[0]
 
     @property
     def how(self) -> str:
@@ -56,14 +58,18 @@ class GoogleError:
         """
         if self.page:
             return " with an HTML page."
-        return " without a word of explanation." if self.silent else f": {self.message}"
+        if self.silent:
+            return " without a word of explanation."
+        return f": {self.message}"
 
     @property
     def own_words(self) -> str:
         """What can be quoted: the message, or that it was a page; empty where there is nothing."""
         if self.page:
             return "an HTML page"
-        return "" if self.silent else self.message
+        if self.silent:
+            return ""
+        return self.message
 
     @property
     def advice(self) -> tuple[str, str]:
@@ -82,21 +88,19 @@ class GoogleError:
             )
             return cause, hint
         if self.front_end:
-            return (
-                (
-                    "This is a page of Google's servers in front of the API, which did not get the "
-                    "request: they don't know its address, or don't take its form."
-                ),
-                (
-                    "Check `api-endpoint`, the names and ids in the inputs for characters that "
-                    "don't belong there, and whether a proxy changes requests on the way."
-                ),
+            cause = (
+                "This is a page of Google's servers in front of the API, which did not get the "
+                "request: they don't know its address, or don't take its form."
             )
+            hint = (
+                "Check `api-endpoint`, the names and ids in the inputs for characters that "
+                "don't belong there, and whether a proxy changes requests on the way."
+            )
+            return cause, hint
         if self.silent and not self.body:
-            return (
-                "It may not have been Google that answered: its refusals give a reason.",
-                "Check whether a proxy or firewall is on the way (HTTPS_PROXY, `api-endpoint`).",
-            )
+            cause = "It may not have been Google that answered: its refusals give a reason."
+            hint = "Check whether a proxy or firewall is on the way (HTTPS_PROXY, `api-endpoint`)."
+            return cause, hint
         return "", ""
 
     @property
@@ -111,18 +115,26 @@ class GoogleError:
             return True
         if _QUOTA_REASONS.isdisjoint(self.reasons):
             return False
-        return any(map(_DAILY.search, (self.message, *_quota_details(self.body))))
+        if _DAILY.search(self.message):
+            return True
+        return _names_daily_quota(self.body.get("error"))
 
 
-def _quota_details(body: Mapping[str, Any]) -> Iterator[str]:
-    """The limits that an error names in its details (google.rpc.ErrorInfo), and their words."""
-    error = body.get("error")
+def _names_daily_quota(error: object) -> bool:
+    """Whether an error's domain is one of daily quotas, or the quota in its details
+    (google.rpc.ErrorInfo) is for a day.
+    """
     for entry in _entries(error, "errors"):
-        yield "daily" if entry.get("domain") == _DAILY_DOMAIN else ""
+        if entry.get("domain") == _DAILY_DOMAIN:
+            return True
     for entry in _entries(error, "details"):
         metadata = entry.get("metadata")
+        if not isinstance(metadata, Mapping):
+            continue
         for name in ("quota_limit", "quota_unit"):
-            yield _text(metadata.get(name)) if isinstance(metadata, Mapping) else ""
+            if _DAILY.search(_text(metadata.get(name))):
+                return True
+    return False
 
 
 def read(response: Response) -> GoogleError:
@@ -133,13 +145,10 @@ def read(response: Response) -> GoogleError:
     error = body.get("error")
     if isinstance(error, Mapping):
         message = _text(error.get("message"))
-        return GoogleError(
-            response.status,
-            message or _unexplained(response),
-            _reasons(error),
-            body,
-            silent=not message,
-        )
+        is_silent = not message
+        if is_silent:
+            message = _unexplained(response)
+        return GoogleError(response.status, message, _reasons(error), body, silent=is_silent)
     # OAuth's form, RFC 6749 section 5.2: {"error": "invalid_grant", "error_description": "…"}
     if isinstance(error, str):
         message = _text(body.get("error_description")) or error
@@ -148,14 +157,9 @@ def read(response: Response) -> GoogleError:
     if title:
         return GoogleError(response.status, title[1].decode(), (), body, front_end=True)
     message = _plain(response)
-    return GoogleError(
-        response.status,
-        message,
-        (),
-        body,
-        silent=message == _unexplained(response),
-        page=_is_foreign_page(response),
-    )
+    is_silent = message == _unexplained(response)
+    is_page = _is_foreign_page(response)
+    return GoogleError(response.status, message, (), body, silent=is_silent, page=is_page)
 
 
 def _is_foreign_page(response: Response) -> bool:
@@ -179,27 +183,37 @@ def last_words(response: Response | TransportError | None) -> str:
     if not isinstance(response, Response):
         return ""
     message = read(response).message.rstrip(".")
-    return "" if message == _unexplained(response) else f": {message}"
+    if message == _unexplained(response):
+        return ""
+    return f": {message}"
 
 
 def _reasons(error: Mapping[str, Any]) -> tuple[str, ...]:
-    found: list[str] = []
+    """Every reason that an error states, the most specific first."""
+    reasons: list[str] = []
     for key in ("errors", "details"):
-        found += [_text(entry.get("reason")) for entry in _entries(error, key)]
-    found.append(_text(error.get("status")))
-    return tuple(reason for reason in found if reason)
+        reasons += [_text(entry.get("reason")) for entry in _entries(error, key)]
+    reasons.append(_text(error.get("status")))
+    return tuple(reason for reason in reasons if reason)
 
 
 def _entries(error: object, key: str) -> Iterator[Mapping[str, Any]]:
     """The objects in a list of the error."""
-    found = error.get(key) if isinstance(error, Mapping) else None
-    for entry in found if isinstance(found, list) else ():
+    if not isinstance(error, Mapping):
+        return
+    entries = error.get(key)
+    if not isinstance(entries, list):
+        return
+    for entry in entries:
         if isinstance(entry, Mapping):
             yield entry
 
 
 def _text(value: object) -> str:
-    return value.strip()[:_LONGEST_MESSAGE] if isinstance(value, str) else ""
+    """The value where it is text, trimmed and bounded; empty for anything else."""
+    if not isinstance(value, str):
+        return ""
+    return value.strip()[:_LONGEST_MESSAGE]
 
 
 def _plain(response: Response) -> str:
@@ -207,12 +221,11 @@ def _plain(response: Response) -> str:
     binary left out.
     """
     text = response.body[:_LONGEST_MESSAGE].decode("utf-8", "replace").strip()
-    short = (
-        text
-        if 0 < len(text) <= 300 and not text.startswith(("<", "{", "[")) and text.isprintable()
-        else ""
-    )
-    return short or _unexplained(response)
+    is_short = 0 < len(text) <= 300
+    is_markup = text.startswith(("<", "{", "["))
+    if is_short and not is_markup and text.isprintable():
+        return text
+    return _unexplained(response)
 
 
 def _unexplained(response: Response) -> str:
