@@ -22,7 +22,7 @@ from uploader.files.destination import Destination
 from uploader.inputs.records import TransferInputs
 from uploader.reporting import Reporter
 from uploader.results import FileResult, RunRecord, not_reached
-from uploader.retry import CAUSE, FIRST_POLL, HINT, Retrier, RetryPolicy
+from uploader.retry import CAUSE, FIRST_POLL, HINT, Retrier, RetryPolicy, Wait
 from uploader.services.base import (
     Backoff,
     Call,
@@ -62,7 +62,8 @@ class Engine:
         self._settings = settings
         self._journal = journal
         self._reporter = reporter
-        self._group, self._untitled = ExitStack(), True  # of the log, which the first upload opens
+        self._group = ExitStack()  # of the log, which the first upload opens
+        self._has_group = False
         self._in_flight = threading.Semaphore(settings.concurrency or MAX_IN_FLIGHT)
         self._large_in_flight = threading.Semaphore(settings.concurrency or MAX_LARGE_IN_FLIGHT)
         self._changes: dict[str, threading.Semaphore] = {}  # by what is changed
@@ -76,10 +77,13 @@ class Engine:
         self.planned: tuple[Section, ...] = ()  # what the run said that it would change
         # Of the context, what others do.
         self.now = client.service_time
-        self.publish, self.reused = self.record.publish, self.record.add
-        self.discarded, self.arrange = self.record.discard, self.record.arrange
+        self.publish = self.record.publish
+        self.reused = self.record.add
+        self.discarded = self.record.discard
+        self.arrange = self.record.arrange
         self.forget_uploads = journal.drop_below
-        self.sha256, self.write = sha256, Destination.write
+        self.sha256 = sha256
+        self.write = Destination.write
 
     @property
     def waited_for_answers(self) -> float:
@@ -91,10 +95,12 @@ class Engine:
         with self._group:
             try:
                 outcome = flow(self)
-            except Exception as error:
-                # A service that is down, or a signal, leaves no time for it.
-                passes = isinstance(error, (TemporaryError, Interrupted))
-                self._close_begun(cancel=not passes)
+            except (TemporaryError, Interrupted):
+                # A service that is down, or a signal, leaves no time to cancel them.
+                self._close_begun(cancel=False)
+                raise
+            except Exception:
+                self._close_begun(cancel=True)
                 raise
             self._close_begun(cancel=False)
             return outcome
@@ -161,9 +167,9 @@ class Engine:
 
     def _begin_uploads(self) -> None:
         with self._log_lock:
-            if self._untitled:
+            if not self._has_group:
                 self._group.enter_context(self._reporter.group("Upload"))
-                self._untitled = False
+                self._has_group = True
 
     # --- the context that the flow is given -------------------------------------------------------
 
@@ -182,7 +188,7 @@ class Engine:
         self.planned = sections
         with self._log_lock:
             self._group.close()
-            self._untitled = True
+            self._has_group = False
             with self._reporter.group(title, folded=False):
                 for line in lines:
                     self._reporter.change(line)
@@ -199,18 +205,27 @@ class Engine:
 
     def recall(self, name: str) -> str | None:
         """What an earlier run of the same job remembered."""
-        return None if name in self._forgotten else self._journal.recall(name)
+        if name in self._forgotten:
+            return None
+        return self._journal.recall(name)
 
     def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
         """Replaces an upload's result. After an error without an answer the next run sends the file
         again.
         """
         self.record.replace(result)
-        job = next(job for job in reversed(self._uploaded) if job.artifact.name == result.path)
-        if answer is not None and job.artifact.size is not None:
-            self._journal.save_finished(job, result.sha256, answer)
+        upload = self._last_upload(result.path)
+        if answer is not None and upload.artifact.size is not None:
+            self._journal.save_finished(upload, result.sha256, answer)
         elif result.error:
-            self._to_send_again.append(job)
+            self._to_send_again.append(upload)
+
+    def _last_upload(self, name: str) -> Upload:
+        """Return the upload of the file of this name that ended last. Raises LookupError."""
+        for upload in reversed(self._uploaded):
+            if upload.artifact.name == name:
+                return upload
+        raise LookupError(name)
 
     def clear_journal(self, *, ok: bool, told: bool = True) -> None:
         """Removes from the journal what this run is done with, once its end is reported, and closes
@@ -225,15 +240,23 @@ class Engine:
         if told:
             for name in tuple(self._forgotten):  # a run that was left behind may still add to it
                 self._journal.remember(name, None)
-            for job in (*self._to_send_again, *(self._uploaded if ok else ())):
-                self._journal.drop(job)
+            for upload in self._to_send_again:
+                self._journal.drop(upload)
+            if ok:
+                for upload in self._uploaded:
+                    self._journal.drop(upload)
         self._journal.close()
 
     def _retrier(self, name: str = "") -> Retrier:
-        prefix = f"{name}: " if name else ""
-        return self._client.policy.retrier(
-            lambda wait: self._reporter.info(f"{prefix}{wait}"), name
-        )
+        """Begin the retries of the file of this name, or of anything else where it is empty."""
+
+        def report(wait: Wait) -> None:
+            text = str(wait)
+            if name:
+                text = f"{name}: {text}"
+            self._reporter.info(text)
+
+        return self._client.policy.retrier(report, name)
 
     # --- uploads ----------------------------------------------------------------------------------
 
@@ -264,9 +287,10 @@ class Engine:
         sendings = [
             partial(send, upload, place) for upload, place in zip(uploads, places, strict=True)
         ]
+        limit = self._settings.concurrency or max_in_flight or MAX_IN_FLIGHT
         interrupted: Interrupted | None = None
         try:
-            tasks.together(sendings, self._settings.concurrency or max_in_flight or MAX_IN_FLIGHT)
+            tasks.together(sendings, limit)
         except Interrupted as error:
             interrupted = error
         self._tell_late(late)
@@ -280,9 +304,9 @@ class Engine:
         return results
 
     def _reserve(self, uploads: Sequence[Upload]) -> list[int]:
-        return self.record.reserve(
-            [not_reached(upload.artifact.name, upload.artifact.size) for upload in uploads]
-        )
+        """Give files their places in the results, as not reached, and return these places."""
+        files = [upload.artifact for upload in uploads]
+        return self.record.reserve([not_reached(file.name, file.size) for file in files])
 
     def _tell_late(self, places: Sequence[int]) -> None:
         """Say which files were not begun because the retry deadline was reached."""
@@ -298,42 +322,43 @@ class Engine:
         for place in places:
             self.record.results[place] = replace(self.record.results[place], failure=error)
 
-    def _name_doubles(self, jobs: Sequence[Upload], places: Sequence[int]) -> None:
+    def _name_doubles(self, uploads: Sequence[Upload], places: Sequence[int]) -> None:
         """Says in every failure which other files were added, and would be again by a run that
         can't know of it.
         """
         results = self.record.results
-        if not any(isinstance(results[place].failure, UploaderError) for place in places):
-            return
-        added = [
-            job.artifact.name
-            for job, place in zip(jobs, places, strict=True)
-            if not results[place].error and job.endpoint.adds and not self._journal.keeps(job)
-        ]
-        if not added:
-            return
-        named = ", ".join(added[:_MAX_NAMED]) + (
-            f" and {len(added) - _MAX_NAMED} more" if added[_MAX_NAMED:] else ""
-        )
-        remedy = (
-            f"A run that does not find this run's state would add these again: {named}. Leave them "
-            "out of `files`, or keep `state-dir`."
-        )
-        for place in places:
+        failures: dict[int, UploaderError] = {}  # by place
+        there: list[Upload] = []
+        for upload, place in zip(uploads, places, strict=True):
             failure = results[place].failure
             if isinstance(failure, UploaderError):
-                results[place] = replace(results[place], failure=failure.with_advice(also=remedy))
+                failures[place] = failure
+            if not results[place].error and upload.endpoint.adds:
+                there.append(upload)
+        if not failures:
+            return
+        added = [upload.artifact.name for upload in there if not self._journal.keeps(upload)]
+        if not added:
+            return
+        names = ", ".join(added[:_MAX_NAMED])
+        unnamed = len(added) - _MAX_NAMED
+        if unnamed > 0:
+            names += f" and {unnamed} more"
+        remedy = (
+            f"A run that does not find this run's state would add these again: {names}. Leave them "
+            "out of `files`, or keep `state-dir`."
+        )
+        for place, failure in failures.items():
+            results[place] = replace(results[place], failure=failure.with_advice(also=remedy))
 
     @contextmanager
     def _place(self, job: Upload) -> Iterator[None]:
         """Waits until one more file may be in flight, of all the flows of the run together."""
         size = job.artifact.size
-        is_large = size is None or size > LARGE
-        with (
-            self._limit_on_changes(job.changes),
-            self._large_in_flight if is_large else nullcontext(),
-            self._in_flight,
-        ):
+        limit_on_large: AbstractContextManager[object] = nullcontext()
+        if size is None or size > LARGE:
+            limit_on_large = self._large_in_flight
+        with self._limit_on_changes(job.changes), limit_on_large, self._in_flight:
             tasks.check()
             yield
 
@@ -357,15 +382,10 @@ class Engine:
             if lost:
                 result = _with_attempts_of(lost, result)
             if isinstance(result.failure, OutcomeUnknown) and job.search:
-                result = lost = self._searched(job, job.search, result)
+                result = self._searched(job, job.search, result)
+                lost = result
+            self._note_end(job, result)
             failure = result.failure
-            # the flow may settle the doubt
-            if not result.error or isinstance(failure, OutcomeUnknown):
-                self._uploaded.append(job)
-            if isinstance(failure, OutcomeUnknown) and job.endpoint.looked_up:
-                self._journal.drop(job)  # where it is not found, it is sent again in this very run
-            elif isinstance(failure, OutcomeUnknown) and not failure.session_kept:
-                self._to_send_again.append(job)
             cause = _passing_cause(job, failure)
             if not isinstance(failure, UploaderError) or not cause:
                 return result
@@ -373,6 +393,19 @@ class Engine:
                 retrier.wait(as_reason(failure), cause=cause)
             except UploaderError as error:
                 return replace(result, error=str(error), failure=error)
+
+    def _note_end(self, job: Upload, result: FileResult) -> None:
+        """Note what the end of one attempt means for the journal of this run and the next."""
+        failure = result.failure
+        if not isinstance(failure, OutcomeUnknown):
+            if not result.error:
+                self._uploaded.append(job)
+            return
+        self._uploaded.append(job)  # the flow may settle the doubt
+        if job.endpoint.looked_up:
+            self._journal.drop(job)  # where it is not found, it is sent again in this very run
+        elif not failure.session_kept:
+            self._to_send_again.append(job)
 
     def _searched(self, job: Upload, search: Search, lost: FileResult) -> FileResult:
         """The result of an upload whose response was lost: what is there, else the failure as it
@@ -384,23 +417,24 @@ class Engine:
         name = job.artifact.name
         self._journal.drop(job)
         try:
-            found = search.find(send_call(search.call, self._client, self._reporter))
+            answer = send_call(search.call, self._client, self._reporter)
+            resource = search.find(answer)
             digest = sha256(job.artifact)
         except UploaderError as error:
             return replace(lost, error=str(error), failure=error)
-        if found is None:
+        if resource is None:
             self._reporter.info(f"{name}: {search.call.what} does not show it; it is sent again.")
             return lost
         self._reporter.info(f"{name}: {search.call.what} shows it: nothing is left to send.")
-        known = replace(
+        return replace(
             lost,
             sha256=digest,
-            id=job.endpoint.identify(found),
-            resource=found,
+            id=job.endpoint.identify(resource),
+            resource=resource,
+            bytes_uploaded=lost.bytes,
             error="",
             failure=None,
         )
-        return replace(known, bytes_uploaded=lost.bytes)
 
     def _upload_once(self, job: Upload) -> FileResult:
         """Brings one file to its endpoint. What goes wrong stands in the result's `error` and
