@@ -180,12 +180,10 @@ Move: TypeAlias = Start | Send | QueryOffset | Cancel
 
 # --- the table ------------------------------------------------------------------------------------
 
-_NEW, _KNOWN, _UNKNOWN, _UNCONFIRMED = (
-    State.NEW,
-    State.OFFSET_KNOWN,
-    State.OFFSET_UNKNOWN,
-    State.UNCONFIRMED,
-)
+_NEW = State.NEW
+_KNOWN = State.OFFSET_KNOWN
+_UNKNOWN = State.OFFSET_UNKNOWN
+_UNCONFIRMED = State.UNCONFIRMED
 _ENDS: dict[type[Event], State] = {
     Rejected: State.REFUSED,
     ProtocolViolated: State.VIOLATED,
@@ -234,8 +232,11 @@ class Chunking:
         """Bytes for the next request, a multiple of `granularity` and at least one of it; None for
         the whole rest.
         """
-        wanted = self.fixed if self.fixed is not None else self.current
-        return None if wanted is None else rounded(wanted, granularity)
+        if self.fixed is not None:
+            return rounded(self.fixed, granularity)
+        if self.current is not None:
+            return rounded(self.current, granularity)
+        return None
 
     def after_interruption(self, offset: int) -> Chunking:
         """Chunks of 8 MiB again after a request from `offset` broke, unless the length is fixed."""
@@ -247,7 +248,9 @@ class Chunking:
 
     def after_success(self) -> Chunking:
         """Chunks twice as long, where chunks are sent at all and their length is not fixed."""
-        return self if self.current is None else replace(self, current=self.current * 2)
+        if self.current is None:
+            return self
+        return replace(self, current=self.current * 2)
 
 
 @dataclass(frozen=True)
@@ -311,8 +314,10 @@ class Session:
             # chunk never grows.
             length = rounded(self.chunking.fixed or AUTO_CHUNK, self.granularity)
             return Send(Span(self.offset, self.offset + length), final=False)
-        wanted = self.chunking.length(self.granularity)
-        stop = self.size if wanted is None else min(self.offset + wanted, self.size)
+        stop = self.size
+        chunk = self.chunking.length(self.granularity)
+        if chunk is not None:
+            stop = min(self.offset + chunk, self.size)
         return Send(Span(self.offset, stop), final=stop == self.size)
 
     def after(self, event: Event, sent: int = 0) -> Session:
@@ -322,8 +327,10 @@ class Session:
         Raises `LookupError` for an event that the table does not know in this state.
         """
         sent = max(self.sent, sent)
-        if isinstance(event, (Stored, Completed)):
-            event = self._checked(event, sent)
+        if isinstance(event, Stored):
+            event = self._checked_offset(event, sent)
+        elif isinstance(event, Completed):
+            event = self._checked_completion(event, sent)
         try:
             state = TRANSITIONS[self.state][type(event)]
         except KeyError:
@@ -356,15 +363,20 @@ class Session:
             case TokenRejected():
                 return after
 
-    def _checked(self, event: Stored | Completed, sent: int) -> Event:
-        """The event, or the violation that it really is: offsets and completion must fit what was
-        sent.
+    def _checked_completion(self, event: Completed, sent: int) -> Event:
+        """The event, or the violation that it is unless everything was sent."""
+        if self.size is None:
+            whole = "a stream that has not ended"
+        elif sent < self.size:
+            whole = f"{self.size} bytes"
+        else:
+            return event
+        return ProtocolViolated(f"the server calls the upload complete after {sent} of {whole}")
+
+    def _checked_offset(self, event: Stored, sent: int) -> Event:
+        """The event, or the violation that it is where the offset does not fit what was sent, or
+        goes back once more.
         """
-        if isinstance(event, Completed):
-            if self.size is not None and sent >= self.size:
-                return event
-            whole = "a stream that has not ended" if self.size is None else f"{self.size} bytes"
-            return ProtocolViolated(f"the server calls the upload complete after {sent} of {whole}")
         if not 0 <= event.offset <= sent:
             return ProtocolViolated(
                 f"the server claims {event.offset} bytes where {sent} were sent"
@@ -375,31 +387,44 @@ class Session:
         return event
 
     def _stored(self, offset: int, after: Session) -> Session:
+        """What follows when the server tells its offset, after a `Send` or a query."""
         chunking = self.chunking
         if self.state is State.OFFSET_KNOWN:
-            # Less than was sent is an interruption too: the whole rest, again and again, would have
-            # no bound, so that two of them count as one request that broke twice.
-            chunking = (
-                chunking.after_success()
-                if offset == after.sent
-                else chunking.after_interruption(-1)
-            )
-        rewinds = self.rewinds + (offset < self.offset)
+            if offset == after.sent:
+                chunking = chunking.after_success()
+            else:
+                # Less than was sent is an interruption too: the whole rest, again and again, would
+                # have no bound, so that two of them count as one request that broke twice.
+                chunking = chunking.after_interruption(-1)
+        rewinds = self.rewinds
+        if offset < self.offset:
+            rewinds += 1
         return replace(after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
-        if self.state is State.OFFSET_KNOWN or (
-            self.state is not State.NEW and not self.chunking.patient
-        ):
-            after = replace(after, chunking=self.chunking.after_interruption(self.offset))
-        if self.state is State.UNCONFIRMED and event.untold and self.at_most_once:
-            return replace(after, doubted=True, untold=True, state=State.IN_DOUBT, why=event.why)
+        """What follows a doubt: after a start it is no doubt, after a `Send` and after a query the
+        offset has to be asked for.
+        """
+        if self.state is State.NEW:
+            return replace(after, why=event.why)
+        was_sending = self.state is State.OFFSET_KNOWN
+        # A query that fails is one more sign of a bad line, but `patient` counts only what was
+        # sent.
+        if was_sending or not self.chunking.patient:
+            chunking = self.chunking.after_interruption(self.offset)
+            after = replace(after, chunking=chunking)
         if self.state is State.UNCONFIRMED:
-            return after
-        all_sent = self.state is State.OFFSET_KNOWN and after.sent == self.size and event.acted
-        return replace(after, why=event.why, state=State.UNCONFIRMED if all_sent else after.state)
+            if event.untold and self.at_most_once:
+                return replace(
+                    after, state=State.IN_DOUBT, doubted=True, untold=True, why=event.why
+                )
+            return after  # `why` still tells of the last byte's request
+        if was_sending and event.acted and after.sent == self.size:
+            return replace(after, state=State.UNCONFIRMED, why=event.why)
+        return replace(after, why=event.why)
 
     def _lost(self, event: SessionLost, after: Session) -> Session:
+        """What follows when the session is gone: a new one from byte 0, or the end."""
         after = self._doubted(after)
         if after.state is State.IN_DOUBT:
             return replace(after, why=event.why)
@@ -411,6 +436,6 @@ class Session:
         """What follows when the session ends without a word of what became of it."""
         if self.state is not State.UNCONFIRMED:
             return after
-        return replace(
-            after, doubted=True, state=State.IN_DOUBT if self.at_most_once else after.state
-        )
+        if self.at_most_once:
+            return replace(after, state=State.IN_DOUBT, doubted=True)
+        return replace(after, doubted=True)
