@@ -36,29 +36,43 @@ def request(move: Move, session: Session, media: Media) -> Request:
     """The request that carries out a move."""
     match move:
         case Start():
-            size = () if media.size is None else (("X-Upload-Content-Length", str(media.size)),)
-            url = media.with_query(("uploadType", "resumable"))
-            return media.start(url, ("X-Upload-Content-Type", media.media_type), *size)
+            headers = [("X-Upload-Content-Type", media.media_type)]
+            if media.size is not None:
+                headers.append(("X-Upload-Content-Length", str(media.size)))
+            return media.start(media.with_query(("uploadType", "resumable")), *headers)
         case Send():
             return _send(move, session, media)
         case QueryOffset():
             # Without a declared size the query is `*/*`: `*/N` could finish a stream too early.
-            total = "*" if media.size is None else str(media.size)
-            return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
+            return _without_bytes(session, _total(media.size))
         case Cancel():
             return Request("DELETE", session.uri)
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:
-    total = str(session.size) if move.final else ("*" if media.size is None else str(media.size))
+    """The request that sends a span, or finishes what is stored with an empty one."""
+    # Of a stream, the session knows the size once its end was read.
+    total = _total(session.size if move.final else media.size)
     if not move.span.size:
-        return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
+        return _without_bytes(session, total)
+    headers = [("Content-Type", media.media_type)]
     # A whole file in one request needs no range: it is the documents' preferred way, and some
     # servers know only that.
-    whole = move.final and move.span.start == 0
-    place = f"bytes {move.span.start}-{move.span.stop - 1}/{total}"
-    headers = (("Content-Type", media.media_type), *(() if whole else (("Content-Range", place),)))
-    return Request("PUT", session.uri, headers, span=move.span)
+    is_whole_file = move.final and move.span.start == 0
+    if not is_whole_file:
+        last = move.span.stop - 1
+        headers.append(("Content-Range", f"bytes {move.span.start}-{last}/{total}"))
+    return Request("PUT", session.uri, tuple(headers), span=move.span)
+
+
+def _without_bytes(session: Session, total: str) -> Request:
+    """The request that sends nothing: it asks for the offset, or finishes what is stored."""
+    return Request("PUT", session.uri, (("Content-Range", f"bytes */{total}"),))
+
+
+def _total(size: int | None) -> str:
+    """The size as `Content-Range` states it."""
+    return "*" if size is None else str(size)
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
@@ -76,7 +90,10 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
 
 
 def _stored(move: Move, response: Response) -> Event:
-    # 308 is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
+    """What a 308 tells of the bytes that the server holds.
+
+    It is "Resume Incomplete" here, never a redirect: a Location header on it means nothing.
+    """
     value = response.headers.get("range")
     if value is None:
         if isinstance(move, QueryOffset):
@@ -85,7 +102,8 @@ def _stored(move: Move, response: Response) -> Event:
     match = _RANGE.fullmatch(value.strip())
     if not match:
         return ProtocolViolated(f"the Range of the answer can't be read: {value[:80]!r}")
-    first, last = int(match[1]), int(match[2])
+    first = int(match[1])
+    last = int(match[2])
     if first != 0:
         return ProtocolViolated(
             f"the server holds bytes {first} to {last}, which do not begin at 0"

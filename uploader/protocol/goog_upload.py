@@ -49,11 +49,14 @@ def request(move: Move, session: Session, media: Media) -> Request:
     """The request that carries out a move; every command is a POST."""
     match move:
         case Start():
-            size = () if media.size is None else ((CONTENT_LENGTH, str(media.size)),)
-            command = ((PROTOCOL, "resumable"), (COMMAND, "start"))
-            return media.start(
-                media.with_query(), *command, (CONTENT_TYPE, media.media_type), *size
-            )
+            headers = [
+                (PROTOCOL, "resumable"),
+                (COMMAND, "start"),
+                (CONTENT_TYPE, media.media_type),
+            ]
+            if media.size is not None:
+                headers.append((CONTENT_LENGTH, str(media.size)))
+            return media.start(media.with_query(), *headers)
         case Send():
             return _send(move, session, media)
         case QueryOffset():
@@ -63,28 +66,37 @@ def request(move: Move, session: Session, media: Media) -> Request:
 
 
 def _send(move: Send, session: Session, media: Media) -> Request:
-    # The documents show the protocol and the media type with the bytes as well.
-    protocol, place = (PROTOCOL, "resumable"), (OFFSET, str(move.span.start))
+    """The request that sends a span, or finishes what is stored with an empty one.
+
+    The documents show the protocol and the media type with the bytes as well.
+    """
+    command = "upload"
+    if move.final:
+        command = "upload, finalize"
     if not move.span.size:
-        return Request("POST", session.uri, (protocol, (COMMAND, "finalize"), place))
-    command = (COMMAND, "upload, finalize" if move.final else "upload")
-    headers = (protocol, command, place, ("Content-Type", media.media_type))
-    return Request("POST", session.uri, headers, span=move.span)
+        command = "finalize"
+    headers = [(PROTOCOL, "resumable"), (COMMAND, command), (OFFSET, str(move.span.start))]
+    if not move.span.size:
+        return Request("POST", session.uri, tuple(headers))
+    headers.append(("Content-Type", media.media_type))
+    return Request("POST", session.uri, tuple(headers), span=move.span)
 
 
 def event(move: Move, response: Response | TransportError, media: Media) -> Event:
     """What a response to a move means. The status header rules; HTTP's status tells why."""
     if isinstance(response, TransportError):
         return broken(response)
-    status, judged = (response.headers.get(STATUS) or "").lower(), verdict(response)
+    status = (response.headers.get(STATUS) or "").lower()
+    judged = verdict(response)
     if isinstance(move, Start):
         return _started(response, status, judged, media)
-    if status in ("final", "cancelled") and judged is not Verdict.SUCCESS:
-        # terminal: this first error is the cause, whatever a later query may say
-        return Rejected(response)
     if judged is Verdict.SUCCESS:
         return _accepted(move, response, status, media)
-    if status == "active" and response.status >= 400 and judged in (Verdict.REFUSED, Verdict.GONE):
+    if status in ("final", "cancelled"):
+        # terminal: this first error is the cause, whatever a later query may say
+        return Rejected(response)
+    is_refusal = response.status >= 400 and judged in (Verdict.REFUSED, Verdict.GONE)
+    if is_refusal and status == "active":
         # The request was no good (a wrong offset, most often), but the session lives and can tell
         # where it stands.
         return OffsetUnknown(f"the server answered {response.status}", response, server_ok=True)
@@ -92,6 +104,7 @@ def event(move: Move, response: Response | TransportError, media: Media) -> Even
 
 
 def _started(response: Response, status: str, judged: Verdict, media: Media) -> Event:
+    """Return what the response to the start of a session means."""
     if status in ("final", "cancelled"):
         return Rejected(response)
     # not the upload service's own word, which would say that this is final
@@ -99,14 +112,30 @@ def _started(response: Response, status: str, judged: Verdict, media: Media) -> 
         return OffsetUnknown(f"the server answered {response.status} without {STATUS}", response)
     if judged is not Verdict.SUCCESS:
         return failed(Start(), response, judged)
-    uri = next((value for value in map(response.headers.get, URLS) if value), None)
-    # As the documents show it, without a scheme: then it is https, or the endpoint's own (http on
-    # loopback).
-    if uri and not _SCHEME.match(uri):
-        uri = f"{media.url.partition('://')[0]}://{uri.lstrip('/')}"
-    value = response.headers.get(GRANULARITY) or ""
-    count = int(value) if _COUNT.fullmatch(value) else 0
-    return started(uri, count if 0 < count <= _MAX_GRANULARITY else DEFAULT_GRANULARITY, response)
+    return started(_session_uri(response, media), _granularity(response), response)
+
+
+def _session_uri(response: Response, media: Media) -> str | None:
+    """Return the URI of a new session; None where the response names none."""
+    for header in URLS:
+        uri = response.headers.get(header)
+        if not uri:
+            continue
+        if _SCHEME.match(uri):
+            return uri
+        # As the documents show it, without a scheme: then it is https, or the endpoint's own (http
+        # on loopback).
+        scheme = media.url.partition("://")[0]
+        return f"{scheme}://{uri.lstrip('/')}"
+    return None
+
+
+def _granularity(response: Response) -> int:
+    """Return of how many bytes the chunks of a new session are multiples."""
+    granularity = _read_size(response.headers.get(GRANULARITY)) or 0
+    if 0 < granularity <= _MAX_GRANULARITY:
+        return granularity
+    return DEFAULT_GRANULARITY
 
 
 def _accepted(move: Move, response: Response, status: str, media: Media) -> Event:
@@ -132,7 +161,7 @@ def _accepted(move: Move, response: Response, status: str, media: Media) -> Even
 
 
 def _read_size(header: str | None) -> int | None:
-    """Return the number of bytes that the server has, None where it states none."""
+    """Return the number of bytes that a header states, None where it states none."""
     if header is None or not _COUNT.fullmatch(header):
         return None
     return int(header)

@@ -51,10 +51,14 @@ class Media:
 
     def start(self, url: str, *headers: tuple[str, str]) -> Request:
         """The request that opens a session in either dialect: the metadata is its body."""
-        kind = () if self.metadata is None else (("Content-Type", JSON_TYPE),)
-        return Request(self.method, url, (*headers, *kind), self.metadata or b"")
+        if self.metadata is None:
+            return Request(self.method, url, headers)
+        content_type = ("Content-Type", JSON_TYPE)
+        return Request(self.method, url, (*headers, content_type), self.metadata)
 
     def with_query(self, *extra: tuple[str, str]) -> str:
         """The upload URI with the method's own query and `extra` behind it."""
         query = urlencode(self.query + extra)
-        return f"{self.url}?{query}" if query else self.url
+        if not query:
+            return self.url
+        return f"{self.url}?{query}"

@@ -67,7 +67,9 @@ def verdict(response: Response | TransportError) -> Verdict:
         return Verdict.RETRY
     if status == 401:
         return Verdict.RENEW
-    return Verdict.GONE if status in (404, 410) else Verdict.REFUSED
+    if status in (404, 410):
+        return Verdict.GONE
+    return Verdict.REFUSED
 
 
 def as_answer(

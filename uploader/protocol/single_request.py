@@ -34,13 +34,15 @@ def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = Fal
     """Metadata first, then the file: exactly two parts. `boundary` must be random, so that no file
     can hold it.
     """
-    prefix = (
-        f"--{boundary}\r\nContent-Type: {JSON_TYPE}\r\n\r\n".encode()
-        + (media.metadata or b"{}")
-        + f"\r\n--{boundary}\r\nContent-Type: {media.media_type}\r\n\r\n".encode()
-    )
-    body = (prefix, Span(0, size), f"\r\n--{boundary}--\r\n".encode())
+    first_head = f"--{boundary}\r\nContent-Type: {JSON_TYPE}\r\n\r\n".encode()
+    metadata = media.metadata or b"{}"
+    second_head = f"\r\n--{boundary}\r\nContent-Type: {media.media_type}\r\n\r\n".encode()
+    prefix = first_head + metadata + second_head
+    suffix = f"\r\n--{boundary}--\r\n".encode()
     kind = ("Content-Type", f"multipart/related; boundary={boundary}")
+    headers: tuple[tuple[str, str], ...] = (kind,)
+    url = media.with_query(("uploadType", "multipart"))
     if goog_upload:
-        return Request(media.method, media.with_query(), ((PROTOCOL, "multipart"), kind), *body)
-    return Request(media.method, media.with_query(("uploadType", "multipart")), (kind,), *body)
+        headers = ((PROTOCOL, "multipart"), kind)
+        url = media.with_query()
+    return Request(media.method, url, headers, prefix, Span(0, size), suffix)
