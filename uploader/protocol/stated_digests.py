@@ -30,6 +30,7 @@ _HOLDERS = ("binary", "image")
 _LENGTHS = {"sha256": 32, "crc32c": 4, "sha1": 20, "md5": 16}
 _URL_SAFE = str.maketrans("-_", "+/")
 _HEX = re.compile(r"[0-9a-fA-F]+", re.ASCII)
+_SIZE = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,13 @@ def claims(resource: Mapping[str, Any], headers: Headers) -> tuple[Claim, ...]:
     """Every digest in a response: in the resource, one level below it (`binary`, `image`), and in
     `x-goog-hash`.
     """
-    nested = [value for value in map(resource.get, _HOLDERS) if isinstance(value, Mapping)]
-    found = [claim for level in (resource, *nested) for claim in _fields(level)]
-    return (*found, *_goog_hash(headers.get("x-goog-hash") or ""))
+    found = list(_fields(resource))
+    for holder in _HOLDERS:
+        nested = resource.get(holder)
+        if isinstance(nested, Mapping):
+            found += _fields(nested)
+    found += _goog_hash(headers.get("x-goog-hash") or "")
+    return tuple(found)
 
 
 def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim, ...]:
@@ -59,8 +64,13 @@ def decisive(stated: Collection[Claim], computed: Container[str]) -> tuple[Claim
     Whichever fits shows that the bytes arrived, so no other digest is worth reading them again.
     """
     known = tuple(claim for claim in stated if claim.algorithm in computed)
-    best = next((name for name in _LENGTHS if any(claim.algorithm == name for claim in stated)), "")
-    return known or tuple(claim for claim in stated if claim.algorithm == best)
+    if known:
+        return known
+    for algorithm in _LENGTHS:
+        best = tuple(claim for claim in stated if claim.algorithm == algorithm)
+        if best:
+            return best
+    return ()
 
 
 def stated_size(resource: Mapping[str, Any]) -> int | None:
@@ -73,10 +83,13 @@ def stated_size(resource: Mapping[str, Any]) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+    if not _SIZE.fullmatch(text):
+        return None
+    return int(text)
 
 
 def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
+    """Every digest in the fields of one object."""
     for field, algorithm in _HEX_FIELDS.items():
         value = level.get(field)
         if isinstance(value, str) and value:
@@ -84,6 +97,7 @@ def _fields(level: Mapping[str, Any]) -> Iterator[Claim]:
 
 
 def _goog_hash(header: str) -> Iterator[Claim]:
+    """Every digest in the header `x-goog-hash: crc32c=…,md5=…`."""
     for item in header.split(","):
         name, _, value = item.strip().partition("=")
         if name in _LENGTHS and value:
@@ -100,4 +114,6 @@ def normal(text: str, length: int) -> str:
         digest = base64.b64decode(text.translate(_URL_SAFE), validate=True)
     except (binascii.Error, ValueError):
         return text[:100]
-    return digest.hex() if len(digest) == length else text[:100]
+    if len(digest) != length:
+        return text[:100]
+    return digest.hex()

@@ -145,28 +145,34 @@ class _Reception:
             self._receive_rest(headers)
         elif status == 200 and _is_file(headers):
             self._receive_all(headers)
-        return self._take if self._is_accepted else None
+        if not self._is_accepted:
+            return None
+        return self._take
 
     def _receive_rest(self, headers: Headers) -> None:
         """Accept the rest of the same file, from exactly where it is missing."""
+        earlier_total = self._total
+        self._total = None
         content_range = _CONTENT_RANGE.fullmatch(headers.get("content-range") or "")
-        total: int | None = None
-        if content_range and int(content_range[1]) == self.offset:
-            total = int(content_range[2])
-        is_same_size = total is not None and self._total in (None, total)
-        self._is_accepted = is_same_size and _version(headers) == self._etag
-        self._total = total if self._is_accepted else None
-        self._check_size(self._total or 0)
+        if not content_range or int(content_range[1]) != self.offset:
+            return
+        total = int(content_range[2])
+        if earlier_total not in (None, total) or _version(headers) != self._etag:
+            return
+        self._total = total
+        self._check_size(total)
+        self._is_accepted = True
 
     def _receive_all(self, headers: Headers) -> None:
         """Accept the file from its start, whatever had come of it before."""
         claims = stated_digests.claims({}, headers)
         decisive = stated_digests.decisive(claims, ("sha256",))
         self._start_over(claim.algorithm for claim in decisive)
-        length = _LENGTH.fullmatch(headers.get("content-length") or "")
-        self._total = int(length[0]) if length else None
         self._etag = _version(headers)
-        self._check_size(self._total or 0)
+        length = _LENGTH.fullmatch(headers.get("content-length") or "")
+        if length:
+            self._total = int(length[0])
+            self._check_size(self._total)
         self._is_accepted = True
 
     def _take(self, block: bytes) -> None:
@@ -192,22 +198,25 @@ class _Reception:
 
         Raises `IntegrityError` where the service promised another digest, in `headers` or before.
         """
-        computed = {name: str(digest.digest().hex()) for name, digest in self._digests.items()}
-        claims = stated_digests.claims({}, headers)
-        promised = {claim.algorithm: claim.value for claim in claims}
+        promised: dict[str, str] = {}
+        for claim in stated_digests.claims({}, headers):
+            promised[claim.algorithm] = claim.value
         if self._step.sha256:
             promised["sha256"] = self._step.sha256
         for algorithm, value in promised.items():
-            if algorithm in computed and computed[algorithm] != value:
+            if algorithm not in self._digests:
+                continue
+            computed = self._digests[algorithm].digest().hex()
+            if computed != value:
                 raise IntegrityError(
                     f"{capitalised(self._step.what)} is not what the service says it is: its "
-                    f"{algorithm} is {computed[algorithm]}, not {value}.",
+                    f"{algorithm} is {computed}, not {value}.",
                     cause="It was changed on the way, by a proxy for instance, or the service has "
                     "a fault.",
                     hint="Nothing was written. Run again; report the error if it recurs.",
                     code="download-damaged",
                 )
-        return computed["sha256"]
+        return str(self._digests["sha256"].digest().hex())
 
 
 def _is_file(headers: Headers) -> bool:
@@ -221,4 +230,6 @@ def _is_file(headers: Headers) -> bool:
 def _version(headers: Headers) -> str:
     """Return what names this version of the file, byte for byte; empty where nothing does."""
     etag = headers.get("etag") or ""
-    return etag if _ETAG.fullmatch(etag) else ""
+    if not _ETAG.fullmatch(etag):
+        return ""
+    return etag
