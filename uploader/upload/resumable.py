@@ -230,8 +230,8 @@ class ResumableUpload:
             self._sender.info(f"The server holds {held}; continuing from there.")
         gained = offset - before.offset
         granule = min(before.granularity, DEFAULT_GRANULARITY)
-        has_all_that_was_sent = gained > 0 and offset >= sent
-        if gained >= granule or has_all_that_was_sent:
+        holds_all_of_it = gained > 0 and offset >= sent
+        if gained >= granule or holds_all_of_it:
             self._retrier.progressed()
         elif isinstance(move, Send):
             little = "almost nothing" if gained > 0 else "nothing"
@@ -242,9 +242,10 @@ class ResumableUpload:
         self._upload.start_over(event.why)
         # What became of the bytes is not known of a session of an earlier run, nor where all of the
         # file was sent.
-        is_known = self._upload.attempts > 0 and before.state is not State.UNCONFIRMED
-        lost = "nothing is stored, " if is_known else ""
-        self._sender.info(f"{capitalised(event.why)}; {lost}starting over at 0.")
+        what = "starting over at 0"
+        if self._upload.attempts > 0 and before.state is not State.UNCONFIRMED:
+            what = f"nothing is stored, {what}"
+        self._sender.info(f"{capitalised(event.why)}; {what}.")
 
     # --- the session of an earlier run ------------------------------------------------------------
 
@@ -254,7 +255,9 @@ class ResumableUpload:
         if record is None:
             return
         self._record.inherit(record)
-        unconfirmed = "an earlier run may have sent all of it" if record.last_block_due else ""
+        unconfirmed = ""
+        if record.last_block_due:
+            unconfirmed = "an earlier run may have sent all of it"
         self._session = self._session.resumed(record.uri, record.granularity, unconfirmed)
 
     def _find_earlier_session(self) -> SessionRecord | None:
@@ -314,22 +317,16 @@ class ResumableUpload:
     def _outcome(self) -> Response:
         """Return the response of a session that is complete, or raise why it is not."""
         session = self._session
-        refused: UploaderError | None = None
-        if session.response is not None:
-            response = self._without_uri(session.response)
-            if session.state is State.COMPLETE:
-                self._tell_of_earlier_completion()
-                return response
-            refused = refusal(response, self._upload.name)
+        if session.state is State.COMPLETE:
+            assert session.response is not None, "a complete session has the response"
+            self._tell_of_earlier_completion()
+            return self._without_uri(session.response)
         if session.state is State.IN_DOUBT:
-            cause = "The service forgot the upload session before it reported how the upload ended."
-            if session.untold:
-                cause = "The service answers for the upload session, but not how the upload ended."
-            if refused is not None:
-                cause = refused.what
-            raise self._doubt(cause, kept=False)
+            raise self._doubt(self._cause_of_doubt(), kept=False)
         self.abandon()
-        if session.state is State.REFUSED and refused is not None:
+        if session.state is State.REFUSED:
+            assert session.response is not None, "a refused session has the response"
+            refused = refusal(self._without_uri(session.response), self._upload.name)
             if session.doubted and isinstance(refused, ApiError):
                 return look_up_stored(self._sender, refused)
             raise refused
@@ -342,6 +339,15 @@ class ResumableUpload:
                 code="session-lost",
             )
         raise self._sender.violation(session.why)
+
+    def _cause_of_doubt(self) -> str:
+        """Say what the service did instead of reporting how the upload ended."""
+        if self._session.response is not None:
+            response = self._without_uri(self._session.response)
+            return refusal(response, self._upload.name).what
+        if self._session.untold:
+            return "The service answers for the upload session, but not how the upload ended."
+        return "The service forgot the upload session before it reported how the upload ended."
 
     def _tell_of_earlier_completion(self) -> None:
         """Say that nothing is sent, where an earlier run had sent all of the file."""
@@ -358,12 +364,12 @@ class ResumableUpload:
         is_found = self._record.is_found_by_next_run
         is_added_twice = self._session.at_most_once and self._endpoint.adds
         if is_added_twice and not is_found and self._may_be_complete(error):
-            if not isinstance(error, Interrupted):
-                return self._doubt(error.what, kept=self._record.is_kept)
-            return self._sender.warn_of_doubt(error)
-        if self._record.is_kept and self._session.uri:
-            return error.with_advice(also=_KEPT if is_found else _KEPT_HERE)
-        return error
+            if isinstance(error, Interrupted):
+                return self._sender.warn_of_doubt(error)
+            return self._doubt(error.what, kept=self._record.is_kept)
+        if not self._record.is_kept or not self._session.uri:
+            return error
+        return error.with_advice(also=_KEPT if is_found else _KEPT_HERE)
 
     def _may_be_complete(self, error: UploaderError) -> bool:
         """Tell whether the server may have finished the upload without this run's knowledge."""

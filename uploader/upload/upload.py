@@ -123,12 +123,17 @@ class Uploader:
         Raises IntegrityError for a file that is no longer the one that was found, and for a stream
         that can't be read.
         """
-        job, upload, client = self.job, self._upload, self._client
-        readable_again = upload.size is not None
-        digests = while_sending(job.endpoint.response_digest, readable_again=readable_again)
-        stall_timeout = self._settings.stall_timeout
-        source = open_source(job.artifact, digests, client.policy.clock, stall_timeout)
-        sender = FileSender(upload, client, source, self._reporter)
+        upload = self._upload
+        digests = while_sending(
+            self.job.endpoint.response_digest, readable_again=upload.size is not None
+        )
+        source = open_source(
+            self.job.artifact,
+            digests,
+            self._client.policy.clock,
+            self._settings.stall_timeout,
+        )
+        sender = FileSender(upload, self._client, source, self._reporter)
         protocol = self._protocol
         if upload.size is None or protocol == "resumable":
             session = SessionInJournal(upload, self._journal, source)
@@ -136,10 +141,9 @@ class Uploader:
             resumable = ResumableUpload(sender, session, self._settings.chunk_size)
             return _OpenFile(source, sender, resumable)
         upload.add_listener(ResultInJournal(upload, self._journal))
-        multipart = protocol == "multipart"
-        return _OpenFile(
-            source, sender, SingleRequestUpload(sender, upload.size, multipart=multipart)
-        )
+        is_multipart = protocol == "multipart"
+        single = SingleRequestUpload(sender, upload.size, multipart=is_multipart)
+        return _OpenFile(source, sender, single)
 
 
 @dataclass(frozen=True)
@@ -164,9 +168,11 @@ def protocol_for(job: Upload, wanted: str) -> str:
         return "resumable"
     if wanted != "auto":
         return wanted
-    has_metadata = job.metadata is not None
-    one_request = "multipart" if has_metadata else "simple"
-    is_offered = endpoint.multipart if has_metadata else endpoint.simple
+    one_request = "simple"
+    is_offered = endpoint.simple
+    if job.metadata is not None:
+        one_request = "multipart"
+        is_offered = endpoint.multipart
     if not endpoint.resumable:
         return one_request
     is_mail = endpoint.media_types == ("message/*",)
