@@ -111,11 +111,12 @@ def _unsettled(
     reporter: LogReporter,
 ) -> str:
     """Return what an earlier run may have done, as far as the journal shows it without a login."""
-    state = inputs.record(RunInputs)
-    rehearsal = plan.inputs.common.rehearsal
-    if rehearsal or not (state.state_dir and state.state_dir.is_dir()):
+    if plan.inputs.common.rehearsal:
         return ""
-    if not (state.state_key or lasting):
+    state = inputs.record(RunInputs)
+    has_folder = state.state_dir is not None and state.state_dir.is_dir()
+    has_key = bool(state.state_key or lasting)
+    if not has_folder or not has_key:
         return ""
     journal = _open_journal(inputs, account, lasting, clock, reporter)
     unsettled = plan.prepared.unsettled(journal.recall)
@@ -140,7 +141,9 @@ def _open_journal(
     """
     state = inputs.record(RunInputs)
     key = make_seal_key(state.state_key, lasting, account)
-    folder = state.state_dir if kept and key is not None else None
+    folder: Path | None = None
+    if kept and key is not None:
+        folder = state.state_dir
     if folder is None and not quiet:
         why = "there is no folder to keep them in; set `state-dir`"
         if key is None:
@@ -148,7 +151,9 @@ def _open_journal(
         reporter.info(f"Unfinished uploads can't be resumed by a later run: {why}.")
     # What was begun at one endpoint (an emulator) is nothing to go on with at another.
     endpoint = inputs.common.api_endpoint
-    whose = f"{account} at {endpoint}" if endpoint else account
+    whose = account
+    if endpoint:
+        whose = f"{account} at {endpoint}"
     workspace = inputs.platform.workspace
     store = SealedStore(
         folder,

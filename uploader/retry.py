@@ -55,7 +55,9 @@ def retry_after(response: Result, wall_clock: float) -> float | None:
     value = response.headers.get("retry-after") or ""
     if value.isascii() and value.isdigit():
         # More digits than any sane wait has: do not build a huge number only to cut it down.
-        return min(float(value), MAX_RETRY_AFTER) if len(value) < 20 else MAX_RETRY_AFTER
+        if len(value) >= 20:
+            return MAX_RETRY_AFTER
+        return min(float(value), MAX_RETRY_AFTER)
     try:
         seconds = parsedate_to_datetime(value).timestamp() - wall_clock
     except (ValueError, TypeError, OverflowError):
@@ -67,7 +69,9 @@ def backoff(attempt: int, fraction: float) -> float:
     """Seconds to wait before retry number `attempt` (0, 1, 2, …); `fraction` is random in [0,
     1).
     """
-    return min(math.ldexp(1.0, min(attempt, 16)), MAX_BACKOFF) + math.floor(fraction * 1001) / 1000
+    power_of_two = math.ldexp(1.0, min(attempt, 16))
+    jitter = math.floor(fraction * 1001) / 1000
+    return min(power_of_two, MAX_BACKOFF) + jitter
 
 
 @dataclass(frozen=True)
@@ -138,8 +142,8 @@ class RetryPolicy:
         left = end - self.clock.monotonic()
         if left <= 0:
             return False
-        longest = first * LONGEST_POLL
-        seconds = min(math.ldexp(first, min(number - 1, 16)), longest, left)
+        pause = math.ldexp(first, min(number - 1, 16))
+        seconds = min(pause, first * LONGEST_POLL, left)
         report(f"{capitalised(why)}; looking again in {seconds:.0f} s.")
         self.sleep(seconds)
         return True
@@ -248,7 +252,9 @@ class Retrier:
         by_deadline = self._spent < policy.max_retries or now >= self._deadline
         if by_deadline and self._seconds is None:
             policy.out_of_time = True
-        code = response.code if isinstance(response, TransportError) else ""
+        code = ""
+        if isinstance(response, TransportError):
+            code = response.code
         if is_too_fast(response):
             cause = TOO_FAST
         if code in ADVICE:
@@ -265,10 +271,12 @@ class Retrier:
             of_what = f" of {self._what}" if self._what else ""
             reason = f"The next retry{of_what} would be past {limit}"
         else:
-            on_what = f" on {self._what}" if self._what else ""
-            retries = "1 retry" if self._spent == 1 else f"{self._spent} retries"
-            progress = f"after {retries} without progress"
             if self._spent == 0:
                 progress = "without a retry (`max-retries` is 0)"
+            elif self._spent == 1:
+                progress = "after 1 retry without progress"
+            else:
+                progress = f"after {self._spent} retries without progress"
+            on_what = f" on {self._what}" if self._what else ""
             reason = f"Gave up{on_what} {progress}"
         return f"{reason}; last error: {why}."

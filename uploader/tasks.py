@@ -27,7 +27,9 @@ class _Group:
     @property
     def failed(self) -> bool:
         """Whether a task of this group has failed, or one of those that this group is part of."""
-        return self._failed or (self._outer is not None and self._outer.failed)
+        if self._outer is None:
+            return self._failed
+        return self._failed or self._outer.failed
 
     def carry_out(self, task: Callable[[], T]) -> T:
         """Run one task; if it fails, the group has failed."""
@@ -77,7 +79,8 @@ def together(tasks: Sequence[Callable[[], T]], at_once: int) -> list[T]:
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
     ended = [future for future in futures if not future.cancelled()]
-    failures = [failure for future in ended if (failure := future.exception()) is not None]
+    outcomes = [future.exception() for future in ended]
+    failures = [failure for failure in outcomes if failure is not None]
     if failures:
         raise min(failures, key=rank)
     return [future.result() for future in ended]

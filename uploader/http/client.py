@@ -267,14 +267,14 @@ def _read_response(raw: Any, request: Request, exchange: _Exchange) -> Response:
     if not _says_where_it_ends(raw, request.method):
         raise HTTPException("a body with an open end (RFC 9112, section 6.3)")
     headers = Headers((name, " ".join(value.split())) for name, value in raw.headers.items())
-    left = exchange.timeouts.max_size
     kept = bytearray()
     take: Callable[[bytes], object] = kept.extend
-    receiver = request.receive(raw.status, headers) if request.receive else None
-    if receiver:
-        take = receiver
-    else:
-        left = min(left, MAX_BODY)
+    left = min(exchange.timeouts.max_size, MAX_BODY)
+    if request.receive:
+        receiver = request.receive(raw.status, headers)
+        if receiver:
+            take = receiver
+            left = exchange.timeouts.max_size
     for block in raw.stream(_PIECE, decode_content=False):
         take(block[:left])
         left -= len(block)

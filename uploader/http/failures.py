@@ -62,7 +62,8 @@ def as_failure(
     refused = _first(causes, ssl.SSLCertVerificationError)
     if refused:
         by_proxy = _first(causes, ProxyError) is not None
-        return _untrusted(refused, "the proxy" if by_proxy else _host(url))
+        peer = "the proxy" if by_proxy else _host(url)
+        return _untrusted(refused, peer)
     unreadable = _unreadable_authorities(url)
     if unreadable:
         return unreadable
@@ -113,13 +114,9 @@ def _unreadable_authorities(url: str) -> InputError | None:
     try:
         ssl.create_default_context(cafile=path)
     except OSError:
-        return InputError(
-            Problem(
-                "REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE",
-                f"no certificates can be read from {path}.",
-                "a file of certificates in PEM form.",
-            )
-        )
+        name = "REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE"
+        what = f"no certificates can be read from {path}."
+        return InputError(Problem(name, what, "a file of certificates in PEM form."))
     return None
 
 
@@ -143,18 +140,24 @@ def _status_of_tunnel(causes: Sequence[BaseException]) -> str:
     """
     words = " ".join(str(cause) for cause in causes)
     status = re.search(r"Tunnel connection failed: ([0-9]{3})", words)
-    return f" (HTTP {status[1]})" if status else ""
+    if not status:
+        return ""
+    return f" (HTTP {status[1]})"
 
 
 def _code(causes: Sequence[BaseException], proxy: str) -> str:
     """Return the stable code of a failure, the output `failure`; empty for one that has none."""
+    if proxy and _first(causes, _UNREACHABLE):
+        return "proxy-unreachable"
+    if proxy and _first(causes, ProxyError):
+        return "proxy-refused"
     if proxy:
-        if _first(causes, _UNREACHABLE):
-            return "proxy-unreachable"
-        return "proxy-refused" if _first(causes, ProxyError) else ""
+        return ""
     tls = _first(causes, ssl.SSLError)
     if getattr(tls, "reason", "") in _NO_TLS:
         return "no-tls"
     if _first(causes, ConnectionRefusedError):
         return "connection-refused"
-    return "host-not-found" if _first(causes, socket.gaierror) else ""
+    if _first(causes, socket.gaierror):
+        return "host-not-found"
+    return ""
