@@ -167,7 +167,9 @@ def _id_in(value: object) -> str:
     if not isinstance(value, str):
         return ""
     address = _ADDRESS.match(value)
-    return address[1] if address else ""
+    if not address:
+        return ""
+    return address[1]
 
 
 @contextmanager

@@ -4,7 +4,9 @@ testers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from uploader.errors import InputError, Problem, Problems
 from uploader.files.android import preflight
@@ -18,21 +20,26 @@ from uploader.services.base import Prepared, Upload
 def prepare(
     inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...], certificate: str
 ) -> Prepared:
-    """Reads each manifest, which says apk or bundle and whose it is. Raises InputError with every
+    """Read each manifest, which says apk or bundle and whose it is. Raises InputError with every
     problem.
     """
     problems = Problems()
-    made = [problems.collect(partial(_upload, file, packages)) for file in files]
-    uploads = tuple(upload for upload in made if upload)
+    uploads: list[Upload] = []
+    for file in files:
+        upload = problems.collect(partial(_upload, file, packages))
+        if upload:
+            uploads.append(upload)
     preflight.check_certificate([upload.artifact for upload in uploads], certificate, problems)
     if not files:
         problems.add("files", "no APK or bundle was given.")
-    return batch.prepared(inputs, uploads, problems, _outputs)
+    return batch.prepared(inputs, tuple(uploads), problems, _outputs)
 
 
 def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
-    known = file if file.manifest else inspect(file)
-    manifest = known.manifest
+    """Return the upload of one file by its manifest. Raises InputError, also for another app."""
+    if not file.manifest:
+        file = inspect(file)
+    manifest = file.manifest
     assert manifest, "`inspect` has read it"
     if packages and manifest.package not in packages:
         what = f"is {', '.join(packages)}, but {file.name} belongs to {manifest.package}."
@@ -43,18 +50,23 @@ def _upload(file: Artifact, packages: tuple[str, ...]) -> Upload:
         {"packageName": manifest.package}, at_most_once=True, id_fields=("downloadUrl",)
     )
     # of an APK its own one, of a bundle the only one
-    return Upload(endpoint, known, endpoint.media_types[-1])
+    return Upload(endpoint, file, endpoint.media_types[-1])
 
 
 def _outputs(results: tuple[FileResult, ...]) -> dict[str, str]:
     """The links, and of the first file how it was signed and its digest, as the service tells
     them.
     """
-    links = [str(result.resource.get("downloadUrl") or "") for result in results]
+    links = [_text(result.resource, "downloadUrl") for result in results]
     first = results[0].resource
     return {
         "download-url": links[0],
-        "download-urls": ",".join(filter(None, links)),
-        "certificate-fingerprint": str(first.get("certificateFingerprint") or ""),
-        "sha256": str(first.get("sha256") or ""),
+        "download-urls": ",".join(link for link in links if link),
+        "certificate-fingerprint": _text(first, "certificateFingerprint"),
+        "sha256": _text(first, "sha256"),
     }
+
+
+def _text(resource: Mapping[str, Any], field: str) -> str:
+    """A field of the resource as text; empty where it has none."""
+    return str(resource.get(field) or "")

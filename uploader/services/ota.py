@@ -126,10 +126,11 @@ def _upload(deployment: str, title: str, upload: Upload, context: Context) -> Ou
         is_doubt = isinstance(result.failure, OutcomeUnknown)
         if before is None or not is_doubt:
             raise result.failure
-    name = ""
+    package = "a package"
     if before is not None:
         name = _identify(context, result, before, deployment, title)
-    package = f"the package {name}" if name else "a package"
+        if name:
+            package = f"the package {name}"
     return Outcome(f"{upload.artifact.name} is {package} of {deployment}.")
 
 
@@ -173,7 +174,9 @@ def _identify(
     if len(new) != 1:
         if doubt:
             raise doubt
-        packages = f"{len(new)} new packages ({_shown(new)})" if new else "no new package"
+        packages = "no new package"
+        if new:
+            packages = f"{len(new)} new packages ({_shown(new)})"
         context.warning(f"{_UNKNOWN} The deployment lists {packages} with the title {title!r}.")
         return ""
     [name] = new
@@ -244,8 +247,10 @@ def _same_title(context: Context, deployment: str, title: str) -> Packages:
         ask_twice=True,
     )
     listed = context.call(call).get("packages")
+    if not isinstance(listed, list):
+        return {}
     packages: Packages = {}
-    for package in listed if isinstance(listed, list) else ():
+    for package in listed:
         if not isinstance(package, dict) or package.get("title") != title:
             continue
         name = package.get("name")

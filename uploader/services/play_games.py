@@ -36,13 +36,15 @@ def prepare(
     resource = batch.read_metadata(metadata, problems)
     if files or not resource:
         batch.require_one(files, "Play Games", problems)
-    asked = {"resourceId": ("resource-id", resource_id), "imageType": ("image-type", image_type)}
-    for field, (name, value) in asked.items():
+    fields = (
+        ("resourceId", "resource-id", resource_id),
+        ("imageType", "image-type", image_type),
+    )
+    for field, name, value in fields:
         if resource.get(field, value) != value:
-            problems.add(
-                "metadata", f"`{field}` is not what `{name}` says.", "the same, or leave it out"
-            )
-    path = expand(_PATH, {field: value for field, (_, value) in asked.items()})
+            what = f"`{field}` is not what `{name}` says."
+            problems.add("metadata", what, "the same, or leave it out")
+    path = expand(_PATH, {"resourceId": resource_id, "imageType": image_type})
     endpoint = Endpoint(
         id="gamesConfiguration.imageConfigurations.upload",
         root="https://www.googleapis.com",
@@ -64,21 +66,25 @@ def prepare(
         if file.size is None:
             what = f"{file.name} is a stream; whether it is an image can't be checked."
             problems.add("files", what, "an image file")
-    sends = batch.prepared(inputs, uploads, problems) if files or problems else None
-    if sends and not inputs.dry_run:
-        sends = replace(sends, flow=partial(_send, uploads[0]))
-    made = sends or batch.metadata_alone(inputs, endpoint, resource)
-    return replace(made, warnings=(_DEPRECATED,), flow=partial(_explained, made.flow))
+    if files or problems:
+        prepared = batch.prepared(inputs, uploads, problems)
+        if not inputs.dry_run:
+            prepared = replace(prepared, flow=partial(_send, uploads[0]))
+    else:
+        prepared = batch.metadata_alone(inputs, endpoint, resource)
+    flow = partial(_explained, prepared.flow)
+    return replace(prepared, warnings=(_DEPRECATED,), flow=flow)
 
 
 def _send(upload: Upload, context: Context) -> Outcome:
+    """Upload the image; the summary links to it where the service tells its address."""
     result = context.upload(upload)
+    resource_id = upload.endpoint.identify(result.resource)
+    summary = f"{upload.artifact.name} is the image of {resource_id}."
     url = result.resource.get("url")
-    links = (("Image", url),) if isinstance(url, str) else ()
-    return Outcome(
-        f"{upload.artifact.name} is the image of {upload.endpoint.identify(result.resource)}.",
-        links=links,
-    )
+    if not isinstance(url, str):
+        return Outcome(summary)
+    return Outcome(summary, links=(("Image", url),))
 
 
 def _explained(flow: Flow, context: Context) -> Outcome:
