@@ -143,8 +143,8 @@ def _read(file: BinaryIO) -> Manifest:
     from uploader.files.android.signatures import signers
 
     archive = Archive(file, _wanted)
-    bundle = BUNDLE_CONFIG in archive.members
-    elements = _read_elements(archive, bundle=bundle)
+    is_bundle = BUNDLE_CONFIG in archive.members
+    elements = _read_elements(archive, bundle=is_bundle)
     if not elements or elements[0][0] != "manifest":
         raise MalformedFile("has an AndroidManifest.xml whose root is not <manifest>.")
     root = elements[0][1]
@@ -162,11 +162,14 @@ def _read(file: BinaryIO) -> Manifest:
     sdk = children.get("uses-sdk", no_attributes)
     min_sdk = sdk.get("minSdkVersion", "1")
     features = _read_features(elements)
+    carries: frozenset[str] = frozenset()
+    if is_bundle:
+        carries = _bundled_crash_files(archive)
     return Manifest(
         package,
         _version_code(root),
         version_name,
-        "bundle" if bundle else "apk",
+        "bundle" if is_bundle else "apk",
         debuggable=_flag(application, "debuggable"),
         test_only=_flag(application, "testOnly"),
         min_sdk=_decimal(min_sdk),
@@ -174,9 +177,9 @@ def _read(file: BinaryIO) -> Manifest:
         permissions=_read_permissions(elements),
         features=tuple(name for name, required in features.items() if required),
         optional_features=tuple(name for name, required in features.items() if not required),
-        signers=signers(archive, apk=not bundle),
-        native=native_code(archive, apk=not bundle),
-        carries=_bundled_crash_files(archive) if bundle else frozenset(),
+        signers=signers(archive, apk=not is_bundle),
+        native=native_code(archive, apk=not is_bundle),
+        carries=carries,
     )
 
 
@@ -226,8 +229,10 @@ def _bundled_crash_files(archive: Archive) -> frozenset[str]:
     kinds = set()
     for name in archive.members:
         match = _CARRIED.fullmatch(name)
-        if match:
-            kinds.add("mapping" if match[1].startswith("obfuscation") else "symbols")
+        if match and match[1].startswith("obfuscation"):
+            kinds.add("mapping")
+        elif match:
+            kinds.add("symbols")
     return frozenset(kinds)
 
 
@@ -278,7 +283,9 @@ def _decimal(value: str) -> int | None:
 def _flag(attributes: Attributes, name: str, default: str = "false") -> bool:
     """Return whether a boolean is set. One from a resource counts as not set."""
     value = attributes.get(name, default)
-    return value == "true" or bool(_decimal(value))
+    if value == "true":
+        return True
+    return bool(_decimal(value))
 
 
 # Native code: System V ABI, "Object Files" and "Program Header" (ELF-64); config.proto of
@@ -388,20 +395,12 @@ def binary_elements(data: bytes) -> Iterator[Element]:
     ids: tuple[int, ...] = ()
     depth = 0
     try:
-        kind, offset, _ = struct.unpack_from("<2HI", data)
-        if kind != _XML or offset < 8:
-            what = "has an AndroidManifest.xml that is not in Android's binary form."
-            raise MalformedFile(what, "Build it with aapt2.")
-        while offset + 8 <= len(data):
-            kind, header, length = struct.unpack_from("<2HI", data, offset)
-            if not 8 <= header <= length <= len(data) - offset:
-                raise IndexError(length)  # noqa: TRY301  # as every other one that is impossible
-            chunk = data[offset : offset + length]
-            offset += length
+        for kind, header, chunk in _binary_chunks(data):
             if kind == _POOL and pool is None:
                 pool = StringPool(chunk)
             elif kind == _IDS:
-                ids = struct.unpack_from(f"<{(length - header) // 4}I", chunk, header)
+                count = (len(chunk) - header) // 4
+                ids = struct.unpack_from(f"<{count}I", chunk, header)
             elif kind == _END_ELEMENT:
                 depth -= 1
             elif kind == _START_ELEMENT and pool is not None:
@@ -413,6 +412,23 @@ def binary_elements(data: bytes) -> Iterator[Element]:
         raise MalformedFile(
             "has a damaged AndroidManifest.xml: a length or an offset in it is impossible."
         ) from None
+
+
+def _binary_chunks(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield each chunk of a binary XML behind its kind and the length of its header in bytes.
+
+    Raises MalformedFile for another format, struct.error or IndexError for a damaged one.
+    """
+    kind, offset, _ = struct.unpack_from("<2HI", data)
+    if kind != _XML or offset < 8:
+        what = "has an AndroidManifest.xml that is not in Android's binary form."
+        raise MalformedFile(what, "Build it with aapt2.")
+    while offset + 8 <= len(data):
+        kind, header, length = struct.unpack_from("<2HI", data, offset)
+        if not 8 <= header <= length <= len(data) - offset:
+            raise IndexError(length)
+        yield kind, header, data[offset : offset + length]
+        offset += length
 
 
 def _binary_attributes(
@@ -466,8 +482,9 @@ class StringPool(dict[int, str]):
         (distance,) = struct.unpack_from("<I", pool, header + 4 * index)
         offset = start + distance
         units = self._utf8_units(offset) if flags & _UTF8 else self._utf16_units(offset)
-        self[index] = units.decode("utf-16-le", "replace")[: self._max_text]
-        return self[index]
+        text = units.decode("utf-16-le", "replace")[: self._max_text]
+        self[index] = text
+        return text
 
     def _utf8_units(self, offset: int) -> bytes:
         """Return a string of a UTF-8 pool in UTF-16, surrogates as they are."""

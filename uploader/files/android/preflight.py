@@ -88,7 +88,9 @@ def check_certificate(artifacts: Iterable[Artifact], expected: str, problems: Pr
         actual = artifact.certificate_sha256
         if actual == expected:
             continue
-        signed = f"signed with certificate {fingerprint(actual)}" if actual else "not signed"
+        signed = "not signed"
+        if actual:
+            signed = f"signed with certificate {fingerprint(actual)}"
         what = f"{artifact.name} is {signed}, not with {fingerprint(expected)}."
         accepted = (
             "the certificate that the file is signed with, or a build that is signed with the "
@@ -173,17 +175,21 @@ def _pages(manifest: Manifest) -> Iterator[str]:
         return
     native = manifest.native
     asked = _asked("16 KB", PAGE_SIZE)
-    for names, what in (
-        (native.under_aligned, "with segments aligned to less than 16 KB"),
-        (native.misplaced, "uncompressed at an offset that is not a multiple of 16 KB"),
-    ):
-        if names:
-            libraries = "library" if len(names) == 1 else "libraries"
-            shown = _shortened(names, _MAX_LIBRARIES)
-            yield f"has {len(names)} 64-bit {libraries} {what} ({shown}){asked}"
+    if native.under_aligned:
+        libraries = _libraries(native.under_aligned, "with segments aligned to less than 16 KB")
+        yield f"has {libraries}{asked}"
+    if native.misplaced:
+        what = "uncompressed at an offset that is not a multiple of 16 KB"
+        yield f"has {_libraries(native.misplaced, what)}{asked}"
     if native.packed_under_aligned:
         what = "aligns its libraries to 4 KB pages in the APKs made from it (BundleConfig.pb)"
         yield f"{what}{asked}"
+
+
+def _libraries(names: Sequence[str], what: str) -> str:
+    """Return how many 64-bit libraries there are of which `what` is true, and the first of them."""
+    noun = "library" if len(names) == 1 else "libraries"
+    return f"{len(names)} 64-bit {noun} {what} ({_shortened(names, _MAX_LIBRARIES)})"
 
 
 def _asked(what: str, rule: PolicyRule) -> str:

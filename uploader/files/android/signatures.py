@@ -77,13 +77,12 @@ def jar_signers(archive: Archive) -> tuple[str, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            digests = [
-                hashlib.sha256(certificate).hexdigest() for certificate in _signers_of_jar(archive)
-            ]
+            certificates = list(_signers_of_jar(archive))
         except _UNREADABLE:
             raise MalformedFile(
                 "has a JAR signature that can't be read.", "Build and sign it again."
             ) from None
+    digests = [hashlib.sha256(certificate).hexdigest() for certificate in certificates]
     return tuple(dict.fromkeys(digests))
 
 
@@ -126,11 +125,7 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
     serial number stand side by side in the block, as a SignerInfo names it. In a certificate they
     do not.
     """
-    names = {name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)}
-    blocks = [name for name in sorted(names) if not name.endswith(".SF")]
-    signed = [name for name in blocks if f"{name.rpartition('.')[0]}.SF" in names]
-    for upper_name in signed[:_MAX_SIGNERS]:
-        name = names[upper_name]
+    for name in _signature_blocks(archive)[:_MAX_SIGNERS]:
         if archive.members[name].file_size > _MAX_SIGNATURE:
             continue
         block = archive.read(name)
@@ -140,6 +135,17 @@ def _signers_of_jar(archive: Archive) -> Iterator[bytes]:
             serial = bytes([2, length]) + number.to_bytes(length, "big", signed=True)
             if certificate.issuer.public_bytes() + serial in block:
                 yield certificate.public_bytes(Encoding.DER)
+
+
+def _signature_blocks(archive: Archive) -> list[str]:
+    """Return the PKCS #7 blocks that have a signature file of the same name in any case, sorted."""
+    names = {name.upper(): name for name in archive.members if JAR_SIGNATURE.fullmatch(name)}
+    blocks: list[str] = []
+    for upper_name in sorted(names):
+        stem, _, ending = upper_name.rpartition(".")
+        if ending != "SF" and f"{stem}.SF" in names:
+            blocks.append(names[upper_name])
+    return blocks
 
 
 def _signers_of_block(value: bytes) -> Iterator[bytes]:
