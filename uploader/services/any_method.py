@@ -57,8 +57,8 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         values = catalogue.check_params(method, parameters, problems)
     name_field = _name_field(method, inputs.upload_protocol)
     media_type = catalogue.check_media_type(method, metadata, given.media_type, problems)
-    is_metadata_alone = bool(metadata) and not files and method.id.startswith(_ALONE)
-    if not files and not is_metadata_alone:
+    metadata_suffices = bool(metadata) and method.id.startswith(_ALONE)
+    if not files and not metadata_suffices:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
     if len(files) > 1 and name_field in metadata:
         what = (
@@ -67,7 +67,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
         )
         problems.add("metadata", what)
     problems.raise_if_any()
-    if is_metadata_alone:
+    if not files:
         endpoint = _endpoint(method, values, metadata)
         return batch.metadata_alone(inputs, endpoint, metadata)
     uploads = tuple(
@@ -116,6 +116,7 @@ def _upload(
     file: Artifact,
     media_type: str,
 ) -> Upload:
+    """Return the upload of one file; an empty `media_type` is chosen by its content and name."""
     if not media_type:
         media_type = media_types.choose(file, method.template.media_types)
     values, metadata = _with_file_name(method, values, metadata, name_field, file)
@@ -187,20 +188,31 @@ def _with_file_name(
     """Return the parameters and the metadata with the file's own name, where the method makes
     something that has a name and none was given.
     """
-    own_name = file.name.rpartition("/")[2]
-    if method.id != _STORAGE:
-        if name_field:
-            metadata = {name_field: own_name, **metadata}
+    if method.id == _STORAGE:
+        return _with_object_name(values, metadata, file)
+    if not name_field:
         return values, metadata
-    # An object has the name given, or the file's path in the workspace, below a name that ends in
-    # `/`.
+    own_name = file.name.rpartition("/")[2]
+    return values, {name_field: own_name, **metadata}
+
+
+def _with_object_name(
+    values: Values, metadata: Mapping[str, Any], file: Artifact
+) -> tuple[Values, Mapping[str, Any]]:
+    """Return the parameters and the metadata of an object of Cloud Storage, with its name in the
+    parameters.
+
+    It is the name given, or the file's path in the workspace, below a name that ends in `/`.
+    """
     prefix = _object_name(values, metadata)
     if prefix and not prefix.endswith("/"):
         return values, metadata
-    if not file.name.startswith("/") and ".." not in file.name.split("/"):
-        own_name = file.name
+    path = file.name
+    is_outside = path.startswith("/") or ".." in path.split("/")
+    if is_outside:
+        path = path.rpartition("/")[2]
     other_metadata = {key: value for key, value in metadata.items() if key != "name"}
-    return {**values, "name": (prefix + own_name,)}, other_metadata
+    return {**values, "name": (prefix + path,)}, other_metadata
 
 
 def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
@@ -208,6 +220,7 @@ def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
 
 
 def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> Endpoint:
+    """Return the method as this request uses it."""
     template = method.template
     path_values = {name: values[name][0] for name in catalogue.placeholders(template.upload_path)}
     digest, query_values = _with_digest_field(template.path, values)
