@@ -74,7 +74,7 @@ class ApiClient:
         self.policy = policy
 
     def url(self, root: str, path: str, *, public: bool = False) -> str:
-        """The address of a path of an API, or of the same path under the endpoint that was given.
+        """Return the address of a path of an API, or of the same path under the given endpoint.
 
         Of a `public` file, which everybody may fetch, only an endpoint on loopback stands for the
         host.
@@ -86,12 +86,12 @@ class ApiClient:
 
     @property
     def waited_for_answers(self) -> float:
-        """Seconds in which at least one request had left whole and was not answered."""
+        """Return the seconds in which at least one request had left whole and was not answered."""
         return self._transport.answer_clock.seconds
 
     def service_time(self) -> float:
-        """Seconds since the epoch as the last response dates itself, else as this machine's clock
-        has it.
+        """Return the seconds since the epoch as the last response dates itself, else as this
+        machine's clock has it.
 
         How old data of a service are is counted by the service's own clock: a machine's may be
         wrong.
@@ -111,7 +111,8 @@ class ApiClient:
         max_size: int = 0,
         public: bool = False,
     ) -> Response | TransportError:
-        """One request and what came of it; `blocks` is its body where that holds bytes of a file.
+        """Send one request and return what came of it; `blocks` is its body where that holds bytes
+        of a file.
 
         `path` is its path where that is no secret, as a session URI's is. With `max_size` the
         response is a file of at most so many bytes: it may not stall, and not last for ever.
@@ -160,14 +161,14 @@ class ApiClient:
         return timeouts
 
     def _check(self, request: Request) -> None:
-        """Raises `Interrupted` once the run was asked to end, unless this is what it still has to
+        """Raise `Interrupted` once the run was asked to end, unless this is what it still has to
         say.
         """
         if not request.closing:
             self.policy.cancellation.check()
 
     def renew(self, retrier: Retrier, response: Response, what: str) -> None:
-        """Takes a fresh token after a 401, once for each stretch of progress; the next one is a
+        """Take a fresh token after a 401, once for each stretch of progress; the next one is a
         `CredentialsError`.
         """
         if not retrier.may_renew():
@@ -183,7 +184,7 @@ class ApiClient:
         in_doubt: Callable[[Response | TransportError], UploaderError | None] = lambda _: None,
         retry_on: Callable[[ApiError], str] | None = None,
     ) -> Response:
-        """The success that one request ends with, attempted again where that does no harm.
+        """Return the success that one request ends with, attempted again where that does no harm.
 
         `in_doubt` is asked after a response, or the lack of one, that leaves open whether the
         request had its effect: the error with which that is the end, None where it may be sent
@@ -215,8 +216,8 @@ class ApiClient:
 
 
 def send_call(call: Call, client: ApiClient, reporter: Reporter) -> dict[str, Any]:
-    """The JSON object in the response to one call, which is repeated where a second effect does no
-    harm.
+    """Return the JSON object in the response to one call, which is repeated where a second effect
+    does no harm.
 
     Raises what `request_with_retries` raises, and `OutcomeUnknown` when a call that must not be
     repeated may have been obeyed.
@@ -278,7 +279,7 @@ def _lost(response: Response | TransportError, what: str) -> OutcomeUnknown:
 
 
 def require_trusted(uri: str, endpoint: str) -> None:
-    """Raises `UntrustedHost` for a session URI to which the bearer token must not travel."""
+    """Raise `UntrustedHost` for a session URI to which the bearer token must not travel."""
     if not trusted(uri, endpoint):
         raise UntrustedHost(
             "The server named a session URI that is neither on its own host nor below an upload "
@@ -290,24 +291,24 @@ def require_trusted(uri: str, endpoint: str) -> None:
 
 
 def as_reason(error: UploaderError) -> str:
-    """A refusal as the middle of a sentence, in the service's own words."""
+    """Return a refusal as the middle of a sentence, in the service's own words."""
     return error.what[:1].lower() + error.what[1:].rstrip(".")
 
 
 def failure_of(response: Response | TransportError) -> str:
-    """What went wrong, as the middle of a sentence."""
+    """Return what went wrong, as the middle of a sentence."""
     if isinstance(response, TransportError):
         return response.why
     return f"the server answered {response.status}"
 
 
 def last_failure(response: Response | TransportError) -> str:
-    """What went wrong for good, with the last words of the service."""
+    """Return what went wrong for good, with the last words of the service."""
     return failure_of(response) + google_error.last_words(response)
 
 
 def _describe(request: Request, path: str, response: Response | TransportError) -> str:
-    """One request and its response, for who looks for a fault."""
+    """Return one request and its response in a line, for who looks for a fault."""
     host = urlsplit(request.url).netloc
     line = f"{request.method} {host}{path}, {request.size} bytes"
     for name, value in request.headers:
@@ -343,7 +344,7 @@ def _as_line(body: bytes) -> str:
 
 
 def refusal(response: Response, what: str) -> UploaderError:
-    """The error for a response that stays a no: a 401 is about credentials, the rest is the
+    """Return the error for a response that stays a no: a 401 is about credentials, the rest is the
     service's refusal.
     """
     said = google_error.read(response)

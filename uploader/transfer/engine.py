@@ -87,7 +87,7 @@ class Engine:
 
     @property
     def waited_for_answers(self) -> float:
-        """Seconds in which at least one request had left whole and was not answered."""
+        """Return the seconds in which at least one request had left whole and was not answered."""
         return self._client.waited_for_answers
 
     def run(self, flow: Flow) -> Outcome:
@@ -184,7 +184,7 @@ class Engine:
             self._reporter.warning(text)
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
-        """Logs what is about to change; `sections` are for the summary of a run that ends badly."""
+        """Log what is about to change; `sections` are for the summary of a run that ends badly."""
         self.planned = sections
         with self._log_lock:
             self._group.close()
@@ -194,7 +194,7 @@ class Engine:
                     self._reporter.change(line)
 
     def remember(self, name: str, value: str | None) -> None:
-        """Keeps a value in the journal; what is to be forgotten stays there until the end of the
+        """Keep a value in the journal; what is to be forgotten stays there until the end of the
         run is reported.
         """
         if value is None:
@@ -204,13 +204,13 @@ class Engine:
             self._journal.remember(name, value)
 
     def recall(self, name: str) -> str | None:
-        """What an earlier run of the same job remembered."""
+        """Return what an earlier run of the same job remembered."""
         if name in self._forgotten:
             return None
         return self._journal.recall(name)
 
     def identified(self, result: FileResult, answer: Mapping[str, Json] | None = None) -> None:
-        """Replaces an upload's result. After an error without an answer the next run sends the file
+        """Replace an upload's result. After an error without an answer the next run sends the file
         again.
         """
         self.record.replace(result)
@@ -228,7 +228,7 @@ class Engine:
         raise LookupError(name)
 
     def clear_journal(self, *, ok: bool, told: bool = True) -> None:
-        """Removes from the journal what this run is done with, once its end is reported, and closes
+        """Remove from the journal what this run is done with, once its end is reported, and close
         it.
 
         Until then a kill may make it necessary to run again, and what is done must be found done.
@@ -323,7 +323,7 @@ class Engine:
             self.record.results[place] = replace(self.record.results[place], failure=error)
 
     def _name_doubles(self, uploads: Sequence[Upload], places: Sequence[int]) -> None:
-        """Says in every failure which other files were added, and would be again by a run that
+        """Say in every failure which other files were added, and would be again by a run that
         can't know of it.
         """
         results = self.record.results
@@ -352,13 +352,13 @@ class Engine:
             results[place] = replace(results[place], failure=failure.with_advice(also=remedy))
 
     @contextmanager
-    def _place(self, job: Upload) -> Iterator[None]:
-        """Waits until one more file may be in flight, of all the flows of the run together."""
-        size = job.artifact.size
+    def _place(self, upload: Upload) -> Iterator[None]:
+        """Wait until one more file may be in flight, of all the flows of the run together."""
+        size = upload.artifact.size
         limit_on_large: AbstractContextManager[object] = nullcontext()
         if size is None or size > LARGE:
             limit_on_large = self._large_in_flight
-        with self._limit_on_changes(job.changes), limit_on_large, self._in_flight:
+        with self._limit_on_changes(upload.changes), limit_on_large, self._in_flight:
             tasks.check()
             yield
 
@@ -370,23 +370,23 @@ class Engine:
         with self._changes_lock:
             return self._changes.setdefault(what, threading.Semaphore(limit))
 
-    def _upload_with_retries(self, job: Upload) -> FileResult:
-        """Uploads one file, again after a refusal that passes by itself; whatever goes wrong stands
+    def _upload_with_retries(self, upload: Upload) -> FileResult:
+        """Upload one file, again after a refusal that passes by itself; whatever goes wrong stands
         in the result.
         """
-        retrier = self._retrier(job.artifact.name)
+        retrier = self._retrier(upload.artifact.name)
         lost: FileResult | None = None  # the last attempt of which nobody heard whether it arrived
         while True:
-            result = self._upload_once(job)
+            result = self._upload_once(upload)
             result = replace(result, retries=result.retries + retrier.retries)
             if lost:
                 result = _with_attempts_of(lost, result)
-            if isinstance(result.failure, OutcomeUnknown) and job.search:
-                result = self._searched(job, job.search, result)
+            if isinstance(result.failure, OutcomeUnknown) and upload.search:
+                result = self._searched(upload, upload.search, result)
                 lost = result
-            self._note_end(job, result)
+            self._note_end(upload, result)
             failure = result.failure
-            cause = _passing_cause(job, failure)
+            cause = _passing_cause(upload, failure)
             if not isinstance(failure, UploaderError) or not cause:
                 return result
             try:
@@ -394,32 +394,32 @@ class Engine:
             except UploaderError as error:
                 return replace(result, error=str(error), failure=error)
 
-    def _note_end(self, job: Upload, result: FileResult) -> None:
+    def _note_end(self, upload: Upload, result: FileResult) -> None:
         """Note what the end of one attempt means for the journal of this run and the next."""
         failure = result.failure
         if not isinstance(failure, OutcomeUnknown):
             if not result.error:
-                self._uploaded.append(job)
+                self._uploaded.append(upload)
             return
-        self._uploaded.append(job)  # the flow may settle the doubt
-        if job.endpoint.looked_up:
-            self._journal.drop(job)  # where it is not found, it is sent again in this very run
+        self._uploaded.append(upload)  # the flow may settle the doubt
+        if upload.endpoint.looked_up:
+            self._journal.drop(upload)  # where it is not found, it is sent again in this very run
         elif not failure.session_kept:
-            self._to_send_again.append(job)
+            self._to_send_again.append(upload)
 
-    def _searched(self, job: Upload, search: Search, lost: FileResult) -> FileResult:
-        """The result of an upload whose response was lost: what is there, else the failure as it
-        was.
+    def _searched(self, upload: Upload, search: Search, lost: FileResult) -> FileResult:
+        """Return the result of an upload whose response was lost: what is there, else the failure
+        as it was.
 
         A search that fails is the failure. The session is forgotten: whatever is not there is sent
         anew.
         """
-        name = job.artifact.name
-        self._journal.drop(job)
+        name = upload.artifact.name
+        self._journal.drop(upload)
         try:
             answer = send_call(search.call, self._client, self._reporter)
             resource = search.find(answer)
-            digest = sha256(job.artifact)
+            digest = sha256(upload.artifact)
         except UploaderError as error:
             return replace(lost, error=str(error), failure=error)
         if resource is None:
@@ -429,25 +429,25 @@ class Engine:
         return replace(
             lost,
             sha256=digest,
-            id=job.endpoint.identify(resource),
+            id=upload.endpoint.identify(resource),
             resource=resource,
             bytes_uploaded=lost.bytes,
             error="",
             failure=None,
         )
 
-    def _upload_once(self, job: Upload) -> FileResult:
-        """Brings one file to its endpoint. What goes wrong stands in the result's `error` and
+    def _upload_once(self, upload: Upload) -> FileResult:
+        """Bring one file to its endpoint. What goes wrong stands in the result's `error` and
         `failure`.
         """
         for uploader in tuple(self._begun):
-            if uploader.job == job:
+            if uploader.job == upload:
                 self._begun.remove(uploader)
                 return uploader.run()
-        return self._uploader(job).run()
+        return self._uploader(upload).run()
 
-    def _uploader(self, job: Upload) -> Uploader:
-        return Uploader(job, self._client, self._settings, self._journal, self._reporter)
+    def _uploader(self, upload: Upload) -> Uploader:
+        return Uploader(upload, self._client, self._settings, self._journal, self._reporter)
 
 
 class _Poll:
@@ -471,17 +471,17 @@ class _Poll:
         return self._policy.poll(why, self._waits, self._end, self._report, self._first)
 
 
-def _passing_cause(job: Upload, failure: BaseException | None) -> str:
-    """The cause of a failure after which the upload may start over; empty for every other."""
-    if isinstance(failure, OutcomeUnknown) and job.search:  # which did not find it
+def _passing_cause(upload: Upload, failure: BaseException | None) -> str:
+    """Return the cause of a failure after which the upload may start over; else empty."""
+    if isinstance(failure, OutcomeUnknown) and upload.search:  # which did not find it
         return CAUSE
-    if isinstance(failure, ApiError) and job.retry_on:
-        return job.retry_on(failure)
+    if isinstance(failure, ApiError) and upload.retry_on:
+        return upload.retry_on(failure)
     return ""
 
 
 def _with_attempts_of(lost: FileResult, result: FileResult) -> FileResult:
-    """The result of a file that was sent again, with what the attempt before had cost."""
+    """Return the result of a file that was sent again, with what the attempt before had cost."""
     return replace(
         result,
         attempts=lost.attempts + result.attempts,
