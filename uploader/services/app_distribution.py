@@ -117,7 +117,9 @@ class Release:
     def address(self, name: str) -> str:
         """A member that is the address of a page; empty where it is none."""
         text = self.fact(name)
-        return text if text.startswith("https://") else ""
+        if not text.startswith("https://"):
+            return ""
+        return text
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -155,7 +157,9 @@ def prepare(inputs: AppDistributionInputs, files: Artifacts, workspace: Workspac
         problems.add("testers", what, "groups in place of single testers")
     batch.require_one(files, "a distribution", problems)
     builds = [problems.collect(partial(_build, file)) for file in files]
-    build = builds[0] if builds else None
+    build: Artifact | None = None
+    if builds:
+        build = builds[0]
     notes = _notes(inputs, build, workspace, problems)
     problems.raise_if_any()
     assert build, "a file that is no build is a problem"
@@ -236,7 +240,9 @@ def _build(file: Artifact) -> Artifact:
     """Return the file with its manifest. Raises InputError for what is neither an APK nor a
     bundle.
     """
-    return file if file.manifest else inspect(file)
+    if file.manifest:
+        return file
+    return inspect(file)
 
 
 def _notes(
