@@ -404,6 +404,8 @@ def _configuration_manifest(
     if main_id:
         manifest.set(Attribute("configForSplit", main_id))
     types = f"{module.name}__{configuration.dimension}"
+    if configuration.dimension == "language":
+        types = ""  # an app can do without its languages
     manifest.set(android("splitTypes", _SPLIT_TYPES, types))
     application = Element("application", [android("hasCode", _HAS_CODE, False)])
     manifest.children.append(application)
