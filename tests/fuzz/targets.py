@@ -38,8 +38,9 @@ from uploader.files.android.archive import Archive, MalformedFile
 from uploader.files.android.code_transparency import InvalidTransparency, read_transparency
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
 from uploader.files.android.limits import MAX_RELEASE_NOTES
+from uploader.files.android.manifest_rules import Role
 from uploader.files.android.notes import DEFAULT_LANGUAGE, inline_notes, is_language_name
-from uploader.files.android.resource_table import BinaryTable
+from uploader.files.android.resource_table import BinaryTable, Layouts
 from uploader.files.android.resource_values import ENCODED_SIZE, UnreadableTable, describe
 from uploader.files.android.served_table import BuiltTable
 from uploader.files.artifacts import Artifact
@@ -155,14 +156,17 @@ def compiled_xml_documents(data: bytes) -> None:
         with suppress(NotCompiledXml, NotComparable):
             root = compiled_xml.tree(decode(data))
             assert len(compiled_xml.digest(decode(data))) == 32
-            served_manifest.compare_configuration(root)
-            served_manifest.compare_module(root, root, [root], root, has_code=True)
+            configuration = Role("configuration", "config.de", app={"base": root})
+            served_manifest.compare_configuration(root, configuration)
+            app = {"base": root, "feature": root}
+            whole = Role("standalone", modules=("base", "feature"), app=app, bundletool=(1, 18, 0))
+            served_manifest.compare_module(root, whole, has_code=True)
 
 
 def resource_tables(data: bytes) -> None:
     """A resource table in either encoding, whose values are compared with themselves, too."""
     with suppress(UnreadableTable):
-        for value in BinaryTable(data).values():
+        for value in BinaryTable(data, Layouts(sparse=True, compact=True)).values():
             assert len(value.value) == ENCODED_SIZE
             assert describe(value.configuration)
     with suppress(UnreadableTable):

@@ -27,7 +27,7 @@ from tests.support.table_specimens import (
     text_item,
 )
 from uploader.files.android.resource_proto import ProtoTable
-from uploader.files.android.resource_table import BinaryTable
+from uploader.files.android.resource_table import BinaryTable, Layouts
 from uploader.files.android.resource_values import (
     MAX_ITEMS_OF_VALUE,
     TableValue,
@@ -42,10 +42,11 @@ from uploader.files.android.string_pool import StringPool
 ENTRY = struct.pack("<2HI", 8, 0, 0) + struct.pack("<H2BI", 8, 0, 3, 0)
 COMPACT = struct.pack("<2HI", 0, 0x0308, 0)
 HELLO = encode_text("Hello")
+EVERY_LAYOUT = Layouts(sparse=True, compact=True)
 
 
 def binary(data: bytes) -> list[TableValue]:
-    return list(BinaryTable(data).values())
+    return list(BinaryTable(data, EVERY_LAYOUT).values())
 
 
 def said(values: list[TableValue]) -> list[tuple[object, ...]]:
@@ -176,7 +177,7 @@ def test_people_are_told_for_what_a_value_is(configuration: bytes, code: str, wo
 
 def test_a_feature_has_its_own_package() -> None:
     table = proto_table({"string": [resource(0, "x", {b"": item(text_item("x"))})]}, "a.b.c", 0x7E)
-    served = BinaryTable(binary_table(table))
+    served = BinaryTable(binary_table(table), EVERY_LAYOUT)
     assert [value.resource for value in served.values()] == [0x7E010000]
     assert served.packages == served.libraries == [(0x7E, "a.b.c")]
 
@@ -211,6 +212,27 @@ def test_every_way_to_list_values_is_read(data: bytes, numbers: list[int]) -> No
     assert {(value.type, value.name, value.value) for value in values} == {
         ("string", "hello", HELLO)
     }
+
+
+SPARSE_TABLE = table_of_type(struct.pack("<2H", 7, 0), 1, ENTRY, flags=1)
+SHORT_TABLE = table_of_type(struct.pack("<2H", 0, 0xFFFF), 2, ENTRY, flags=2)
+COMPACT_TABLE = table_of_type(struct.pack("<I", 0), 1, COMPACT)
+
+
+@pytest.mark.parametrize(
+    ("data", "layouts", "level"),
+    [
+        (SPARSE_TABLE, Layouts(compact=True), 32),
+        (SHORT_TABLE, Layouts(sparse=True), 34),
+        (COMPACT_TABLE, Layouts(sparse=True), 34),
+    ],
+    ids=["sparse", "short-offsets", "compact"],
+)
+def test_what_older_devices_read_otherwise_is_unreadable(
+    data: bytes, layouts: Layouts, level: int
+) -> None:
+    with pytest.raises(UnreadableTable, match=f"before API level {level}"):
+        list(BinaryTable(data, layouts).values())
 
 
 PLAIN = table_of_type(struct.pack("<I", 0), 1, ENTRY, announced=1)
@@ -305,6 +327,14 @@ def pool(offsets: list[int], strings: bytes) -> bytes:
     start = 28 + 4 * len(offsets)
     header = struct.pack("<2H6I", 1, 28, start + len(strings), len(offsets), 0, 256, start, 0)
     return header + struct.pack(f"<{len(offsets)}I", *offsets) + strings
+
+
+def test_a_pool_that_claims_to_be_sorted_is_damaged() -> None:
+    """Android would look for a name as in a sorted list; aapt2 sorts none."""
+    flagged = bytearray(pool([0], b"\0\0\0\0"))
+    flagged[16] |= 1
+    with pytest.raises(ValueError, match="257"):
+        StringPool(bytes(flagged))
 
 
 def test_strings_that_overlap_cost_no_more_than_the_pool() -> None:

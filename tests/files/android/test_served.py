@@ -19,7 +19,16 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from google_emulator.specimens.signature_writer import (
+    RELEASE,
+    V2,
+    jar_signature,
+    pkcs7,
+    signed_apk,
+)
+from google_emulator.specimens.signature_writer import certificate as certificate_of
 from tests.support.served_specimens import (
+    NAME,
     VALUE,
     VERSION_CODE,
     File,
@@ -35,7 +44,7 @@ from uploader.errors import InputError
 from uploader.files.android import compiled_xml
 from uploader.files.android.code_transparency import IN_BUNDLE
 from uploader.files.android.compiled_xml import Element
-from uploader.files.android.served import MAX_APKS, MAX_FINDINGS, Verdict, compare
+from uploader.files.android.served import MAX_ALIKE, MAX_APKS, MAX_FINDINGS, Verdict, compare
 
 ACTIVITY = component("activity", "com.example.app.Main")
 LAYOUT = Element("layout", {VALUE: "01:7f010001"}, [Element("text", {}, text="Hello")])
@@ -209,16 +218,112 @@ def test_what_the_bundle_has_not_is_added(entry: str) -> None:
 
 
 def test_what_google_play_adds_by_rule_is_no_change() -> None:
-    languages = Element("splits", {}, [Element("module", {"name": "text:"})])
-    added = {
-        "META-INF/BNDLTOOL.SF": b"",
-        "META-INF/BNDLTOOL.RSA": b"",
-        "META-INF/MANIFEST.MF": b"",
-        "stamp-cert-sha256": bytes(32),
-        "res/xml/splits0.xml": binary_xml(languages),
-    }
+    added = {"stamp-cert-sha256": bytes(32), "res/xml/splits0.xml": binary_xml(list_of_splits())}
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
     assert (verdict.served, states(verdict)) == ("same", dict.fromkeys(added, "by-rule"))
+
+
+def list_of_splits(**attributes: str) -> Element:
+    """The list that tells which split has German, with an entry that has more attributes."""
+    entry = Element("entry", {"key": "text:de", "split": "text:config.de", **attributes})
+    module = Element("module", {"name": "text:"}, [Element("language", {}, [entry])])
+    return Element("splits", {}, [module])
+
+
+def list_of_locales(**attributes: str) -> Element:
+    """The list of locales, with an entry that has these attributes."""
+    return Element("locale-config", {}, [Element("locale", attributes)])
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        list_of_splits(onclick="text:x"),
+        list_of_splits(split="text:evil"),
+        list_of_splits(key="text:de and more"),
+        Element("splits", {}, [Element("module", {"name": "text:other"})]),
+        Element("splits", {}, list_of_splits().children * 2),
+        Element("splits", {}, [], text="payload"),
+    ],
+    ids=["attribute", "split", "language", "module", "twice", "text"],
+)
+def test_a_list_of_splits_that_bundletool_does_not_write_is_added(root: Element) -> None:
+    added = {"res/xml/splits0.xml": binary_xml(root)}
+    verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
+    assert states(verdict) == {"res/xml/splits0.xml": "added"}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "state"),
+    [
+        ({NAME: "text:de"}, "by-rule"),
+        ({NAME: "text:sr-Latn-RS"}, "by-rule"),
+        ({NAME: "text:de", VALUE: "text:more"}, "added"),
+        ({NAME: "text:https://example.com"}, "added"),
+    ],
+    ids=["language", "script", "more", "no-locale"],
+)
+def test_the_list_of_locales_has_nothing_else(attributes: dict[str, str], state: str) -> None:
+    added = {"res/xml/locales_config.xml": binary_xml(list_of_locales(**attributes))}
+    verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
+    assert states(verdict) == {"res/xml/locales_config.xml": state}
+
+
+def test_a_configuration_gets_no_list_of_languages() -> None:
+    added = {"res/xml/splits0.xml": binary_xml(list_of_splits())}
+    verdict = compare(AAB, (BASE, ARM, HDPI.with_entries(added)))
+    assert states(verdict) == {"res/xml/splits0.xml": "added"}
+
+
+# The JAR signature
+
+
+def signed(change: Mapping[str, bytes]) -> Verdict:
+    """What comes of a base with a JAR signature beside that of the scheme v2, and these entries
+    instead of the real ones.
+    """
+    with zipfile.ZipFile(BASE.reader()) as archive:
+        entries = [(name, archive.read(name)) for name in archive.namelist()]
+    complete = BASE.with_entries({**dict(jar_signature(entries)), **change})
+    return compare(AAB, (replace(BASE, data=signed_apk(complete.data, {V2: RELEASE})), ARM, HDPI))
+
+
+LIST = "META-INF/MANIFEST.MF"
+FILE = "META-INF/CERT.SF"
+BLOCK = "META-INF/CERT.RSA"
+
+
+def test_a_jar_signature_is_added_by_rule() -> None:
+    verdict = signed({})
+    assert verdict.served == "same"
+    assert states(verdict) == dict.fromkeys([LIST, FILE, BLOCK], "by-rule")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {LIST: b"dex\n035 payload"},
+        {LIST: b"Manifest-Version: 1.0\r\nPayload: code\r\n\r\n"},
+        {LIST: b"Manifest-Version: 1.0\r\n\r\nName: classes.dex\r\nSHA-256-Digest: AA==\r\n\r\n"},
+        {LIST: b"Manifest-Version: 1.0\r\n\r\nName: other\r\nSHA-256-Digest: AA==\r\n\r\n"},
+        {FILE: b"Signature-Version: 1.0\r\nPayload: code\r\n\r\n"},
+        {FILE: b"Signature-Version: 1.0\r\nSHA-256-Digest-Manifest: AA==\r\n\r\n"},
+        {"META-INF/OTHER.EC": b"dex\n035 payload"},
+        {"META-INF/OTHER.SF": b"dex\n035 payload"},
+    ],
+    ids=["no-list", "attribute", "digest", "name", "of-file", "of-list", "block", "file"],
+)
+def test_what_is_no_jar_signature_is_unverified(change: Mapping[str, bytes]) -> None:
+    verdict = signed(change)
+    assert verdict.served == "unverified"
+    assert {states(verdict)[name] for name in change} == {"unverified"}
+
+
+def test_a_block_with_another_certificate_is_unverified() -> None:
+    """A signature of two signers does not hold."""
+    other = pkcs7(certificate_of("Other"), issuer="Other")
+    verdict = signed({BLOCK: other})
+    assert states(verdict)[BLOCK] == "unverified"
 
 
 def test_what_may_be_made_anew_is_unverified() -> None:
@@ -247,7 +352,9 @@ def served_manifest(root: Element) -> Verdict:
 
 
 def test_what_google_play_writes_into_a_manifest_is_no_change() -> None:
-    stamp = component("meta-data", "com.android.stamp.type", **{VALUE: "text:STAMP"})
+    stamp = component(
+        "meta-data", "com.android.stamp.type", **{VALUE: "text:STAMP_TYPE_DISTRIBUTION_APK"}
+    )
     required = component(
         "meta-data", "com.android.vending.splits.required", **{VALUE: "12:00000001"}
     )
@@ -306,6 +413,7 @@ WITH_FEATURE = bundle(
 FUSED = component(
     "meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base,extra"}
 )
+CODE_IN_APK = {"classes.dex": CODE["base/dex/classes.dex"]}
 MERGED = manifest(ACTIVITY, FEATURE.children[0].children[0], FUSED)
 
 
@@ -341,6 +449,13 @@ def test_fused_modules_have_their_dex_files_under_other_names() -> None:
     assert compare(WITH_FEATURE, (whole,)).served == "same"
     lacking = whole.with_entries({"classes2.dex": None})
     assert states(compare(WITH_FEATURE, (lacking,))) == {"extra/dex/classes.dex": "missing"}
+
+
+def test_the_dex_files_of_the_base_keep_their_names_in_a_merged_apk() -> None:
+    """Android takes the class of the first dex file that has it."""
+    entries = {"classes.dex": b"dex extra", "classes2.dex": CODE["base/dex/classes.dex"]}
+    verdict = compare(WITH_FEATURE, (apk("universal.apk", MERGED, entries),))
+    assert states(verdict) == {"classes.dex": "changed"}
 
 
 def test_a_split_of_no_module_is_added() -> None:
@@ -511,6 +626,69 @@ def test_an_empty_library_beside_those_of_the_app_is_no_placeholder() -> None:
     entries = {"lib/arm64-v8a/liba.so": b"ELF arm", "lib/armeabi/libplaceholder.so": b""}
     verdict = compare(AAB, (BASE, configuration("arm64_v8a", entries), HDPI))
     assert states(verdict)["lib/armeabi/libplaceholder.so"] == "added"
+
+
+def test_an_empty_library_stands_for_an_abi_of_another_module() -> None:
+    """In a base without libraries, and for no other ABI."""
+    placeholder = {"lib/arm64-v8a/libplaceholder.so": b""}
+    base = apk("base.apk", manifest(ACTIVITY, **SPLIT_BASE), {**CODE_IN_APK, **placeholder})
+    with_library = WITH_FEATURE.with_entries({"extra/lib/arm64-v8a/libx.so": b"ELF"})
+    assert compare(with_library, (base,)).served == "same"
+    assert compare(WITH_FEATURE, (base,)).served == "changed"
+    own = with_library.with_entries({"base/lib/x86/liba.so": b"ELF"})
+    assert states(compare(own, (base,)))["lib/arm64-v8a/libplaceholder.so"] == "added"
+
+
+def test_what_a_second_base_has_does_not_hide_what_the_first_lacks() -> None:
+    """A device has one of them, in whatever order they are given."""
+    lacking = replace(BASE.with_entries({"assets/data.bin": None}), name="second.apk")
+    for bases in ((BASE, lacking), (lacking, BASE)):
+        verdict = compare(AAB, (*bases, ARM, HDPI))
+        assert states(verdict) == {"base/assets/data.bin": "missing"}
+    assert compare(AAB, (BASE, replace(BASE, name="second.apk"), ARM, HDPI)).served == "same"
+
+
+def test_what_a_second_configuration_has_does_not_hide_what_the_first_lacks() -> None:
+    empty = ARM.with_entries({"lib/arm64-v8a/liba.so": None})
+    verdict = compare(AAB, (BASE, ARM, empty, HDPI))
+    assert states(verdict) == {"base/lib/arm64-v8a/liba.so": "missing"}
+
+
+def test_very_many_apks_of_one_name_are_unverified() -> None:
+    bases = [replace(BASE, name=f"{number}.apk") for number in range(MAX_ALIKE + 1)]
+    assert compare(AAB, (*bases, ARM, HDPI)).served == "unverified"
+
+
+REQUIRED = component("meta-data", "com.android.vending.splits.required", **{VALUE: "12:00000001"})
+
+
+def test_an_apk_that_is_whole_can_not_claim_to_have_splits() -> None:
+    """Its own libraries would not be missed."""
+    entries = {name: EVERYTHING[name] for name in EVERYTHING if not name.startswith("lib/")}
+    libraries = {"base/lib/arm64-v8a/liba.so": "missing", "base/lib/x86/liba.so": "missing"}
+    for root in (
+        manifest(ACTIVITY, WHOLE, REQUIRED),
+        manifest(ACTIVITY, WHOLE, REQUIRED, **SPLIT_BASE),
+    ):
+        found = states(compare(AAB, (apk("universal.apk", root, entries),)))
+        assert found.items() >= {"AndroidManifest.xml": "changed", **libraries}.items()
+
+
+def test_an_apk_that_is_known_to_be_whole_is_so_whatever_it_says() -> None:
+    """Google Play lists what is whole."""
+    root = manifest(*MERGED.children[0].children, REQUIRED, **SPLIT_BASE)
+    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    pretending = apk("standalone.apk", root, entries)
+    assert states(compare(WITH_FEATURE, (pretending,), whole=("standalone.apk",))) == {
+        "AndroidManifest.xml": "changed"
+    }
+
+
+def test_a_base_of_several_modules_that_names_no_splits_is_unverified() -> None:
+    root = manifest(*MERGED.children[0].children, REQUIRED)
+    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    verdict = compare(WITH_FEATURE, (apk("base.apk", root, entries),))
+    assert states(verdict) == {"AndroidManifest.xml": "unverified"}
 
 
 def test_an_attribute_that_only_begins_like_the_wrapper_is_a_change() -> None:

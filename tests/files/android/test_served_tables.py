@@ -4,13 +4,14 @@ what a set of APKs should have.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from google_emulator.services.play.binary_table import Bag, Record, Styled, write_binary_table
-from google_emulator.specimens.manifests import number
+from google_emulator.specimens.manifests import field, number
 from tests.support.served_specimens import VALUE, File, apk, binary_xml, bundle, component, manifest
 from tests.support.table_specimens import (
     dpi,
@@ -22,11 +23,13 @@ from tests.support.table_specimens import (
     records,
     resource,
     styled_item,
+    table_of_type,
     text_item,
 )
 from uploader.files.android.compiled_xml import Element
 from uploader.files.android.resource_values import MAX_TABLE
 from uploader.files.android.served import Finding, Verdict, compare
+from uploader.files.android.served_files import Tables
 
 DEX = b"dex\n035 code"
 PNG = b"\x89PNG "
@@ -280,7 +283,12 @@ def test_a_path_outside_of_the_resources_is_a_change() -> None:
 
 # What is made by rule
 
-LIST = Element("splits", {}, [Element("module", {"name": "text:"})])
+GERMAN_SPLIT = Element("entry", {"key": "text:de", "split": "text:config.de"})
+LIST = Element(
+    "splits",
+    {},
+    [Element("module", {"name": "text:"}, [Element("language", {}, [GERMAN_SPLIT])])],
+)
 MADE = Record(0x7F060000, "com.example.app", "xml", "splits0", bytes(60), "res/xml/splits0.xml")
 
 
@@ -318,9 +326,77 @@ def test_an_app_without_resources_gets_a_table_for_the_list_alone() -> None:
     assert compare(aab, [base([HELLO], {})]).served == "changed"
 
 
-def test_collapsed_names_are_no_change() -> None:
-    collapsed = [replace(one, name="0_resource_name_obfuscated") for one in RECORDS]
-    assert compare(AAB, [whole(collapsed)]).served == "same"
+def configured(optimizations: bytes) -> File:
+    """The bundle with these settings for resources."""
+    config = field(1, field(2, b"1.18.0")) + field(2, field(5, optimizations))
+    return AAB.with_entries({"BundleConfig.pb": config})
+
+
+COLLAPSED = [replace(one, name="0_resource_name_obfuscated") for one in RECORDS]
+COLLAPSE = number(1, 1)
+
+
+def test_names_are_collapsed_where_the_bundle_says_so() -> None:
+    collapsing = configured(field(2, COLLAPSE))
+    assert compare(collapsing, [whole(COLLAPSED)]).served == "same"
+    assert compare(collapsing, [whole(RECORDS)]).served == "same"
+    assert compare(AAB, [whole(COLLAPSED)]).served == "changed"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [field(4, b"string"), field(2, field(1, b"string") + field(2, b"hello"))],
+    ids=["type", "resource"],
+)
+def test_names_that_the_bundle_keeps_are_not_collapsed(kept: bytes) -> None:
+    keeping = configured(field(2, COLLAPSE + kept))
+    verdict = compare(keeping, [whole(COLLAPSED)])
+    assert verdict.served == "changed"
+    assert "integer" not in of_first(verdict)
+
+
+def of_first(verdict: Verdict) -> str:
+    """Why the first entry is not the same."""
+    return verdict.findings[0].why
+
+
+ENTRY = struct.pack("<2HI", 8, 0, 0) + struct.pack("<H2BI", 8, 0, 3, 0)
+HELLO_TABLE = proto_table({"string": [resource(0, "hello", {b"": item(text_item("Hello"))})]})
+SPARSE_HELLO = table_of_type(struct.pack("<2H", 0, 0), 1, ENTRY, flags=1)
+
+
+@pytest.mark.parametrize(
+    ("config", "min_sdk", "served"),
+    [
+        (b"", 24, "unverified"),
+        (b"", 32, "same"),
+        (field(2, field(5, number(1, 2))), 24, "same"),
+        (field(2, field(5, number(1, 1))), 24, "unverified"),
+    ],
+    ids=["older-devices", "newer-devices", "wanted", "not-wanted"],
+)
+def test_a_sparse_table_is_for_devices_that_can_read_it(
+    config: bytes, min_sdk: int, served: str
+) -> None:
+    """Or a bundle asks for it; then bundletool makes it for API level 32 and later."""
+    root = manifest(FUSED)
+    root.children.insert(0, Element("uses-sdk", {"0x0101020c": f"10:{min_sdk:08x}"}))
+    built = manifest()
+    built.children.insert(0, root.children[0])
+    files = {"base/dex/classes.dex": DEX, "base/resources.pb": HELLO_TABLE}
+    settings = {"BundleConfig.pb": field(1, field(2, b"1.18.0")) + config}
+    aab = bundle({"base": built}, files).with_entries(settings)
+    sparse = apk("universal.apk", root, {"classes.dex": DEX, "resources.arsc": SPARSE_HELLO})
+    assert compare(aab, [sparse]).served == served
+
+
+def test_the_values_of_all_apks_are_counted() -> None:
+    """Beyond the limit tables are unverified, and so is what might be missing."""
+    tables = Tables(max_values=len(RECORDS))
+    assert compare(AAB, [whole(RECORDS)], (), tables).served == "unverified"
+    verdict = compare(AAB, [whole(RECORDS[:1])], (), tables)
+    assert verdict.served == "unverified"
+    assert "the tables of all APKs have more than" in of_first(verdict)
 
 
 # Feature modules

@@ -60,6 +60,7 @@ _LIBRARY = struct.Struct("<I256s")
 _MAX_CHUNKS = 100_000  # of one table: 255 types for some hundred kinds of devices
 _NO_ENTRY = 0xFFFFFFFF
 _NO_SHORT_ENTRY = 0xFFFF
+_TOO_NEW = "is in a form that Android before API level 34 reads otherwise"
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 
@@ -68,6 +69,16 @@ class Package(NamedTuple):
 
     id: int
     name: str
+
+
+class Layouts(NamedTuple):
+    """Layouts of a table that every device which gets it can read: older ones would take them for
+    something else. aapt2 writes `sparse` lists for API level 32 and later, `compact` entries and
+    short offsets for 34 and later (TableFlattener).
+    """
+
+    sparse: bool = False
+    compact: bool = False
 
 
 class _Entry(NamedTuple):
@@ -95,14 +106,20 @@ class BinaryTable:
     Raises UnreadableTable.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, layouts: Layouts) -> None:
         self._data = data
+        self._layouts = layouts
         self._values_left = MAX_VALUES
         self._items_left = MAX_ITEMS
         self._chunks_left = _MAX_CHUNKS
         self._texts: dict[int, tuple[Encoded, str | None]] = {}
         self.packages: list[Package] = []
         self.libraries: list[Package] = []
+
+    @property
+    def work(self) -> int:
+        """How many values were read so far, and items within them."""
+        return MAX_VALUES - self._values_left + MAX_ITEMS - self._items_left
 
     def values(self) -> Iterator[TableValue]:
         """Read every value."""
@@ -218,6 +235,10 @@ class BinaryTable:
             raise ValueError(type_id)
         if flags & ~(_SPARSE | _SHORT_OFFSETS):
             raise UnreadableTable("lists its values in an unknown way")
+        if flags & _SPARSE and not self._layouts.sparse:
+            raise UnreadableTable("is in a form that Android before API level 32 reads otherwise")
+        if flags & _SHORT_OFFSETS and not self._layouts.compact:
+            raise UnreadableTable(_TOO_NEW)
         begin = start + _TYPE_HEADER.size
         (size,) = struct.unpack_from("<I", self._data, begin)
         if size < 28 or size != header - _TYPE_HEADER.size:
@@ -279,6 +300,8 @@ class BinaryTable:
         """Read the entry at an offset; its chunk ends at `end`."""
         size, flags, name = _ENTRY.unpack_from(self._data, offset)
         if flags & _COMPACT:
+            if not self._layouts.compact:
+                raise UnreadableTable(_TOO_NEW)
             name, flags, data = _COMPACT_ENTRY.unpack_from(self._data, offset)
             value, text = self._value(flags >> 8, data)
             return self._checked(_Entry(name, value, text), flags & 0xFF, offset + 8, end)

@@ -15,12 +15,14 @@ digested as they are read.
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal, Protocol
 
 from uploader.errors import InputError, Problem
-from uploader.files.android.apk_signature import verified_signer
+from uploader.files.android import served_manifest
+from uploader.files.android.apk_signature import ApkSigner, verified_signer
 from uploader.files.android.archive import MalformedFile, check_unambiguous, input_errors
 from uploader.files.android.code_transparency import (
     IN_BUNDLE,
@@ -28,6 +30,8 @@ from uploader.files.android.code_transparency import (
     Transparency,
     read_transparency,
 )
+from uploader.files.android.manifest_merge import DISTRIBUTION, TRUE
+from uploader.files.android.manifest_rules import Kind
 from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_apk import (
     LIBRARY,
@@ -41,7 +45,6 @@ from uploader.files.android.served_files import (
     BUILT_TABLE,
     Bundle,
     Identity,
-    Kind,
     Members,
     Module,
     Tables,
@@ -51,11 +54,12 @@ from uploader.files.android.served_table import lacking_values
 
 Served = Literal["same", "protected", "changed", "unverified"]
 
-_DISTRIBUTION = "{http://schemas.android.com/apk/distribution}"
 MAX_APKS = 2000  # of one comparison; an app in a hundred languages has some hundred
 _MAX_NAME = 1000  # characters of the name of an entry that are kept
 _MAX_WHY = 5000  # characters
 MAX_FINDINGS = 20_000  # that are kept; the others are only counted
+_CHANGES: tuple[State, ...] = ("changed", "added", "missing")
+MAX_ALIKE = 8  # APKs of one split name whose contents are looked at apart
 
 
 class Source(Protocol):
@@ -149,22 +153,24 @@ def compare(
     apks: Sequence[Source],
     universal: Collection[str] = (),
     tables: Tables | None = None,
+    whole: Collection[str] = (),
 ) -> Verdict:
     """Compare APKs with the bundle that they should be made of.
 
     Give the APKs of one device, or of one variant of Google Play's: what the bundle has and none of
-    them has counts as missing. `universal` are the names of those that are known to be for every
-    device: an APK does not tell. Where one bundle is compared with several sets of APKs, give the
-    same `tables`, empty at first: they are read once. Raises InputError for a file that is not what
-    it should be, or of another app or version (problem `files` for the bundle, `apks` for an APK).
+    them has counts as missing. `whole` are the names of those that are known to need no others, and
+    `universal` of those that are known to be for every device: an APK does not tell. Where one
+    bundle is compared with several sets of APKs, give the same `tables`, empty at first: they are
+    read once. Raises InputError for a file that is not what it should be, or of another app or
+    version (problem `files` for the bundle, `apks` for an APK).
     """
     if len(apks) > MAX_APKS:
         what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
-        comparison = _Comparison(bundle.name, Bundle(file, tables), universal)
+        comparison = _Comparison(bundle.name, Bundle(file, tables), universal, whole)
         identities = [comparison.identify(apk) for apk in apks]
-        comparison.fuse(identities)
+        comparison.plan(identities)
         for apk, identity in zip(apks, identities, strict=True):
             comparison.add(apk, identity)
         return comparison.verdict()
@@ -185,18 +191,24 @@ def identify_bundle(bundle: Source) -> Identity:
 class _Comparison:
     """The comparison of one bundle with its APKs, one after the other."""
 
-    def __init__(self, name: str, bundle: Bundle, universal: Collection[str]) -> None:
+    def __init__(
+        self, name: str, bundle: Bundle, universal: Collection[str], whole: Collection[str]
+    ) -> None:
         self._name = name
         self._bundle = bundle
         self._universal = universal
+        self._whole = {*universal, *whole}
         self._reports: list[ApkReport] = []
         self._findings: list[Finding] = []
         self._left_out = 0
         self._left_out_states: set[State] = set()
-        self._splits = DeviceSet()
+        self._sets = [DeviceSet()]
+        self._sets_of_split: dict[str, list[list[DeviceSet]]] = {}
+        self._missing_entries: set[str] = set()
         self._not_given = 0
         self._values_not_given = 0
-        self._fused: dict[str, tuple[str, ...]] = {}
+        self._fused = {"base"}
+        self._min_sdk = served_manifest.min_sdk(bundle.base)
         self._protection: list[str] = []
         self._transparency: Transparency | None = None
         self._transparency_problem = ""
@@ -213,17 +225,38 @@ class _Comparison:
                 f"{built.package} {built.version_code}."
             )
             raise InputError(Problem("apks", what, "the APKs of the version that was built"))
+        if apk.name in self._whole:
+            identity = replace(identity, kind="standalone", module="base")
+        if identity.kind == "standalone":
+            # Nothing else is needed, whatever the APK says.
+            identity = replace(identity, splits_required=False)
         return identity
 
-    def fuse(self, identities: Iterable[Identity]) -> None:
-        """Take note of which modules were merged into the base: its configurations have files of
-        them, too.
+    def plan(self, identities: Sequence[Identity]) -> None:
+        """Take note of what the APKs are, before they are compared.
+
+        The configurations of a base have files of the modules that were merged into it, too. Where
+        several APKs have one split name, a device has one of them: so each is put into a set of its
+        own, with all those that are the only ones of their name.
         """
-        modules = {"base"}
-        for identity in identities:
-            if identity.module == "base":
-                modules.update(identity.fused)
-        self._fused["base"] = tuple(name for name in self._bundle.modules if name in modules)
+        splits = [identity for identity in identities if identity.kind != "standalone"]
+        bases = [identity for identity in splits if identity.kind == "base"]
+        for identity in bases:
+            self._fused.update(identity.fused)
+        if bases:
+            self._min_sdk = min(identity.min_sdk for identity in bases)
+        alike = Counter(identity.split for identity in splits)
+        most = max(alike.values(), default=1)
+        if most > MAX_ALIKE:
+            why = f"{most:,} APKs have one split name, and one may lack what another one has"
+            self._find(Finding(self._name, "", "unverified", why))
+        self._sets = [DeviceSet() for _ in range(min(most, MAX_ALIKE))]
+        for split, count in alike.items():
+            shares: list[list[DeviceSet]] = [[] for _ in range(count)]
+            for place in range(max(count, len(self._sets))):
+                share = shares[min(place, count - 1)]
+                share.append(self._sets[min(place, len(self._sets) - 1)])
+            self._sets_of_split[split] = shares
 
     # One APK
 
@@ -232,71 +265,91 @@ class _Comparison:
         with input_errors(apk.name, "apks"), apk.reader() as file:
             check_unambiguous(file)
             members = Members(file)
-            certificate, certificate_problem = _certificate(file)
+            signer, certificate_problem = _signer(file)
+            device_sets = self._device_sets(apk.name, identity)
+            modules = self._modules(identity)
+            for device_set in device_sets:
+                self._note_given(device_set, identity, modules, members)
+            checker = ApkChecker(
+                members,
+                self._bundle,
+                modules,
+                identity,
+                identity.min_sdk if identity.kind == "standalone" else self._min_sdk,
+                {signer.sha256, *signer.rotated_from},
+            )
+            counts = self._check(apk.name, members, checker)
+            for device_set in device_sets:
+                device_set.contents.add(checker.contents)
+            self._compare_transparency(apk.name, members)
             report = ApkReport(
                 apk.name,
                 members.file_sha256(),
                 identity.kind,
                 identity.split,
-                "",
-                certificate=certificate,
+                _devices(identity, members),
+                entries=len(members.archive.members),
+                certificate=signer.sha256,
                 certificate_problem=certificate_problem,
             )
-            device_set = self._splits
-            if identity.kind == "standalone":
-                device_set = DeviceSet(is_universal=apk.name in self._universal)
-            modules = self._modules(identity)
-            if identity.is_master:
-                device_set.masters.update(dict.fromkeys((one.name for one in modules), identity))
-            else:
-                device_set.configurations.add((identity.module, _devices(identity, members)))
-            if device_set.is_universal:
-                fused = filter(_is_fused, self._bundle.modules.values())
-                device_set.masters.update(dict.fromkeys((one.name for one in fused), identity))
-            checker = ApkChecker(apk.name, members, self._bundle, modules, identity, device_set)
-            counts: dict[State, int] = {}
-            for name in members:
-                state, why = checker.check(name)
-                counts[state] = counts.get(state, 0) + 1
-                if state != "same":
-                    self._find(Finding(apk.name, name, state, why))
-            for path, entry in checker.lacking:
-                device_set.lacking.add(entry)
-                counts["missing"] = counts.get("missing", 0) + 1
-                why = "the resource table names it, and the APK has it not"
-                self._find(Finding(apk.name, path, "missing", why))
-            for line in checker.protection:
-                if line not in self._protection:
-                    self._protection.append(line)
-            self._compare_transparency(apk.name, members)
         if identity.kind == "standalone":
-            missing = self._missing(apk.name, device_set)
-            counts["missing"] = counts.get("missing", 0) + missing
-        self._reports.append(
-            replace(
-                report,
-                devices=_devices(identity, members),
-                entries=len(members.archive.members),
-                same=counts.get("same", 0),
-                by_rule=counts.get("by-rule", 0),
-                unverified=counts.get("unverified", 0),
-                protected=counts.get("protected", 0),
-                changed=sum(counts.get(state, 0) for state in ("changed", "added", "missing")),
-            )
-        )
+            missing = self._missing(apk.name, device_sets[0])
+            counts["missing"] = counts.get("missing", 0) + missing.count
+            self._not_given += missing.not_given
+            self._values_not_given += missing.values_not_given
+        self._reports.append(_counted(report, counts))
+
+    def _device_sets(self, name: str, identity: Identity) -> list[DeviceSet]:
+        """Return the sets that an APK belongs to."""
+        if identity.kind == "standalone":
+            return [DeviceSet(is_universal=name in self._universal)]
+        return self._sets_of_split[identity.split].pop()
+
+    def _note_given(
+        self,
+        device_set: DeviceSet,
+        identity: Identity,
+        modules: Sequence[Module],
+        members: Members,
+    ) -> None:
+        """Take note of what a set should have now that it has an APK."""
+        if not identity.is_master:
+            device_set.configurations.add((identity.module, _devices(identity, members)))
+            return
+        for module in modules:
+            device_set.masters[module.name] = identity
+        if device_set.is_universal:
+            for module in self._bundle.modules.values():
+                if _is_fused(module):
+                    device_set.masters[module.name] = identity
+
+    def _check(self, name: str, members: Members, checker: ApkChecker) -> dict[State, int]:
+        """Compare the entries of an APK, and return how many are in each state."""
+        counts: dict[State, int] = {}
+        for entry in members:
+            state, why = checker.check(entry)
+            counts[state] = counts.get(state, 0) + 1
+            if state != "same":
+                self._find(Finding(name, entry, state, why))
+        for path, entry in checker.lacking:
+            checker.contents.lacking.add(entry)
+            counts["missing"] = counts.get("missing", 0) + 1
+            why = "the resource table names it, and the APK has it not"
+            self._find(Finding(name, path, "missing", why))
+        for line in checker.protection:
+            if line not in self._protection:
+                self._protection.append(line)
+        return counts
 
     def _modules(self, identity: Identity) -> list[Module]:
         """Return the modules whose entries an APK may have."""
-        names: tuple[str, ...] = (identity.module,)
-        if identity.kind == "standalone":
+        names: Iterable[str] = (identity.module,)
+        if identity.kind in ("standalone", "base"):
             names = ("base", *identity.fused)
         elif identity.module == "base":
-            names = self._fused["base"]
-        return [
-            self._bundle.modules[name]
-            for name in dict.fromkeys(names)
-            if name in self._bundle.modules
-        ]
+            names = ("base", *sorted(self._fused))
+        known = self._bundle.modules
+        return [known[name] for name in dict.fromkeys(names) if name in known]
 
     def _find(self, finding: Finding) -> None:
         # A hostile name may have megabytes, and is in many findings.
@@ -309,9 +362,9 @@ class _Comparison:
 
     # What no APK has
 
-    def _missing(self, file: str, device_set: DeviceSet) -> int:
-        """Find what a set of APKs lacks, and return how much that is."""
-        missing = 0
+    def _missing(self, file: str, device_set: DeviceSet) -> _Missing:
+        """Find what a set of APKs lacks."""
+        found = _Missing()
         for name, identity in device_set.masters.items():
             module = self._bundle.modules[name]
             needed = Needed(module, device_set, identity)
@@ -319,34 +372,52 @@ class _Comparison:
                 if any(device_set.is_settled(entry) for entry in entries):
                     continue
                 if needed.is_needed(path):
-                    missing += 1
-                    why = "is in the bundle and in none of the APKs that should have it"
-                    self._find(Finding(file, entries[0], "missing", why))
+                    found.count += self._find_missing(file, entries[0])
                 else:
-                    self._not_given += 1
-            if not device_set.unread_tables:
-                missing += self._missing_values(file, device_set, module, identity)
-        return missing
+                    found.not_given += 1
+            if not device_set.contents.unread_tables:
+                self._find_missing_values(file, device_set, module, identity, found)
+        return found
 
-    def _missing_values(
-        self, file: str, device_set: DeviceSet, module: Module, identity: Identity
-    ) -> int:
-        """Find what a set of APKs lacks of the resource table of a module, as one finding, and
-        return how many that are.
-        """
+    def _find_missing(self, file: str, entry: str) -> int:
+        """Note a missing entry, and return 1, or 0 where that was noted of another set."""
+        if file == self._name:
+            if entry in self._missing_entries:
+                return 0
+            self._missing_entries.add(entry)
+        why = "is in the bundle and in none of the APKs that should have it"
+        if file == self._name and len(self._sets) > 1:
+            why = "is in the bundle, and one of the APKs that should have it lacks it"
+        self._find(Finding(file, entry, "missing", why))
+        return 1
+
+    def _find_missing_values(
+        self,
+        file: str,
+        device_set: DeviceSet,
+        module: Module,
+        identity: Identity,
+        found: _Missing,
+    ) -> None:
+        """Find what a set of APKs lacks of the resource table of a module, as one finding."""
+        entry = f"{module.name}/{BUILT_TABLE}"
         try:
             table = self._bundle.table(module.name)
-        except UnreadableTable:
-            return 0
-        if table is None:
-            return 0
-        marks = device_set.marks(module.name, len(table))
+            if table is None:
+                return
+            self._bundle.tables.check()
+        except UnreadableTable as error:
+            if module.name in device_set.contents.values:
+                why = f"what the APKs have not of a resource table that {error}"
+                self._find(Finding(file, entry, "unverified", why))
+            return
+        self._bundle.tables.spend(len(table))
+        marks = device_set.contents.marks(module.name, len(table))
         lacking = lacking_values(table, marks, device_set.given(module.name, identity))
-        self._values_not_given += lacking.not_given
-        if not lacking.missing_count:
-            return 0
-        self._find(Finding(file, f"{module.name}/{BUILT_TABLE}", "missing", lacking.why))
-        return 1
+        found.values_not_given += lacking.not_given
+        if lacking.missing_count:
+            found.count += 1
+            self._find(Finding(file, entry, "missing", lacking.why))
 
     # Code transparency
 
@@ -395,8 +466,10 @@ class _Comparison:
 
     def verdict(self) -> Verdict:
         """Return what came of it, once every APK was compared."""
-        if self._splits.masters:
-            self._missing(self._name, self._splits)
+        missing = [self._missing(self._name, device_set) for device_set in self._sets]
+        # Where there are several sets, a device has one of them.
+        self._not_given += min(found.not_given for found in missing)
+        self._values_not_given += min(found.values_not_given for found in missing)
         findings = [self._with_protection(finding) for finding in self._findings]
         reports = [self._recounted(report, findings) for report in self._reports]
         transparency = None
@@ -425,7 +498,7 @@ class _Comparison:
 
     def _with_protection(self, finding: Finding) -> Finding:
         """Return the finding as one of automatic protection, where that was seen and does this."""
-        if not self._protection or finding.state not in ("changed", "missing", "added"):
+        if not self._protection or finding.state not in _CHANGES:
             return finding
         is_dex = finding.entry.endswith(".dex")
         # The wrapper keeps what it took out of the code in assets of its own.
@@ -441,14 +514,17 @@ class _Comparison:
         """Return the report with the entries of automatic protection counted as such."""
         if not self._protection:
             return report
-        mine = [finding for finding in findings if finding.file == report.name]
-        changed = sum(1 for one in mine if one.state in ("changed", "added", "missing"))
-        protected = sum(1 for one in mine if one.state == "protected")
+        changed = 0
+        protected = 0
+        for finding in findings:
+            if finding.file == report.name:
+                changed += finding.state in _CHANGES
+                protected += finding.state == "protected"
         return replace(report, changed=changed, protected=protected)
 
     def _served(self, findings: Sequence[Finding], reports: Sequence[ApkReport]) -> Served:
         states = {finding.state for finding in findings} | self._left_out_states
-        if states & {"changed", "missing", "added"}:
+        if states & set(_CHANGES):
             return "changed"
         if self._protection or "protected" in states:
             return "protected"
@@ -458,15 +534,39 @@ class _Comparison:
         return "same"
 
 
+@dataclass
+class _Missing:
+    """What a set of APKs lacks: how many entries, and how many that are for other devices."""
+
+    count: int = 0
+    not_given: int = 0
+    values_not_given: int = 0
+
+
+def _counted(report: ApkReport, counts: Mapping[State, int]) -> ApkReport:
+    """Return the report with the counts of its entries."""
+    changed = 0
+    for state in _CHANGES:
+        changed += counts.get(state, 0)
+    return replace(
+        report,
+        same=counts.get("same", 0),
+        by_rule=counts.get("by-rule", 0),
+        unverified=counts.get("unverified", 0),
+        protected=counts.get("protected", 0),
+        changed=changed,
+    )
+
+
 def _is_fused(module: Module) -> bool:
     """Return whether a feature module belongs into the universal APK (developer.android.com, "About
     feature modules": `dist:fusing dist:include`).
     """
-    settings = module.manifest.find(f"{_DISTRIBUTION}module")
-    if settings is None or f"{_DISTRIBUTION}type" in settings.attributes:
+    settings = module.manifest.find(f"{DISTRIBUTION}module")
+    if settings is None or f"{DISTRIBUTION}type" in settings.attributes:
         return False
-    fusing = settings.find(f"{_DISTRIBUTION}fusing")
-    return fusing is not None and fusing.attributes.get(f"{_DISTRIBUTION}include") == "text:true"
+    fusing = settings.find(f"{DISTRIBUTION}fusing")
+    return fusing is not None and fusing.attributes.get(f"{DISTRIBUTION}include") in TRUE
 
 
 def _code_of(module: str, members: Members) -> Iterator[str]:
@@ -479,14 +579,12 @@ def _code_of(module: str, members: Members) -> Iterator[str]:
             yield name
 
 
-def _certificate(file: BinaryIO) -> tuple[str, str]:
-    """Return the certificate that has signed an APK, verified over all of it, or why it is not
-    proven.
-    """
+def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
+    """Return who has signed an APK, verified over all of it, or nobody and why it is not proven."""
     try:
-        return verified_signer(file).sha256, ""
+        return verified_signer(file), ""
     except MalformedFile as error:
-        return "", str(error)
+        return ApkSigner(""), str(error)
 
 
 def _devices(identity: Identity, members: Members) -> str:

@@ -6,14 +6,16 @@ What Google Play adds, leaves out or makes anew by rule is named here, each with
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from uploader.files.android import compiled_xml, served_manifest
-from uploader.files.android.archive import JAR_SIGNATURE, MAX_MEMBER
+from uploader.files.android import compiled_xml, made_lists, served_manifest
+from uploader.files.android.archive import MAX_MEMBER
 from uploader.files.android.code_transparency import IN_APK, IN_BUNDLE
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
+from uploader.files.android.manifest_rules import Role
+from uploader.files.android.resource_table import BinaryTable, Layouts
 from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_files import (
     MANIFEST,
@@ -24,23 +26,17 @@ from uploader.files.android.served_files import (
     Members,
     Module,
 )
-from uploader.files.android.served_table import Given, compare_table
+from uploader.files.android.served_jar import JarSignature, is_jar_part
+from uploader.files.android.served_table import Given, TableDifference, compare_table
 
 State = Literal["same", "by-rule", "unverified", "protected", "changed", "missing", "added"]
 
 LIBRARY = re.compile(r"lib/([^/]+)/")
 _PROFILES = re.compile(r"assets/dexopt/([^/]+)")  # bundletool, BinaryArtProfilesInjector
-_JAR_LIST = "META-INF/MANIFEST.MF"
 _STAMP = "stamp-cert-sha256"  # bundletool, SourceStamp; source.android.com has its format
 _STAMP_SIZE = 32  # bytes
-# Resources that are made for the APKs, and the elements that they consist of (bundletool,
-# SplitsXmlInjector and LocaleConfigXmlInjector).
-_MADE_RESOURCES: Mapping[str, frozenset[str]] = {
-    r"res/xml/splits\d{1,4}\.xml": frozenset({"splits", "module", "language", "entry"}),
-    r"res/xml/locales_config\.xml": frozenset({"locale-config", "locale"}),
-}
 _LIBRARY = re.compile(r"lib/[^/]+/[^/]+\.so")
-_PLACEHOLDER = re.compile(r"lib/[^/]+/libplaceholder\.so")  # bundletool, AbiPlaceholderInjector
+_PLACEHOLDER = re.compile(r"lib/([^/]+)/libplaceholder\.so")  # bundletool, AbiPlaceholderInjector
 # Files for the SDK runtime (bundletool, RuntimeEnabledSdkTableInjector and ModuleSplit).
 _SDK_RUNTIME = frozenset(
     {"assets/RuntimeEnabledSdkTable.xml", "assets/SandboxedSdkProviderCompatClassName.txt"}
@@ -52,39 +48,62 @@ _RESOURCE = re.compile(r"res/([^/]+)/([^/]+)")
 # a library of the wrapper of automatic protection
 PROTECTION_LIBRARY = re.compile(r"lib/[^/]+/libpairip\w*\.so")
 _NUMBERED_DEX = re.compile(r"classes([2-9]|[1-9][0-9]{1,4})\.dex")
+# API levels from which on Android reads sparse and compact resource tables.
+_SPARSE_TABLES = 32
+_COMPACT_TABLES = 34
 _MULTIDEX = 21  # the API level from which on Android itself loads several dex files
 
 
 @dataclass
+class Contents:
+    """What of the bundle an APK has, or several that a device has together: which entries, and
+    which values of resource tables. `lacking` are entries that are known to be missing.
+    """
+
+    seen: set[str] = field(default_factory=set)
+    lacking: set[str] = field(default_factory=set)
+    values: dict[str, bytearray] = field(default_factory=dict)
+    unmatched_dex: int = 0
+    unread_tables: bool = False
+
+    def marks(self, module: str, size: int) -> bytearray:
+        """Return which of so many values of a module's resource table are there."""
+        return self.values.setdefault(module, bytearray(size))
+
+    def add(self, other: Contents) -> None:
+        """Add what another APK has."""
+        self.seen |= other.seen
+        self.lacking |= other.lacking
+        self.unmatched_dex += other.unmatched_dex
+        self.unread_tables = self.unread_tables or other.unread_tables
+        for module, marks in other.values.items():
+            own = self.marks(module, len(marks))
+            both = int.from_bytes(own, "little") | int.from_bytes(marks, "little")
+            own[:] = both.to_bytes(len(own), "little")
+
+
+@dataclass
 class DeviceSet:
-    """APKs that a device has together: which entries of the bundle they have, of which modules what
-    every device needs is there, and for which configurations, by module, there are APKs. `lacking`
-    are entries that are known to be missing, `values` those of resource tables that some APK has.
-    One that `is_universal` is a single APK for every device.
+    """APKs that a device has together: of which modules what every device needs is there, and for
+    which configurations, by module, there are APKs. One that `is_universal` is a single APK for
+    every device.
     """
 
     is_universal: bool = False
-    seen: set[str] = field(default_factory=set)
+    contents: Contents = field(default_factory=Contents)
     masters: dict[str, Identity] = field(default_factory=dict)
     configurations: set[tuple[str, str]] = field(default_factory=set)
-    unmatched_dex: int = 0
-    merged_dex: bool = False
-    lacking: set[str] = field(default_factory=set)
-    values: dict[str, bytearray] = field(default_factory=dict)
-    unread_tables: bool = False
 
     def is_settled(self, entry: str) -> bool:
         """Return whether an entry of the bundle is there, or known to be missing."""
-        return entry in self.seen or entry in self.lacking
-
-    def marks(self, module: str, size: int) -> bytearray:
-        """Return which of so many values of a module's resource table some APK has."""
-        return self.values.setdefault(module, bytearray(size))
+        return entry in self.contents.seen or entry in self.contents.lacking
 
     def given(self, module: str, identity: Identity) -> Given:
         """Return for what the APKs of a module are, of which `identity` is the main one."""
-        names = (module, identity.module)
-        suffixes = {suffix for name, suffix in self.configurations if name in names}
+        suffixes = set()
+        for name, suffix in self.configurations:
+            if name in (module, identity.module):
+                suffixes.add(suffix)
         return Given(
             suffixes,
             identity.splits_required or bool(suffixes),
@@ -97,25 +116,31 @@ class ApkChecker:
 
     def __init__(
         self,
-        name: str,
         members: Members,
         bundle: Bundle,
         modules: Sequence[Module],
         identity: Identity,
-        device_set: DeviceSet,
+        min_sdk: int,
+        certificates: Collection[str],
     ) -> None:
-        self._name = name
+        """Prepare to compare an APK of these modules. It is for devices from the API level
+        `min_sdk` on, and one of `certificates` (SHA-256) has signed it.
+        """
         self._members = members
         self._bundle = bundle
         self._modules = modules
         self._identity = identity
-        self._set = device_set
+        self._min_sdk = min_sdk
+        self._signature = JarSignature(members, certificates)
         self._table: tuple[State, str] | None = None
+        # The ids of the lists that were made for the APK, where its table can be read.
+        self._lists: Mapping[str, int] | None = {}
         # The contents that files should have by the resource table, where their paths differ.
         self._files: dict[str, list[str]] = {}
         # Files that the resource table names and the APK has not, each with the bundle's.
         self.lacking: list[tuple[str, str]] = []
         self.protection: list[str] = []
+        self.contents = Contents()
 
     def check(self, name: str) -> tuple[State, str]:
         """Compare one entry: its state, and why it is not the same. Raises MalformedFile."""
@@ -146,37 +171,52 @@ class ApkChecker:
         return self._table
 
     def _compare_table(self) -> tuple[State, str]:
-        self._set.seen.update(self._candidates(TABLE))
-        built = []
-        marks = []
+        self.contents.seen.update(self._candidates(TABLE))
         try:
-            for module in self._modules:
-                table = self._bundle.table(module.name)
-                if table is not None:
-                    built.append(table)
-                    marks.append(self._set.marks(module.name, len(table)))
-            difference = compare_table(
-                self._members.table(TABLE), self._identity.package, built, marks
-            )
+            difference = self._table_difference()
         except UnreadableTable as error:
-            self._set.unread_tables = True
+            self.contents.unread_tables = True
+            self._lists = None
             return "unverified", f"a resource table that {error}"
+        self._lists = difference.lists
         for path, files in difference.files.items():
             self._note_file(path, files)
         if difference.count:
             return "changed", difference.why
         return "same", ""
 
+    def _table_difference(self) -> TableDifference:
+        """Compare the resource table. Raises UnreadableTable."""
+        built = []
+        marks = []
+        for module in self._modules:
+            built_table = self._bundle.table(module.name)
+            if built_table is not None:
+                built.append(built_table)
+                marks.append(self.contents.marks(module.name, len(built_table)))
+        config = self._bundle.config
+        layouts = Layouts(
+            sparse=config.sparse_tables or self._min_sdk >= _SPARSE_TABLES,
+            compact=self._min_sdk >= _COMPACT_TABLES,
+        )
+        self._bundle.tables.check()
+        table = BinaryTable(self._members.table(TABLE), layouts)
+        try:
+            package = self._identity.package
+            return compare_table(table, package, built, marks, config)
+        finally:
+            self._bundle.tables.spend(table.work)
+
     def _note_file(self, path: str, files: set[str]) -> None:
         """Take note of a path that the table names, and of the paths in the modules whose contents
         it should have.
         """
-        entries = [
-            entry
-            for module in self._modules
-            for entry in (f"{module.name}/{file}" for file in sorted(files))
-            if entry in self._bundle.members
-        ]
+        entries = []
+        for module in self._modules:
+            for file in sorted(files):
+                entry = f"{module.name}/{file}"
+                if entry in self._bundle.members:
+                    entries.append(entry)
         if path not in self._members:
             self.lacking += [(path, entry) for entry in entries]
         elif files != {path}:
@@ -208,7 +248,7 @@ class ApkChecker:
 
     def _check_content(self, name: str, candidates: list[str]) -> tuple[State, str]:
         """Compare an entry with those that it may come from."""
-        self._set.seen.update(candidates)
+        self.contents.seen.update(candidates)
         sha256 = self._members.sha256(name)
         if any(sha256 == self._bundle.members.sha256(candidate) for candidate in candidates):
             return "same", ""
@@ -248,23 +288,37 @@ class ApkChecker:
         """
         if not self._is_loaded(name):
             return "changed", "Android does not load a dex file of this name here"
-        sha256 = self._members.sha256(name)
-        for module in self._modules:
-            for path, entries in module.entries.items():
-                if not _is_dex(path):
-                    continue
-                if any(sha256 == self._bundle.members.sha256(entry) for entry in entries):
-                    self._set.seen.update(entries)
-                    return "same", ""
-        self._set.unmatched_dex += 1
+        source = self._source_of_dex(name)
+        if source is not None:
+            path, entries = source
+            self.contents.seen.update(entries)
+            of_base = self._modules[0].entries.get(name)
+            if of_base and entries != of_base:
+                # Android loads the class of the first dex file that has one of its name.
+                return "changed", f"its content is that of another dex file, {path}"
+            return "same", ""
+        self.contents.unmatched_dex += 1
         if self._identity.min_sdk < _MULTIDEX:
-            self._set.merged_dex = True
             return "unverified", "the dex files of several modules were merged for old devices"
         if self._candidates(name):
             self._note_protection(name)
             return "changed", "its content is that of no dex file in the bundle"
         self._note_protection(name)
         return "added", "its content is that of no dex file in the bundle"
+
+    def _source_of_dex(self, name: str) -> tuple[str, list[str]] | None:
+        """Return the path and the entries of a module's dex file with this content: the one of this
+        name in the base where it has it.
+        """
+        sha256 = self._members.sha256(name)
+        base = self._modules[0].entries
+        if name in base and sha256 == self._bundle.members.sha256(base[name][0]):
+            return name, base[name]
+        for module in self._modules:
+            for path, entries in module.entries.items():
+                if _is_dex(path) and sha256 == self._bundle.members.sha256(entries[0]):
+                    return f"{module.name}/{path}", entries
+        return None
 
     def _is_loaded(self, dex: str) -> bool:
         """Return whether Android loads a dex file: `classes.dex`, then the numbers from 2 on, up to
@@ -287,59 +341,93 @@ class ApkChecker:
 
     def _check_unknown(self, name: str) -> tuple[State, str]:
         """Say of an entry that the bundle has not whether Google Play adds it by rule."""
-        members = self._members
-        if name == _JAR_LIST or JAR_SIGNATURE.fullmatch(name):
-            return "by-rule", "a part of the signature"
-        if name == _STAMP and members.size(name) == _STAMP_SIZE:
+        if is_jar_part(name):
+            if self._signature.is_expected(name):
+                return "by-rule", "a part of the signature"
+            return "unverified", "a part of a JAR signature that holds more, or can't be read"
+        if name == _STAMP and self._members.size(name) == _STAMP_SIZE:
             return "by-rule", "the certificate of the source stamp"
-        if _PLACEHOLDER.fullmatch(name) and not members.size(name):
-            if any(_LIBRARY.fullmatch(other) and other != name for other in members):
-                return "added", "an empty library beside those of the app"
-            return "by-rule", "an empty library that stands for an ABI"
+        if _PLACEHOLDER.fullmatch(name) and not self._members.size(name):
+            return self._check_placeholder(name)
         if name in _SDK_RUNTIME:
             return "unverified", "a file for the SDK runtime"
         if _PROFILES.fullmatch(name):
             return "unverified", "a baseline profile that is not the bundle's"
-        for pattern, elements in _MADE_RESOURCES.items():
-            if re.fullmatch(pattern, name) and self._consists_of(name, elements):
-                return "by-rule", "a list of languages, made for the APKs"
+        if self._is_made_list(name):
+            return "by-rule", "a list of languages, made for the APKs"
+        self._look_for_wrapper(name)
+        return "added", "the bundle has no such entry"
+
+    def _look_for_wrapper(self, name: str) -> None:
+        """Take note of an added library or dex file of automatic protection."""
         if PROTECTION_LIBRARY.fullmatch(name):
             self.protection.append(f"a library was added ({name.rpartition('/')[2]})")
         elif name.endswith(".dex"):
-            members.sha256(name)
+            self._members.sha256(name)
             self._note_protection(name)
-        return "added", "the bundle has no such entry"
 
-    def _consists_of(self, name: str, elements: frozenset[str]) -> bool:
-        """Return whether an XML file of an APK has these elements and no others, and no text."""
-        if self._members.size(name) > MAX_MEMBER:
+    def _check_placeholder(self, name: str) -> tuple[State, str]:
+        """Compare an empty library. It stands in a base without libraries for an ABI of which
+        another module has some (bundletool, AbiPlaceholderInjector).
+        """
+        match = _PLACEHOLDER.fullmatch(name)
+        abi = match[1] if match else ""
+        if self._identity.kind != "base":
+            return "added", "an empty library in an APK that is no base with splits"
+        for other in self._members:
+            if _LIBRARY.fullmatch(other) and not _PLACEHOLDER.fullmatch(other):
+                return "added", "an empty library beside those of the app"
+        if not self._has_module_for(abi):
+            return "added", "an empty library for an ABI of which no other module has libraries"
+        return "by-rule", "an empty library that stands for an ABI"
+
+    def _has_module_for(self, abi: str) -> bool:
+        """Return whether another module than those of this APK has libraries of an ABI, and those
+        of this APK have none.
+        """
+        has_libraries = False
+        own = {module.name for module in self._modules}
+        for module in self._bundle.modules.values():
+            is_own = module.name in own
+            for path in module.entries:
+                library = LIBRARY.match(path)
+                if library and is_own:
+                    return False
+                if library and library[1] == abi:
+                    has_libraries = True
+        return has_libraries
+
+    def _is_made_list(self, name: str) -> bool:
+        """Return whether an entry is a list of languages or locales that bundletool makes, of an
+        APK that gets one.
+        """
+        is_splits = made_lists.SPLITS_PATH.fullmatch(name) is not None
+        if not is_splits and name != made_lists.LOCALES_PATH:
+            return False
+        kinds = ("base", "standalone") if is_splits else ("base",)
+        if self._identity.kind not in kinds or self._members.size(name) > MAX_MEMBER:
             return False
         try:
-            for event in compiled_xml.binary_events(self._members.archive.read(name)):
-                if isinstance(event, compiled_xml.Text):
-                    return False
-                if isinstance(event, compiled_xml.Start) and event.name not in elements:
-                    return False
+            events = compiled_xml.binary_events(self._members.archive.read(name))
+            root = compiled_xml.tree(events)
         except NotCompiledXml:
             return False
-        return True
+        if is_splits:
+            return made_lists.is_list_of_splits(root, self._bundle.modules)
+        return made_lists.is_list_of_locales(root)
 
     def _check_manifest(self) -> tuple[State, str]:
         """Compare the manifest."""
         served = self._members.manifest()
-        if not self._identity.is_master:
-            difference = served_manifest.compare_configuration(served)
-        elif not self._modules:
+        if not self._modules:
             return "added", "the bundle has no such module"
+        self._check_table()
+        role = self._role()
+        if self._identity.is_master:
+            has_code = any(module.has_code for module in self._modules)
+            difference = served_manifest.compare_module(served, role, has_code=has_code)
         else:
-            built, *others = self._modules
-            difference = served_manifest.compare_module(
-                served,
-                built.manifest,
-                [module.manifest for module in others],
-                self._bundle.base,
-                has_code=any(module.has_code for module in self._modules),
-            )
+            difference = served_manifest.compare_configuration(served, role)
         wrapper = [line for line in difference.protection if "com.pairip." in line]
         if wrapper:
             self.protection.append("a wrapper was added to the manifest (com.pairip)")
@@ -353,7 +441,25 @@ class ApkChecker:
             return "changed", "; ".join(changes)
         if wrapper:
             return "protected", "automatic protection: " + "; ".join(difference.protection)
+        if difference.unverified:
+            return "unverified", "; ".join(difference.unverified)
         return "same", ""
+
+    def _role(self) -> Role:
+        """Return what the APK is, as far as its manifest depends on it."""
+        app = {name: module.manifest for name, module in self._bundle.modules.items()}
+        names: tuple[str, ...] = (self._identity.module,)
+        if self._identity.module == "base":
+            names = tuple(dict.fromkeys(("base", *self._identity.fused)))
+        return Role(
+            self._identity.kind,
+            self._identity.split,
+            self._identity.module,
+            names,
+            app,
+            self._bundle.config.bundletool,
+            self._lists,
+        )
 
 
 def _is_dex(path: str) -> bool:
@@ -367,9 +473,10 @@ class Needed:
         self._module = module
         self._set = device_set
         self._standalone = identity.kind == "standalone"
-        self._has_configurations = identity.splits_required or any(
-            name == module.name for name, _ in device_set.configurations
-        )
+        self._has_configurations = identity.splits_required
+        for name, _ in device_set.configurations:
+            if name == module.name:
+                self._has_configurations = True
         self._abis = self._present_abis()
         self._by_density = self._density_groups()
 
@@ -382,7 +489,7 @@ class Needed:
         for library in filter(None, map(LIBRARY.match, self._module.entries)):
             if (self._module.name, library[1].replace("-", "_")) in self._set.configurations:
                 abis.add(library[1])
-        for entry in self._set.seen:
+        for entry in self._set.contents.seen:
             module, _, path = entry.partition("/")
             match = LIBRARY.match(path)
             if match and (self._standalone or module == self._module.name):
@@ -418,10 +525,10 @@ class Needed:
             return not TARGETING.search(path) and not self._is_other_asset(path)
         if path.startswith("res/"):
             return self._is_needed_resource(path)
-        if _is_dex(path) and len(self._set.masters) > 1 and self._set.unmatched_dex:
+        if _is_dex(path) and len(self._set.masters) > 1 and self._set.contents.unmatched_dex:
             # A dex file was changed, and which one can't be told.
             return False
-        return path != _JAR_LIST and not JAR_SIGNATURE.fullmatch(path)
+        return not is_jar_part(path)
 
     def _is_other_asset(self, path: str) -> bool:
         """Return whether this is the place of targeted assets without their suffix."""

@@ -10,16 +10,27 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO
 
 from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
+from uploader.files.android.bundle_config import BundleConfig, read_bundle_config
 from uploader.files.android.compiled_xml import Element, NotComparable, NotCompiledXml
 from uploader.files.android.manifest import BUNDLE_CONFIG
-from uploader.files.android.resource_values import MAX_BUILT_TABLE, MAX_TABLE, UnreadableTable
+from uploader.files.android.manifest_rules import (
+    FUSED_MODULES,
+    REQUIRED_SPLIT_TYPES,
+    SPLITS_REQUIRED,
+    YES,
+    Kind,
+)
+from uploader.files.android.resource_values import (
+    MAX_BUILT_TABLE,
+    MAX_TABLE,
+    MAX_VALUES_OF_APKS,
+    UnreadableTable,
+)
 from uploader.files.android.served_table import BuiltTable
-
-Kind = Literal["base", "standalone", "feature", "configuration"]
 
 MANIFEST = "AndroidManifest.xml"
 TABLE = "resources.arsc"
@@ -91,6 +102,13 @@ class Members:
             self._sha256[name] = digest.digest()
         return self._sha256[name]
 
+    def digest(self, name: str, kind: str) -> bytes:
+        """Return another digest of an entry's content than its SHA-256."""
+        digest = hashlib.new(kind, usedforsecurity=False)
+        for piece in self.archive.pieces(name, self.size(name)):
+            digest.update(piece)
+        return digest.digest()
+
     def is_binary_xml(self, name: str) -> bool:
         """Return whether an entry claims to be Android's binary XML."""
         return compiled_xml.is_binary(b"".join(self.archive.pieces(name, 8)))
@@ -144,8 +162,27 @@ class Module:
         return any(path.endswith(".dex") for path in self.entries)
 
 
-Tables: TypeAlias = dict[str, BuiltTable | UnreadableTable]
-"""The resource tables of a bundle that were read so far, by module, and why one can't be read."""
+class Tables:
+    """The resource tables of a bundle that were read so far, and how many values may still be
+    read of those of its APKs: comparing a million takes about ten seconds.
+    """
+
+    def __init__(self, max_values: int = MAX_VALUES_OF_APKS) -> None:
+        self.built: dict[str, BuiltTable | UnreadableTable] = {}
+        self._max_values = max_values
+        self._values = 0
+
+    def check(self) -> None:
+        """Raise UnreadableTable where as many values were read as may be."""
+        if self._values >= self._max_values:
+            raise UnreadableTable(
+                f"is one too many: the tables of all APKs have more than {self._max_values:,} "
+                "values"
+            )
+
+    def spend(self, values: int) -> None:
+        """Count values that were read or looked for."""
+        self._values += values
 
 
 class Bundle:
@@ -160,8 +197,9 @@ class Bundle:
             raise MalformedFile(
                 "is not an Android App Bundle.", "Name the bundle (.aab) that was built."
             )
+        self.config: BundleConfig = read_bundle_config(self.members.archive.read(BUNDLE_CONFIG))
         self.modules: dict[str, Module] = {}
-        self._tables: Tables = {} if tables is None else tables
+        self.tables = Tables() if tables is None else tables
         self._names: frozenset[str] | None = None
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
@@ -204,15 +242,16 @@ class Bundle:
         name = f"{module}/{BUILT_TABLE}"
         if name not in self.members:
             return None
-        if module not in self._tables:
+        if module not in self.tables.built:
             try:
-                self._tables[module] = BuiltTable(self.members.table(name, MAX_BUILT_TABLE))
+                table = BuiltTable(self.members.table(name, MAX_BUILT_TABLE))
+                self.tables.built[module] = table
             except UnreadableTable as error:
-                self._tables[module] = error
-        table = self._tables[module]
-        if isinstance(table, UnreadableTable):
-            raise table
-        return table
+                self.tables.built[module] = error
+        known = self.tables.built[module]
+        if isinstance(known, UnreadableTable):
+            raise known
+        return known
 
     def profiles(self, name: str) -> list[str]:
         """Return the entries of the bundle's metadata that may become this profile of an APK."""
@@ -246,34 +285,46 @@ def identity_of(manifest: Element) -> Identity:
     low = _integer(attributes.get("0x0101021b", ""))
     high = _integer(attributes.get("0x01010576", ""))
     split = attributes.get("split", "").removeprefix("text:")[:200]
-    fused = served_manifest.metadata(manifest, served_manifest.FUSED_MODULES)[:2000]
-    splits_required = _requires_splits(manifest)
+    listed = served_manifest.metadata(manifest, FUSED_MODULES)[:2000]
+    fused = tuple(name for name in listed.split(",") if name)
     kind: Kind
     if split:
         kind, module = _kind_of_split(split, attributes.get("configForSplit"))
     else:
-        module = "base"
-        has_types = served_manifest.REQUIRED_SPLIT_TYPES in attributes
-        is_whole = bool(fused) and not has_types and not splits_required
-        kind = "standalone" if is_whole else "base"
+        kind, module = _kind_of_main(manifest, fused), "base"
     return Identity(
         package,
         high << 32 | low,
         kind,
         split,
         module,
-        tuple(name for name in fused.split(",") if name),
+        fused,
         served_manifest.min_sdk(manifest),
-        splits_required,
+        bool(_required_types(manifest)) or _requires_splits(manifest),
     )
 
 
+def _kind_of_main(manifest: Element, fused: tuple[str, ...]) -> Kind:
+    """Return what an APK without a split name is, which was made of these modules, as it says.
+
+    bundletool notes the modules of every APK that is whole, and those of a base with splits only
+    where there are others than the base (ModuleSplitsToShardMerger, BundleModuleMerger).
+    """
+    if set(fused) == {"base"}:
+        return "standalone"
+    needs_splits = REQUIRED_SPLIT_TYPES in manifest.attributes or _requires_splits(manifest)
+    if fused and not needs_splits:
+        return "standalone"
+    return "base"
+
+
+def _required_types(manifest: Element) -> str:
+    return manifest.attributes.get(REQUIRED_SPLIT_TYPES, "").removeprefix("text:")
+
+
 def _requires_splits(manifest: Element) -> bool:
-    """Return whether an APK can be installed with its splits alone."""
-    types = manifest.attributes.get(served_manifest.REQUIRED_SPLIT_TYPES, "")
-    if types.removeprefix("text:"):
-        return True
-    return served_manifest.metadata(manifest, served_manifest.SPLITS_REQUIRED) == "12:00000001"
+    """Return whether an APK says in <meta-data> that it can be installed with its splits alone."""
+    return served_manifest.metadata(manifest, SPLITS_REQUIRED) == YES
 
 
 def _kind_of_split(split: str, owner: str | None) -> tuple[Kind, str]:

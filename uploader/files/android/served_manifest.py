@@ -2,68 +2,54 @@
 
 A bundle has one manifest for each module. An APK has that of its module, or for a configuration
 one that was made anew and asks for nothing. Where several modules were merged into one APK, the
-elements within <application> come from all of them. Each name that is left out here has its source
-beside it: bundletool's (github.com/google/bundletool), or Google's documents.
+elements within <application> come from all of them (`manifest_merge`). What Google Play may write
+is in `manifest_rules`, each with its source.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from uploader.files.android import manifest_rules as rules
 from uploader.files.android.compiled_xml import Element
-
-ANDROID = "{http://schemas.android.com/apk/res/android}"
-NAME = "0x01010003"
-_HEXADECIMAL = re.compile(r"[0-9a-f]{1,8}")  # of a number in compiled XML
-_VALUE = "0x01010024"
-_MIN_SDK = "0x0101020c"
-_VERSION_CODE = "0x0101021b"
-_VERSION_CODE_MAJOR = "0x01010576"
-_VERSION_NAME = "0x0101021c"
-_SPLIT_NAME = "0x01010549"
-_SANDBOX = "0x0101054c"
-REQUIRED_SPLIT_TYPES = "0x0101064e"
-
-_ROOT_BY_RULE: Mapping[str, str] = {
-    "split": "bundletool, ManifestEditor.setSplitId",
-    "configForSplit": "bundletool, ManifestEditor.setConfigForSplit",
-    "0x0101055b": "isFeatureSplit: bundletool, ManifestEditor.setSplitIdForFeatureSplit",
-    f"{ANDROID}isFeatureSplit": "the same, without its resource id",
-    "0x0101064f": "splitTypes: bundletool, RequiredSplitTypesInjector",
-    REQUIRED_SPLIT_TYPES: "requiredSplitTypes: bundletool, RequiredSplitTypesInjector",
-    f"{ANDROID}splitTypes": "the same, without its resource id",
-    f"{ANDROID}requiredSplitTypes": "the same, without its resource id",
-    "0x01010591": "isSplitRequired: developer.android.com, R.attr; bundletool before 1.9",
-    f"{ANDROID}isSplitRequired": "the same, without its resource id",
-    _SANDBOX: "targetSandboxVersion, of an instant app: bundletool, ModuleSplitter",
-}
-_APPLICATION_BY_RULE: Mapping[str, str] = {
-    "0x010104ea": "extractNativeLibs: bundletool, NativeLibrariesCompressionSplitter",
-    "0x01010591": "isSplitRequired: developer.android.com, R.attr; bundletool before 1.9",
-    "0x0101064f": "splitTypes: bundletool, RequiredSplitTypesInjector",
-    "0x01df000e": "localeConfig: bundletool, LocaleConfigXmlInjector",
-    f"{ANDROID}localeConfig": "the same, without its resource id",
-}
-_HAS_CODE = "0x0101000c"  # of a module without code: bundletool, ModuleSplit.setHasCodeInManifest
-_METADATA_BY_RULE: Mapping[str, str] = {
-    "com.android.dynamic.apk.fused.modules": "bundletool, ManifestEditor.setFusedModuleNames",
-    "com.android.stamp.source": "bundletool, SourceStampConstants",
-    "com.android.stamp.type": "bundletool, SourceStampConstants",
-    "com.android.vending.splits": "bundletool, SplitsXmlInjector",
-    "com.android.vending.splits.required": "bundletool, ManifestEditor.setSplitsRequired",
-    "com.android.vending.derived.apk.id": "Google Play: the number of a generated APK",
-}
-FUSED_MODULES = "com.android.dynamic.apk.fused.modules"
-SPLITS_REQUIRED = "com.android.vending.splits.required"
-# of a configuration's manifest: bundletool, AndroidManifest.createForConfigSplit
-_CONFIGURATION_ROOT = frozenset(
-    {"package", _VERSION_CODE, _VERSION_CODE_MAJOR, _VERSION_NAME, *_ROOT_BY_RULE}
+from uploader.files.android.manifest_merge import (
+    NAME,
+    ElementId,
+    application_of,
+    digest,
+    element_id,
+    merged_applications,
 )
-_PLATFORM = re.compile(r"platformBuildVersion(Code|Name)")  # aapt2 link, ManifestFixer
+from uploader.files.android.manifest_rules import (
+    ANDROID,
+    HAS_CODE,
+    INSTANT_MIN_SDK,
+    MIN_SDK,
+    NO,
+    SANDBOX,
+    SPLIT_NAME,
+    VALUE,
+    VERSION_CODE,
+    VERSION_CODE_MAJOR,
+    VERSION_NAME,
+    Role,
+    Rule,
+)
+
+_HEXADECIMAL = re.compile(r"[0-9a-f]{1,8}")  # of a number in compiled XML
+_VERSION_ATTRIBUTES = (VERSION_CODE, VERSION_CODE_MAJOR, VERSION_NAME)
+# What bundletool takes splitName out of (ManifestEditor.removeSplitName).
+_WITHOUT_SPLIT_NAME = frozenset({"activity", "service", "provider"})
+# <meta-data> that every APK may have; the others are those of the main APKs.
+_METADATA_OF_ALL = frozenset(
+    {
+        "text:com.android.stamp.source",
+        "text:com.android.stamp.type",
+        "text:com.android.vending.derived.apk.id",
+    }
+)
 # attributes of the application by which a class of the wrapper starts before the app's own
 _CLASS_ATTRIBUTES = frozenset({NAME, "0x0101057a"})  # name, appComponentFactory
 # classes of the wrapper that automatic protection adds
@@ -75,27 +61,28 @@ _MADE_NAMES = frozenset(
     {
         f"xmlns:android {ANDROID.strip('{}')}",
         f"{NAME} {ANDROID}name",
-        f"{_VALUE} {ANDROID}value",
-        f"0x01010025 {ANDROID}resource",
-        f"0x0101000c {ANDROID}hasCode",
-        f"{_MIN_SDK} {ANDROID}minSdkVersion",
-        f"{_VERSION_CODE} {ANDROID}versionCode",
-        f"{_VERSION_CODE_MAJOR} {ANDROID}versionCodeMajor",
-        f"{_VERSION_NAME} {ANDROID}versionName",
-        f"0x0101055b {ANDROID}isFeatureSplit",
-        f"0x01010591 {ANDROID}isSplitRequired",
-        f"0x0101064f {ANDROID}splitTypes",
-        f"{REQUIRED_SPLIT_TYPES} {ANDROID}requiredSplitTypes",
-        f"{_SANDBOX} {ANDROID}targetSandboxVersion",
-        f"0x010104ea {ANDROID}extractNativeLibs",
-        f"0x01df000e {ANDROID}localeConfig",
+        f"{VALUE} {ANDROID}value",
+        f"{rules.RESOURCE} {ANDROID}resource",
+        f"{HAS_CODE} {ANDROID}hasCode",
+        f"{MIN_SDK} {ANDROID}minSdkVersion",
+        f"{VERSION_CODE} {ANDROID}versionCode",
+        f"{VERSION_CODE_MAJOR} {ANDROID}versionCodeMajor",
+        f"{VERSION_NAME} {ANDROID}versionName",
+        f"{rules.FEATURE_SPLIT} {ANDROID}isFeatureSplit",
+        f"{rules.SPLIT_REQUIRED} {ANDROID}isSplitRequired",
+        f"{rules.SPLIT_TYPES} {ANDROID}splitTypes",
+        f"{rules.REQUIRED_SPLIT_TYPES} {ANDROID}requiredSplitTypes",
+        f"{SANDBOX} {ANDROID}targetSandboxVersion",
+        f"{rules.EXTRACT_LIBRARIES} {ANDROID}extractNativeLibs",
+        f"{rules.LOCALE_CONFIG} {ANDROID}localeConfig",
     }
 )
 _MAX_LINES = 50  # differences of one manifest that are told
 _SHOWN_NAMES: Mapping[str, str] = {
+    **rules.NAMES,
     NAME: "name",
-    _VALUE: "value",
-    _MIN_SDK: "minSdkVersion",
+    VALUE: "value",
+    MIN_SDK: "minSdkVersion",
     "0x0101000f": "debuggable",
     "0x01010010": "exported",
     "0x01010006": "permission",
@@ -104,9 +91,9 @@ _SHOWN_NAMES: Mapping[str, str] = {
     "0x01010280": "allowBackup",
     "0x010104ec": "usesCleartextTraffic",
     "0x01010527": "networkSecurityConfig",
-    _VERSION_CODE: "versionCode",
-    _VERSION_NAME: "versionName",
-    _HAS_CODE: "hasCode",
+    VERSION_CODE: "versionCode",
+    VERSION_NAME: "versionName",
+    HAS_CODE: "hasCode",
     "0x0101057a": "appComponentFactory",
 }
 
@@ -114,11 +101,13 @@ _SHOWN_NAMES: Mapping[str, str] = {
 @dataclass(frozen=True)
 class ManifestDifference:
     """How an APK's manifest differs from what was built: `changes` are what nobody may do,
-    `protection` is what automatic protection does, `by_rule` what Google Play does for every app.
+    `protection` is what automatic protection does, `unverified` what no document explains and no
+    device is harmed by, `by_rule` what Google Play does for every app.
     """
 
     changes: tuple[str, ...] = ()
     protection: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
     by_rule: tuple[str, ...] = ()
 
 
@@ -126,63 +115,87 @@ class _Differences:
     """Collects the differences of one manifest, each said once."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {"changes": [], "protection": [], "by_rule": []}
+        self._lines: dict[str, list[str]] = {
+            "changes": [],
+            "protection": [],
+            "unverified": [],
+            "by_rule": [],
+        }
 
     def add(self, kind: str, line: str) -> None:
         lines = self._lines[kind]
         if line not in lines and len(lines) < _MAX_LINES:
             lines.append(line)
 
+    def add_all(self, others: _Differences) -> None:
+        for kind, lines in others._lines.items():
+            for line in lines:
+                self.add(kind, line)
+
+    @property
+    def has_changes(self) -> bool:
+        return bool(self._lines["changes"])
+
     def result(self) -> ManifestDifference:
         return ManifestDifference(*(tuple(lines) for lines in self._lines.values()))
 
 
-def compare_module(
-    served: Element, built: Element, others: Sequence[Element], base: Element, *, has_code: bool
-) -> ManifestDifference:
-    """Compare the manifest of an APK with that of its module. `others` are those of the modules
-    that were merged into the same APK; `has_code` says whether the module has any code.
+def compare_module(served: Element, role: Role, *, has_code: bool) -> ManifestDifference:
+    """Compare the manifest of an APK with that of its module, which `role` has, or with those of
+    the modules that were merged into it; `has_code` says whether they have any code.
     """
     found = _Differences()
-    _compare_root(served, built, base, found)
-    _compare_children(served, built, others, found)
-    application = served.find("application") or Element("application")
-    built_application = built.find("application") or Element("application")
-    other_applications = [one.find("application") or Element("application") for one in others]
-    _compare_attributes(
-        "application",
-        application,
-        built_application,
-        _APPLICATION_BY_RULE,
-        found,
-        allowed=frozenset() if has_code else frozenset({_HAS_CODE}),
-    )
-    instant = _SANDBOX in served.attributes and _SANDBOX not in built.attributes
-    _compare_components(application, built_application, other_applications, found, instant=instant)
+    built = role.app[role.module]
+    instant = served.attributes.get(SANDBOX) == rules.INSTANT_SANDBOX and role.is_instant
+    _compare_root(served, built, role, found)
+    if role.kind == "base" and len(role.modules) > 1 and not _has_split_types(served):
+        # An APK that is whole may pretend to have splits, so that nobody looks for what it lacks.
+        found.add("unverified", "it is a base of several modules that names no types of splits")
+    _compare_children(served, built, found, instant=instant)
+    application = application_of(served)
+    _compare_application(application, application_of(built), role, found, has_code=has_code)
+    features = {}
+    for name in role.modules:
+        if name in role.app and name != role.module:
+            features[name] = role.app[name]
+    candidates = [application_of(built)]
+    if features:
+        candidates = merged_applications(built, features, role.bundletool)
+    _compare_with_candidates(application, candidates, role, found, instant=instant)
     return found.result()
 
 
-def compare_configuration(served: Element) -> ManifestDifference:
+def compare_configuration(served: Element, role: Role) -> ManifestDifference:
     """Compare the manifest of a configuration's APK with what every such manifest has: it declares
-    nothing.
+    nothing (bundletool, AndroidManifest.createForConfigSplit).
     """
     found = _Differences()
-    for key in served.attributes:
-        if key not in _CONFIGURATION_ROOT and not _PLATFORM.fullmatch(key):
-            found.add("changes", f"manifest has the attribute {_shown(key)}")
+    for key, value in served.attributes.items():
+        if not _is_of_configuration(key, value, role):
+            found.add("changes", f"manifest has the attribute {_shown(key)}: {_shown_value(value)}")
+    instant = SANDBOX in served.attributes
+    seen: set[str] = set()
     for child in served.children:
-        if child.name not in ("application", "uses-split", "uses-sdk"):
+        is_known = child.name == "application"
+        if child.name == "uses-sdk":
+            is_known = instant and _is_instant_sdk(child)
+        if not is_known or child.name in seen:
             found.add("changes", f"<{child.name}> was added{_named(child)}")
-    application = served.find("application") or Element("application")
+        seen.add(child.name)
+    application = application_of(served)
     for key, value in application.attributes.items():
-        allowed = key in _APPLICATION_BY_RULE
-        if key == _HAS_CODE:
-            allowed = value == "12:00000000"
+        allowed = key in rules.APPLICATION and rules.APPLICATION[key](value, role)
+        if key == HAS_CODE:
+            allowed = value == NO
         if not allowed:
             found.add("changes", f"application has the attribute {_shown(key)}")
+    names: set[str] = set()
     for child in application.children:
-        if not _metadata_by_rule(child):
+        name = child.attributes.get(NAME, "")
+        is_known = name in _METADATA_OF_ALL and rules.is_metadata_by_rule(child, role)
+        if not is_known or name in names:
             found.add("changes", f"<{child.name}> was added{_named(child)}")
+        names.add(name)
     return found.result()
 
 
@@ -197,17 +210,16 @@ def foreign_names(served: frozenset[str], built: frozenset[str]) -> tuple[str, .
 
 def metadata(manifest: Element, name: str) -> str:
     """Return the value of a <meta-data> of the application as text; empty where there is none."""
-    application = manifest.find("application")
-    for child in application.children if application else ():
+    for child in application_of(manifest).children:
         if child.name == "meta-data" and child.attributes.get(NAME) == f"text:{name}":
-            return child.attributes.get(_VALUE, "").removeprefix("text:")
+            return child.attributes.get(VALUE, "").removeprefix("text:")
     return ""
 
 
 def min_sdk(manifest: Element) -> int:
     """Return the lowest API level that a manifest is for; 1 where it names none, or a preview."""
     sdk = manifest.find("uses-sdk")
-    return _number(sdk.attributes.get(_MIN_SDK, "")) if sdk else 1
+    return _number(sdk.attributes.get(MIN_SDK, "")) if sdk else 1
 
 
 def _number(value: str) -> int:
@@ -217,44 +229,254 @@ def _number(value: str) -> int:
     return 1
 
 
-def _compare_root(served: Element, built: Element, base: Element, found: _Differences) -> None:
+# The root, and what is beside the application
+
+
+def _compare_root(served: Element, built: Element, role: Role, found: _Differences) -> None:
     """Compare the attributes of <manifest>. A module without a version has that of the base."""
     if served.name != "manifest":
         found.add("changes", f"the root is <{served.name}>")
     expected = dict(built.attributes)
-    for key in (_VERSION_CODE, _VERSION_CODE_MAJOR, _VERSION_NAME):
+    base = role.app["base"]
+    for key in _VERSION_ATTRIBUTES:
         if key not in expected and key in base.attributes and key in served.attributes:
             expected[key] = base.attributes[key]
-    _compare_attributes("manifest", served, Element("", expected), _ROOT_BY_RULE, found)
+    for key in sorted(served.attributes.keys() | expected.keys()):
+        now = served.attributes.get(key)
+        before = expected.get(key)
+        if now == before:
+            continue
+        is_removed = now is None and key in rules.REMOVED_FROM_ROOT
+        if is_removed or _is_written(key, now, rules.ROOT, role):
+            found.add("by_rule", f"manifest: {_shown(key)}")
+        elif now is not None and before is None and rules.is_platform(key, now):
+            found.add("by_rule", f"manifest: {key}")
+        else:
+            found.add("changes", f"manifest: {_shown(key)} {_change(before, now)}")
 
 
-def _compare_attributes(
-    place: str,
-    served: Element,
-    built: Element,
-    by_rule: Mapping[str, str],
-    found: _Differences,
-    allowed: frozenset[str] = frozenset(),
+def _has_split_types(manifest: Element) -> bool:
+    """Return whether an APK names the splits that it needs, as bundletool does from 1.9 on."""
+    return rules.REQUIRED_SPLIT_TYPES in manifest.attributes
+
+
+def _is_written(key: str, value: str | None, table: Mapping[str, Rule], role: Role) -> bool:
+    """Return whether Google Play writes this value of an attribute."""
+    return value is not None and key in table and table[key](value, role)
+
+
+def _is_of_configuration(key: str, value: str, role: Role) -> bool:
+    """Return whether the manifest of a configuration may have an attribute."""
+    base = role.app["base"]
+    if key in ("package", VERSION_CODE, VERSION_CODE_MAJOR):
+        return True  # the APK was identified by them
+    if key == VERSION_NAME:
+        return base.attributes.get(VERSION_NAME) == value
+    return _is_written(key, value, rules.ROOT, role) or rules.is_platform(key, value)
+
+
+def _compare_children(
+    served: Element, built: Element, found: _Differences, *, instant: bool
 ) -> None:
+    """Compare the elements beside <application>."""
+    added, removed = _unmatched(_beside_application(served), _beside_application(built))
+    sdk = built.find("uses-sdk")
+    is_sdk_alone = len([child for child in added if child.name == "uses-sdk"]) == 1
+    for child in added:
+        if child.name == "uses-sdk" and is_sdk_alone and _raises_minimum(child, sdk):
+            removed = [element for element in removed if element is not sdk]
+            kind = "unverified"
+            if instant and _number(child.attributes.get(MIN_SDK, "")) == INSTANT_MIN_SDK:
+                kind = "by_rule"
+            found.add(kind, "uses-sdk: a higher minSdkVersion")
+        elif child.attributes.get(NAME) == f"text:{_PROTECTION_PERMISSION}":
+            found.add("protection", f"<{child.name}> was added{_named(child)}")
+        else:
+            found.add("changes", f"<{child.name}> was added or changed{_named(child)}")
+    for child in removed:
+        found.add("changes", f"<{child.name}> was removed or changed{_named(child)}")
+    applications = [child for child in served.children if child.name == "application"]
+    if len(applications) > 1:
+        found.add("changes", "<application> is there twice")
+
+
+def _beside_application(manifest: Element) -> list[Element]:
+    return [child for child in manifest.children if child.name != "application"]
+
+
+def _unmatched(
+    served: Sequence[Element], built: Sequence[Element]
+) -> tuple[list[Element], list[Element]]:
+    """Return the elements that only one of the two sides has, of each side."""
+    left: dict[str, list[Element]] = {}
+    for element in built:
+        left.setdefault(digest(element), []).append(element)
+    added = []
+    for element in served:
+        alike = left.get(digest(element))
+        if alike:
+            alike.pop()
+        else:
+            added.append(element)
+    removed = []
+    for elements in left.values():
+        removed.extend(elements)
+    return added, removed
+
+
+def _raises_minimum(sdk: Element, built: Element | None) -> bool:
+    """Return whether <uses-sdk> differs from the one that was built in a higher minSdkVersion
+    alone. bundletool raises it for instant apps (ModuleSplitter).
+    """
+    before = built or Element("uses-sdk")
+    minimum = before.attributes.get(MIN_SDK, "")
+    raised = {**before.attributes, MIN_SDK: sdk.attributes.get(MIN_SDK, "")}
+    is_alike = digest(replace(before, attributes=raised)) == digest(sdk)
+    return is_alike and _number(minimum) < _number(raised[MIN_SDK])
+
+
+def _is_instant_sdk(sdk: Element) -> bool:
+    """Return whether <uses-sdk> is that of a configuration of an instant app."""
+    return sdk == Element("uses-sdk", {MIN_SDK: f"10:{INSTANT_MIN_SDK:08x}"})
+
+
+# The application
+
+
+def _compare_application(
+    served: Element, built: Element, role: Role, found: _Differences, *, has_code: bool
+) -> None:
+    """Compare the attributes of <application>."""
+    if served.text != built.text:
+        found.add("changes", "application: its text differs")
     for key in sorted(served.attributes.keys() | built.attributes.keys()):
         now = served.attributes.get(key)
         before = built.attributes.get(key)
         if now == before:
             continue
-        if key in by_rule:
-            found.add("by_rule", f"{place}: {by_rule[key].partition(':')[0]}")
-        elif key in allowed and before is None:
-            found.add("by_rule", f"{place}: {_shown(key)}")
-        elif before is None and place == "manifest" and _PLATFORM.fullmatch(key):
-            found.add("by_rule", f"{place}: {key}")
+        # bundletool, ModuleSplit.setHasCodeInManifest: of a module without code
+        is_marked = key == HAS_CODE and before is None and now == NO and not has_code
+        if is_marked or _is_written(key, now, rules.APPLICATION, role):
+            found.add("by_rule", f"application: {_shown(key)}")
         else:
             wraps = key in _CLASS_ATTRIBUTES and _of_protection(now)
             kind = "protection" if wraps else "changes"
-            found.add(kind, f"{place}: {_shown(key)} {_change(before, now)}")
+            found.add(kind, f"application: {_shown(key)} {_change(before, now)}")
 
 
 def _of_protection(value: str | None) -> bool:
     return value is not None and value.startswith(f"text:{PROTECTION_CLASSES}")
+
+
+def _compare_with_candidates(
+    served: Element,
+    candidates: Sequence[Element],
+    role: Role,
+    found: _Differences,
+    *,
+    instant: bool,
+) -> None:
+    """Compare what is within <application> with each of those that it may be, and note how it
+    differs from the first, unless it is one of the others.
+    """
+    first: _Differences | None = None
+    for candidate in candidates:
+        differences = _compare_components(served, candidate, role, instant=instant)
+        if not differences.has_changes:
+            found.add_all(differences)
+            return
+        first = first or differences
+    if first is not None:
+        found.add_all(first)
+
+
+def _compare_components(
+    served: Element, built: Element, role: Role, *, instant: bool
+) -> _Differences:
+    """Compare what is within <application>."""
+    found = _Differences()
+    added, removed = _unmatched(served.children, built.children)
+    left = _Left(removed)
+    for child in left.without_split_names(added):
+        if rules.is_metadata_by_rule(child, role) and left.is_first(child):
+            found.add("by_rule", f"application: {child.attributes[NAME].removeprefix('text:')}")
+            left.take_alike(child)
+        elif _of_protection(child.attributes.get(NAME)):
+            found.add("protection", f"<{child.name}> was added{_named(child)}")
+        elif left.take_alike(child):
+            found.add("changes", f"<{child.name}> was changed{_named(child)}")
+        else:
+            found.add("changes", f"<{child.name}> was added{_named(child)}")
+    for child in left.elements():
+        if instant and _is_of_other_split(child, role):
+            found.add("by_rule", f"<{child.name}> of a feature on demand{_named(child)}")
+        else:
+            found.add("changes", f"<{child.name}> was removed{_named(child)}")
+    return found
+
+
+class _Left:
+    """The elements of the bundle's <application> that the APK's has not, until it turns out what
+    became of them.
+    """
+
+    def __init__(self, elements: Sequence[Element]) -> None:
+        self._elements = dict(enumerate(elements))
+        self._alike: dict[ElementId, list[int]] = {}
+        self._without_split_name: dict[str, list[int]] = {}
+        self._metadata: set[str] = set()
+        for place, element in self._elements.items():
+            self._alike.setdefault(element_id(element), []).append(place)
+            if element.name in _WITHOUT_SPLIT_NAME and SPLIT_NAME in element.attributes:
+                attributes = dict(element.attributes)
+                del attributes[SPLIT_NAME]
+                stripped = digest(replace(element, attributes=attributes))
+                self._without_split_name.setdefault(stripped, []).append(place)
+
+    def elements(self) -> list[Element]:
+        """Return those that are still left."""
+        return list(self._elements.values())
+
+    def without_split_names(self, added: Sequence[Element]) -> list[Element]:
+        """Take out each element that the APK has without its splitName, and return what is added
+        otherwise.
+        """
+        others = []
+        for element in added:
+            places = self._without_split_name.get(digest(element))
+            if places:
+                del self._elements[places.pop()]
+            else:
+                others.append(element)
+        return others
+
+    def take_alike(self, element: Element) -> bool:
+        """Take out an element of the same kind and name, and return whether there was one."""
+        places = self._alike.get(element_id(element), [])
+        while places:
+            if self._elements.pop(places.pop(), None) is not None:
+                return True
+        return False
+
+    def is_first(self, element: Element) -> bool:
+        """Return whether this <meta-data> is asked about for the first time."""
+        name = element.attributes[NAME]
+        is_first = name not in self._metadata
+        self._metadata.add(name)
+        return is_first
+
+
+def _is_of_other_split(element: Element, role: Role) -> bool:
+    """Return whether an instant app has not the module that a component is for (bundletool,
+    ManifestEditor.removeUnknownSplitComponents).
+    """
+    split = element.attributes.get(SPLIT_NAME)
+    if split is None:
+        return False
+    return split.removeprefix("text:") not in role.instant_modules
+
+
+# How it is told
 
 
 def _change(before: str | None, now: str | None) -> str:
@@ -263,131 +485,6 @@ def _change(before: str | None, now: str | None) -> str:
     if now is None:
         return f"was removed: {_shown_value(before)}"
     return f"was {_shown_value(before)}, is {_shown_value(now)}"
-
-
-def _compare_children(
-    served: Element, built: Element, others: Sequence[Element], found: _Differences
-) -> None:
-    """Compare the elements beside <application>."""
-    now = _beside_application(served)
-    before = _beside_application(built)
-    by_text = {_said(child): child for child in (*served.children, *built.children)}
-    of_others = _beside_application(*others)
-    removed = before - now
-    for text in now - before:
-        child = by_text[text]
-        if text in of_others:
-            continue
-        if child.name == "uses-sdk" and _raises_minimum(child, built):
-            found.add("by_rule", "uses-sdk: a higher minSdkVersion")
-            for key in [key for key in removed if by_text[key].name == "uses-sdk"]:
-                del removed[key]
-        elif child.attributes.get(NAME) == f"text:{_PROTECTION_PERMISSION}":
-            found.add("protection", f"<{child.name}> was added{_named(child)}")
-        else:
-            found.add("changes", f"<{child.name}> was added or changed{_named(child)}")
-    for text in removed:
-        child = by_text[text]
-        found.add("changes", f"<{child.name}> was removed or changed{_named(child)}")
-
-
-def _beside_application(*manifests: Element) -> Counter[str]:
-    """Count the elements beside <application>, by what they say."""
-    said: Counter[str] = Counter()
-    for manifest in manifests:
-        said.update(_said(child) for child in manifest.children if child.name != "application")
-    return said
-
-
-def _raises_minimum(sdk: Element, built: Element) -> bool:
-    """Return whether <uses-sdk> differs from the one that was built in a higher minSdkVersion
-    alone, as for instant apps and the SDK runtime (bundletool, ModuleSplitter).
-    """
-    before = built.find("uses-sdk") or Element("uses-sdk")
-    rest = {key: value for key, value in before.attributes.items() if key != _MIN_SDK}
-    now = {key: value for key, value in sdk.attributes.items() if key != _MIN_SDK}
-    return rest == now and min_sdk(built) < _number(sdk.attributes.get(_MIN_SDK, ""))
-
-
-def _compare_components(
-    served: Element,
-    built: Element,
-    others: Sequence[Element],
-    found: _Differences,
-    *,
-    instant: bool,
-) -> None:
-    """Compare what is within <application>. An instant app loses the components of features that
-    are installed on demand (bundletool, ManifestEditor.removeUnknownSplitComponents).
-    """
-    now = Counter(_said(child) for child in served.children)
-    before = Counter(_said(child) for child in built.children)
-    sources: dict[tuple[str, str], list[Element]] = {}
-    for application in (built, *others):
-        for child in application.children:
-            sources.setdefault(_identity(child), []).append(child)
-    of_others = {_said(child) for other in others for child in other.children}
-    served_by_text = {_said(child): child for child in served.children}
-    built_by_text = {_said(child): child for child in built.children}
-    accounted: set[tuple[str, str]] = set()
-    for text in now - before:
-        child = served_by_text[text]
-        identity = _identity(child)
-        if text in of_others or (others and _is_merged(child, sources.get(identity, ()))):
-            accounted.add(identity)
-        elif _metadata_by_rule(child):
-            accounted.add(identity)
-            found.add("by_rule", f"application: {child.attributes[NAME].removeprefix('text:')}")
-        elif _of_protection(child.attributes.get(NAME)):
-            found.add("protection", f"<{child.name}> was added{_named(child)}")
-        elif identity in sources:
-            accounted.add(identity)
-            found.add("changes", f"<{child.name}> was changed{_named(child)}")
-        else:
-            found.add("changes", f"<{child.name}> was added{_named(child)}")
-    for text in before - now:
-        child = built_by_text[text]
-        if _identity(child) in accounted or _metadata_by_rule(child):
-            continue
-        if instant and _SPLIT_NAME in child.attributes:
-            found.add("by_rule", f"<{child.name}> of a feature on demand{_named(child)}")
-        else:
-            found.add("changes", f"<{child.name}> was removed{_named(child)}")
-
-
-def _identity(element: Element) -> tuple[str, str]:
-    return element.name, element.attributes.get(NAME, "")
-
-
-def _is_merged(element: Element, sources: Iterable[Element]) -> bool:
-    """Return whether an element is one of the sources with the children of all of them (bundletool,
-    FusingAndroidManifestMerger).
-    """
-    attributes = _component_attributes(element)
-    allowed = {_said(child) for source in sources for child in source.children}
-    if not any(_component_attributes(source) == attributes for source in sources):
-        return False
-    return all(_said(child) in allowed for child in element.children)
-
-
-def _component_attributes(element: Element) -> dict[str, str]:
-    """Return the attributes but splitName, which is taken out of every APK (bundletool,
-    ManifestEditor.removeSplitName).
-    """
-    return {key: value for key, value in element.attributes.items() if key != _SPLIT_NAME}
-
-
-def _said(element: Element) -> str:
-    """Return a digest of what an element says, with all that is in it."""
-    attributes = sorted(_component_attributes(element).items())
-    children = [_said(child) for child in element.children]
-    content = repr((element.name, attributes, element.text, children))
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _metadata_by_rule(element: Element) -> bool:
-    name = element.attributes.get(NAME, "").removeprefix("text:")
-    return element.name == "meta-data" and not element.children and name in _METADATA_BY_RULE
 
 
 def _shown(key: str) -> str:

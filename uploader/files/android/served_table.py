@@ -17,10 +17,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from uploader.files.android.archive import MAX_MEMBERS
+from uploader.files.android.bundle_config import BundleConfig
 from uploader.files.android.resource_proto import ProtoTable
 from uploader.files.android.resource_table import BinaryTable, Package
 from uploader.files.android.resource_values import (
-    CONFIGURATION_SIZE,
     ENCODED_SIZE,
     Encoded,
     TableValue,
@@ -33,7 +33,7 @@ from uploader.files.android.resource_values import (
 
 DENSITIES = frozenset({"ldpi", "mdpi", "tvdpi", "hdpi", "xhdpi", "xxhdpi", "xxxhdpi"})
 # Resources that are made for the APKs (bundletool, SplitsXmlInjector and LocaleConfigXmlInjector).
-_MADE_RESOURCE = re.compile(r"splits\d{1,4}|locales_config")
+_MADE_RESOURCE = re.compile(r"res/xml/(splits\d{1,4}|locales_config)\.xml")
 # What aapt2 writes for the name of a resource where names are collapsed (Obfuscator).
 _COLLAPSED = "0_resource_name_obfuscated"
 _MIPMAP = "mipmap"  # for every density in the main APK (bundletool, ScreenDensityResourcesSplitter)
@@ -118,13 +118,14 @@ class BuiltTable:
 @dataclass
 class TableDifference:
     """How the table of an APK differs from the bundle's. `files` are the paths that it names, each
-    with those in the modules whose contents it should have.
+    with those in the modules whose contents it should have; `lists` are the ids of the resources
+    that were made for the APK, by the names of their files.
     """
 
     changes: list[str] = field(default_factory=list)
     count: int = 0
-    values: int = 0
     files: dict[str, set[str]] = field(default_factory=dict)
+    lists: dict[str, int] = field(default_factory=dict)
 
     def add(self, change: str) -> None:
         """Take note of a change."""
@@ -142,22 +143,21 @@ class TableDifference:
 
 
 def compare_table(
-    data: bytes, package: str, built: Sequence[BuiltTable], seen: Sequence[bytearray]
+    table: BinaryTable,
+    package: str,
+    built: Sequence[BuiltTable],
+    seen: Sequence[bytearray],
+    config: BundleConfig,
 ) -> TableDifference:
     """Compare the table of an APK of this app with those of the modules that it is made of.
 
-    What each of `built` has and the APK has, too, is marked in the `seen` of the same index. Raises
-    UnreadableTable.
+    What each of `built` has and the APK has, too, is marked in the `seen` of the same index.
+    `config` tells which resources may have lost their names. Raises UnreadableTable.
     """
-    table = BinaryTable(data)
-    difference = TableDifference()
+    comparison = _TableComparison(built, seen, config)
     for value in table.values():
-        difference.values += 1
-        change = _compare_value(value, built, seen, difference.files)
-        if len(difference.files) > MAX_MEMBERS:
-            raise UnreadableTable(f"names more than {MAX_MEMBERS:,} files")
-        if change:
-            difference.add(f"{value.type}/{value.name[:100]} ({_devices(value)}) {change}")
+        comparison.add(value)
+    difference = comparison.difference
     for served in table.packages:
         if not _is_built_package(served, package, built):
             difference.add(f"the package {served.name[:100]} (0x{served.id:02x}) was added")
@@ -167,57 +167,80 @@ def compare_table(
     return difference
 
 
-def _devices(value: TableValue) -> str:
-    return describe(value.configuration)
+class _TableComparison:
+    """Compares the values of an APK with those of the bundle's modules."""
 
+    def __init__(
+        self,
+        built: Sequence[BuiltTable],
+        seen: Sequence[bytearray],
+        config: BundleConfig,
+    ) -> None:
+        self._modules = list(zip(built, seen, strict=True))
+        self._config = config
+        self.difference = TableDifference()
 
-def _compare_value(
-    value: TableValue,
-    built: Sequence[BuiltTable],
-    seen: Sequence[bytearray],
-    files: dict[str, set[str]],
-) -> str:
-    """Return how a value differs from the bundle's; empty where it does not."""
-    change = "was added"
-    for table, marks in zip(built, seen, strict=True):
-        name = table.name(value.resource)
-        if name is None or name not in (
-            (value.type, value.name),
-            (value.type, _named(value, name)),
-        ):
-            continue
-        change = "was added for these devices"
-        place = table.place(value.resource, value.configuration)
-        if place is None:
-            continue
-        # A value that differs is there, and not missing as well.
-        marks[place] = 1
+    def add(self, value: TableValue) -> None:
+        """Compare one value. Raises UnreadableTable where the table names too many files."""
+        change = self._change(value)
+        if len(self.difference.files) > MAX_MEMBERS:
+            raise UnreadableTable(f"names more than {MAX_MEMBERS:,} files")
+        if change:
+            devices = describe(value.configuration)
+            self.difference.add(f"{value.type}/{value.name[:100]} ({devices}) {change}")
+
+    def _change(self, value: TableValue) -> str:
+        """Return how a value differs from the bundle's; empty where it does not."""
+        change = "was added"
+        for table, marks in self._modules:
+            if not self._is_named(value, table.name(value.resource)):
+                continue
+            change = "was added for these devices"
+            place = table.place(value.resource, value.configuration)
+            if place is None:
+                continue
+            # A value that differs is there, and not missing as well.
+            marks[place] = 1
+            if self._is_same(value, table, place):
+                return ""
+            change = "has another value"
+        if change == "was added" and self._is_made(value):
+            return ""
+        return change
+
+    def _is_named(self, value: TableValue, built: tuple[str, str] | None) -> bool:
+        """Return whether a value has the type and the name that its resource has in the bundle."""
+        if built is None or built[0] != value.type:
+            return False
+        if value.name == built[1]:
+            return True
+        return value.name == _COLLAPSED and self._config.may_collapse(*built)
+
+    def _is_same(self, value: TableValue, table: BuiltTable, place: int) -> bool:
+        """Return whether a value says the same as the one at a place of the bundle's table."""
         file = table.file(place)
         if file is not None and value.text is not None and value.text.startswith("res/"):
             # A file may have another path; its content decides.
-            files.setdefault(value.text, set()).add(file)
-            return ""
-        if table.value(place) == value.value:
-            return ""
-        change = "has another value"
-    if change == "was added" and _is_made(value):
-        return ""
-    return change
+            self.difference.files.setdefault(value.text, set()).add(file)
+            return True
+        return table.value(place) == value.value
 
-
-def _named(value: TableValue, name: tuple[str, str]) -> str:
-    """Return the name that a resource has in the bundle, where the APK's is collapsed."""
-    return name[1] if value.name == _COLLAPSED else value.name
-
-
-def _is_made(value: TableValue) -> bool:
-    """Return whether a value is that of a file which is made for the APKs."""
-    return (
-        value.type == "xml"
-        and _MADE_RESOURCE.fullmatch(value.name) is not None
-        and value.text == f"res/xml/{value.name}.xml"
-        and value.configuration == bytes(CONFIGURATION_SIZE)
-    )
+    def _is_made(self, value: TableValue) -> bool:
+        """Return whether a value is that of a file which is made for the APKs, and take note of its
+        id.
+        """
+        match = _MADE_RESOURCE.fullmatch(value.text or "")
+        if match is None or value.type != "xml":
+            return False
+        # The resources that keep their names are those of the bundle (Aapt2ResourceConverter).
+        is_collapsed = value.name == _COLLAPSED and self._config.collapses_names
+        if value.name != match[1] and not is_collapsed:
+            return False
+        # No APK has two of them, and each is for every device.
+        if match[1] in self.difference.lists or any(value.configuration):
+            return False
+        self.difference.lists[match[1]] = value.resource
+        return True
 
 
 def _is_built_package(served: Package, package: str, built: Sequence[BuiltTable]) -> bool:

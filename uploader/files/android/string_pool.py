@@ -48,6 +48,9 @@ class StringPool(dict[int, str]):
             raise ValueError(strings)
         if self._styles and not indices <= styles < size:
             raise ValueError(styles)
+        # In a pool that claims to be sorted, Android looks for a name as in a sorted list.
+        if flags & ~_UTF8:
+            raise ValueError(flags)
         self._chunk = chunk
         self._offsets = header_size
         self._strings = strings

@@ -43,6 +43,7 @@ WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
 # of this size. A small bundle may be compared with APKs of another one, which are larger.
 _MAX_TIMES = 32
 _MAX_OF_SMALL = 4 << 30
+_WHOLE_KINDS = ("standalone", "universal")  # of APKs that are all that a device needs
 Version: TypeAlias = tuple[str, int]  # package and version code
 # The verdict on several sets, or bundles, is the first of these that one of them has.
 WORST_FIRST: tuple[Served, ...] = ("changed", "protected", "unverified", "same")
@@ -71,7 +72,7 @@ class _Wanted:
     @property
     def is_whole(self) -> bool:
         """Whether it is all that a device needs."""
-        return self.apk.kind in ("standalone", "universal")
+        return self.apk.kind in _WHOLE_KINDS
 
 
 def compare_served(
@@ -149,7 +150,7 @@ class _Comparison:
         self._code = code
         self._spool = spool
         self._context = context
-        self._tables: Tables = {}
+        self._tables = Tables()
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
 
@@ -185,7 +186,8 @@ class _Comparison:
             check = self._context.check_running
             watched = [Watched(file, check) for file in files]
             universal = [file.name for file in files if file.apk.kind == "universal"]
-            verdict = compare(Watched(self._bundle, check), watched, universal, self._tables)
+            whole = [file.name for file in files if file.apk.kind in _WHOLE_KINDS]
+            verdict = compare(Watched(self._bundle, check), watched, universal, self._tables, whole)
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)

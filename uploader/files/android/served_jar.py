@@ -1,0 +1,216 @@
+"""Checks what a JAR signature (scheme v1) of an APK says, so that it can hold nothing else.
+
+A signature consists of `META-INF/MANIFEST.MF`, which lists every entry with a digest, of a
+signature file (`.SF`) with digests of that list, and of a block (`.RSA`, `.EC`) with certificates.
+Whether the block signs the list is not checked: the newer schemes are what Android goes by.
+
+Sources: JAR File Specification, "Signed JAR File"; apksig's V1SchemeSigner, with which bundletool
+signs; RFC 5652 (SignedData).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import warnings
+from collections.abc import Collection, Mapping
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
+
+from uploader.files.android.archive import JAR_SIGNATURE
+from uploader.files.android.served_files import Members
+
+JAR_LIST = "META-INF/MANIFEST.MF"
+_MAX_LIST = 8 << 20  # bytes: some hundred for each entry
+_MAX_PARTS = 21  # the list, and two files for each of as many signers as Android accepts
+_MAX_BLOCK = 1 << 16  # bytes
+_MAX_REST = 2048  # bytes of a block beside its certificates: names, and a signature of 4,096 bits
+_WRITER = re.compile(r"[\w.+() -]{1,60}", re.ASCII)
+_DIGESTS: Mapping[str, str] = {"SHA1-Digest": "sha1", "SHA-256-Digest": "sha256"}
+_UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
+
+
+def is_jar_part(name: str) -> bool:
+    """Return whether an entry has the name of a part of a JAR signature."""
+    return name == JAR_LIST or JAR_SIGNATURE.fullmatch(name) is not None
+
+
+class JarSignature:
+    """The JAR signature of one APK. `certificates` are the SHA-256 of that which has signed it by a
+    newer scheme, and of those that have handed over to it.
+    """
+
+    def __init__(self, members: Members, certificates: Collection[str]) -> None:
+        self._members = members
+        self._certificates = certificates
+        self._parts_left = _MAX_PARTS
+
+    def is_expected(self, name: str) -> bool:
+        """Return whether a part of the signature holds nothing but what a signature holds.
+
+        Raises MalformedFile.
+        """
+        self._parts_left -= 1
+        if self._parts_left < 0:
+            return False
+        if name == JAR_LIST:
+            return self._is_list(name)
+        if name.upper().endswith(".SF"):
+            return self._is_signature_file(name)
+        return self._is_block(name)
+
+    def _is_list(self, name: str) -> bool:
+        """Return whether the list has each entry once, with its digest, and nothing more."""
+        main, sections = _sections(self._read(name, _MAX_LIST))
+        if not _is_main(main, {"Manifest-Version": "1.0"}):
+            return False
+        listed = set()
+        for section in sections:
+            entry = section.pop("Name", "")
+            if entry in listed or entry not in self._members or is_jar_part(entry):
+                return False
+            listed.add(entry)
+            if not self._has_digests(section, entry):
+                return False
+        return True
+
+    def _has_digests(self, section: Mapping[str, str], entry: str) -> bool:
+        """Return whether a section of the list has digests of an entry, and nothing more."""
+        for key, value in section.items():
+            if key not in _DIGESTS:
+                return False
+            if _DIGESTS[key] == "sha256":
+                expected = self._members.sha256(entry)
+            else:
+                expected = self._members.digest(entry, _DIGESTS[key])
+            if _decoded(value) != expected:
+                return False
+        return bool(section)
+
+    def _is_signature_file(self, name: str) -> bool:
+        """Return whether a signature file has digests of the list and of its sections, and nothing
+        more.
+        """
+        if JAR_LIST not in self._members:
+            return False
+        listed = self._read(JAR_LIST, _MAX_LIST)
+        main, sections = _sections(self._read(name, _MAX_LIST))
+        for key, kind in _DIGESTS.items():
+            digest = main.pop(f"{key}-Manifest", None)
+            if digest is not None and _decoded(digest) != hashlib.new(kind, listed).digest():
+                return False
+        schemes = main.pop("X-Android-APK-Signed", "2")
+        if not re.fullmatch(r"(2|3|31)(, (2|3|31)){0,2}", schemes):
+            return False
+        if not _is_main(main, {"Signature-Version": "1.0"}):
+            return False
+        of_list = _raw_sections(listed)
+        names = set()
+        for section in sections:
+            entry = section.pop("Name", "")
+            if entry in names or entry not in of_list:
+                return False
+            names.add(entry)
+            for key, value in section.items():
+                if key not in _DIGESTS:
+                    return False
+                if _decoded(value) != hashlib.new(_DIGESTS[key], of_list[entry]).digest():
+                    return False
+        return True
+
+    def _is_block(self, name: str) -> bool:
+        """Return whether a block has one of the certificates, and little more."""
+        if f"{name.rpartition('.')[0]}.SF" not in self._members:
+            return False
+        data = self._read(name, _MAX_BLOCK)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                certificates = pkcs7.load_der_pkcs7_certificates(data)
+            except _UNREADABLE:
+                return False
+        encoded = [certificate.public_bytes(Encoding.DER) for certificate in certificates]
+        if len(encoded) != 1 or len(data) - len(encoded[0]) > _MAX_REST:
+            return False
+        return hashlib.sha256(encoded[0]).hexdigest() in self._certificates
+
+    def _read(self, name: str, max_bytes: int) -> bytes:
+        """Return a part; nothing where it is larger than any."""
+        if self._members.size(name) > max_bytes:
+            return b""
+        return self._members.archive.read(name, max_bytes)
+
+
+def _is_main(attributes: Mapping[str, str], version: Mapping[str, str]) -> bool:
+    """Return whether a main section has its version and who wrote it, and nothing more."""
+    others = dict(attributes)
+    for key, value in version.items():
+        if others.pop(key, None) != value:
+            return False
+    for key in ("Created-By", "Built-By"):
+        if not _WRITER.fullmatch(others.pop(key, "-")):
+            return False
+    return not others
+
+
+def _sections(data: bytes) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Return the attributes of the main section and of the others. What is no list of attributes
+    gives a main section that no signature has.
+    """
+    sections = []
+    for block in _blocks(data):
+        attributes = _attributes(block)
+        if attributes is None:
+            return {}, []
+        sections.append(attributes)
+    if not sections:
+        return {}, []
+    return sections[0], sections[1:]
+
+
+def _blocks(data: bytes) -> list[bytes]:
+    """Return the sections, each with the empty line behind it. A line ends with CR and LF, as all
+    known tools write it.
+    """
+    blocks = data.split(b"\r\n\r\n")
+    complete = [block + b"\r\n\r\n" for block in blocks[:-1]]
+    if blocks[-1]:
+        complete.append(blocks[-1])
+    return complete
+
+
+def _attributes(block: bytes) -> dict[str, str] | None:
+    """Return the attributes of a section; None for what is none, or names one twice."""
+    # A long line goes on behind a space, also within a character of several bytes.
+    joined = block.removesuffix(b"\r\n\r\n").replace(b"\r\n ", b"")
+    try:
+        lines = joined.decode("utf-8").split("\r\n")
+    except UnicodeDecodeError:
+        return None
+    attributes: dict[str, str] = {}
+    for line in lines:
+        key, colon, value = line.partition(": ")
+        if not colon or key in attributes:
+            return None
+        attributes[key] = value
+    return attributes
+
+
+def _raw_sections(data: bytes) -> dict[str, bytes]:
+    """Return the sections of the list as they are, by the name of the entry."""
+    sections = {}
+    for block in _blocks(data)[1:]:
+        attributes = _attributes(block) or {}
+        sections[attributes.get("Name", "")] = block
+    return sections
+
+
+def _decoded(value: str) -> bytes:
+    """Return what is written in base64; nothing for what is not."""
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
