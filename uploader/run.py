@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
-from uploader.errors import OutputsNotWritten, Problem, UploaderError, missing_module
+from uploader.errors import Interrupted, OutputsNotWritten, Problem, UploaderError, missing_module
 from uploader.inputs import Inputs
 from uploader.inputs.records import AppDistributionInputs, ReleaseInputs, RolloutInputs, RunInputs
 from uploader.outputs import LogReporter
@@ -273,6 +273,8 @@ class Run:
             headline=error.what if error else headline,
             target=self._common.target,
             endpoint=self._common.api_endpoint,
+            apps=self._apps(),
+            app_title=facts[-1].title if facts else "",
             outcome=self._ending(),
             files=tuple(results),
             outputs=outputs,
@@ -289,6 +291,12 @@ class Run:
             pictures=committed_images(facts, platform.provenance.raw_url, platform.workspace),
         )
         return summary.render(report, self._reporter.redactor)
+
+    def _apps(self) -> tuple[str, ...]:
+        """Return the packages of the apps that the run is about, as far as it knows them."""
+        if self._plan and self._plan.prepared.apps:
+            return tuple(self._plan.prepared.apps)
+        return tuple(self._inputs.values.get("package_name", ()))
 
     def _planned_sections(self) -> tuple[Section, ...]:
         """Return the tables of what a run without an outcome was about to change."""
@@ -313,11 +321,9 @@ class Run:
         """Return what a failed run has not done, for the heading: `Not released`."""
         if self._common.target != "play":
             return ""
-        apps = json.loads(outputs.get("apps") or "{}")
-        live = [package for package, app in apps.items() if app["committed"]]
-        if live and len(live) < len(apps):
-            are = "is" if len(live) == 1 else "are"
-            return f"{len(live)} of {len(apps)} apps {are} live"
+        partly = self._what_became_of_several(json.loads(outputs.get("apps") or "{}"))
+        if partly:
+            return partly
         committed = outputs.get("committed", "false")
         if committed == "true":
             return ""
@@ -325,6 +331,26 @@ class Run:
         if committed == "false":
             return f"Not {done}"
         return f"Perhaps {done}"
+
+    def _what_became_of_several(self, apps: Mapping[str, Any]) -> str:
+        """Return how many of several apps are live, and which one failed; empty where none is, or
+        all are. `apps` is the value of the output of that name.
+        """
+        live = 0
+        failed = []
+        for package, app in apps.items():
+            if app["committed"]:
+                live += 1
+            elif app["failure"]:
+                failed.append(package)
+        if live in (0, len(apps)):
+            return ""
+        are = "is" if live == 1 else "are"
+        fate = f"{live} of {len(apps)} apps {are} live"
+        # A signal is about no app.
+        if failed and not isinstance(self._error, Interrupted):
+            fate += f", {' and '.join(failed)} failed"
+        return fate
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._common.rehearsal:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.platforms import hostile, reading, tables, workflow_commands
-from uploader.errors import ApiError, InputError, Problem, ReleaseTrouble
+from uploader.errors import ApiError, InputError, Interrupted, Problem, ReleaseTrouble
 from uploader.outputs.charts import MAX_NAME
 from uploader.outputs.markdown import link
 from uploader.outputs.report import Report
@@ -301,19 +301,48 @@ def test_heading_of_a_trouble_is_that_of_the_release() -> None:
 
 
 def test_refusal_is_brief_and_its_codes_are_folded() -> None:
-    """What Google Play wants stands in the heading, the page of the Play Console beside the code,
-    and the number of the edit and the answer's code in a fold.
+    """What Google Play wants is in the heading, Google's own sentence in the open, the page of the
+    Play Console beside the code, and the number of the edit and the answer's code in a fold.
     """
-    what = f"The service refused the commit of edit {'7' * 20} (400, badRequest): {'No. ' * 50}"
-    error = ApiError(what, status=400, message="No.", hint="Fill it in, under App content.")
+    message = "You must complete the health declaration form."
+    what = f"The service refused the commit of edit {'7' * 20} (400, badRequest): {message}"
+    error = ApiError(what, status=400, message=message, hint="Fill it in, under App content.")
     error = error.with_advice(code="health-declaration")
     text = page(outcome="failed", headline=what, error=error, fate="Not released")
     assert text.startswith("## ❌ Not released: Google Play wants the health declaration\n")
     console = "https://play.google.com/console/developers/app/app-content/summary"
     assert f"`health-declaration` · [App content in the Play Console](<{console}>)\n" in text
+    assert f"> [!CAUTION]\n> **Google says:** {message}\n>\n> **What to do:** Fill it in" in text
     title = "<details><summary>What happened, with codes and numbers</summary>\n\n"
-    assert f"{title}{what.strip()}\n\n</details>" in text
+    assert f"{title}{what}\n\n</details>" in text
     assert "What happened:" not in text
+
+
+def test_refusal_whose_words_are_the_heading_does_not_repeat_them() -> None:
+    """Google's sentence is told once where the heading has all of it."""
+    what = f"The service refused the commit of edit {'7' * 20} (403, forbidden): No quota"
+    text = page(outcome="failed", error=ApiError(what, status=403, message="No quota"))
+    assert text.startswith("## ❌ No quota.\n")
+    assert "Google says" not in text
+
+
+def test_first_lines_name_the_app() -> None:
+    """By its package, and by its title where that is known; of many apps the first ten."""
+    shop = "com.example.shop"
+    assert "\n\nApp: `com.example.shop` · Target: `play`\n" in page(apps=(shop,))
+    text = page(apps=(shop,), app_title="Shop & Co")
+    assert "\n\nApp: Shop &#38; Co (`com.example.shop`) · Target: `play`\n" in text
+    text = page(apps=("a.b", "a.c"), app_title="Shop", endpoint="http://127.0.0.1:1")
+    assert "\n\nApps: `a.b`, `a.c` · Target: `play` at `http://127.0.0.1:1`\n" in text
+    many = tuple(f"a.b{number}" for number in range(12))
+    assert ", `a.b9`, and 2 more · Target: `play`\n" in page(apps=many)
+
+
+def test_run_that_was_told_to_stop_has_not_failed() -> None:
+    """It has the mark of a pause, and what to do is no word of caution."""
+    text = page(outcome="failed", error=Interrupted(15), fate="Not released")
+    assert text.startswith("## ⏸️ Not released: Stopped by SIGTERM\n")
+    assert "> [!IMPORTANT]\n> **What to do:** Run again.\n" in text
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
     assert ended.code in (3, 4), ended.log
     assert live(job) == ["com.example.phone"]
     assert [app["committed"] for app in apps(ended).values()] == [True, False, False]
-    assert ended.summary.startswith("## ❌ 1 of 3 apps is live: ")
+    assert ended.summary.startswith(f"## ❌ 1 of 3 apps is live, {APPS[1]} failed: ")
     assert all(
         app["edit-id"] in str(job.emulator.state()["edits"]["open"])
         for app in list(apps(ended).values())[1:]

@@ -1,7 +1,8 @@
 """The top of the summary: what became of the release, in one line, and what to do.
 
-Details that only help to find a fault, such as the number of an edit or a status code, are folded.
-No text is shortened here unless the page has all of it elsewhere.
+The service's own reason for a refusal is shown; details that only help to find a fault, such as the
+number of an edit or a status code, are folded. No text is shortened here unless the page has all of
+it elsewhere.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import re
 
 from uploader import error_table
-from uploader.errors import ApiError, UploaderError
+from uploader.errors import ApiError, Interrupted, UploaderError
 from uploader.outputs.markdown import MAX_CELL, Escaper, alert, details, link
 from uploader.outputs.report import Report
 from uploader.services.base import Heading
 from uploader.text import sentence
 
 MAX_HEADING = 120  # characters of a sentence from outside in a heading
+MAX_APPS = 10  # that are named
 _MARKS = {"done": "✅", "held": "⏸️", "halted": "🛑", "attention": "⚠️"}
 _NOTHING_PUBLISHED = "NOTHING WAS PUBLISHED"
 _BANNERS = {
@@ -38,15 +40,34 @@ _VITALS = f"{_APP_PAGES}/vitals/metrics/overview"
 def opening(report: Report, escaper: Escaper) -> str:
     """The heading."""
     heading = _heading(report)
-    if report.outcome in _BANNERS and not (heading and report.outcome == "dry-run"):
-        return f"{_BANNERS[report.outcome]}{escaper.text(_told(report))}"
+    is_dry_run = report.outcome == "dry-run"
+    if report.outcome in _BANNERS and not (heading and is_dry_run):
+        return f"{_BANNERS[report.outcome]}{escaper.text(_summary_line(report))}"
     if heading is None:
-        return f"## ❌ {escaper.text(_failure(report))}" if report.error else _good(report, escaper)
+        return _without_release(report, escaper)
     words = escaper.text(heading.text)
-    if report.outcome == "dry-run":
+    if is_dry_run:
         mark = "🛑" if heading.mark == "halted" else "📝"
         return f"## {mark} Dry run: {words}\n\n**{_NOTHING_PUBLISHED}.**"
     return f"## {_MARKS[heading.mark]} {words}"
+
+
+def subject(report: Report, escaper: Escaper) -> str:
+    """The app that the run is about, and what the run was to do."""
+    parts = []
+    names = [escaper.code(package) for package in report.apps[:MAX_APPS]]
+    if len(report.apps) > MAX_APPS:
+        names.append(f"and {len(report.apps) - MAX_APPS} more")
+    if len(report.apps) > 1:
+        parts.append(f"Apps: {', '.join(names)}")
+    elif names and report.app_title:
+        parts.append(f"App: {escaper.text(report.app_title)} ({names[0]})")
+    elif names:
+        parts.append(f"App: {names[0]}")
+    target = f"Target: {escaper.code(report.target)}"
+    if report.endpoint:
+        target += f" at {escaper.code(report.endpoint)}"
+    return " · ".join([*parts, target])
 
 
 def _heading(report: Report) -> Heading | None:
@@ -57,22 +78,27 @@ def _heading(report: Report) -> Heading | None:
     return heading
 
 
-def _good(report: Report, escaper: Escaper) -> str:
-    return f"## ✅ {escaper.text(sentence(report.headline))}"
+def _without_release(report: Report, escaper: Escaper) -> str:
+    """The heading of a run that has no release to speak of, or failed."""
+    if report.error is None:
+        return f"## ✅ {escaper.text(sentence(report.headline))}"
+    mark = "⏸️" if isinstance(report.error, Interrupted) else "❌"
+    return f"## {mark} {escaper.text(_failure(report, report.error))}"
 
 
-def _told(report: Report) -> str:
+def _summary_line(report: Report) -> str:
     """What happened, in a sentence that is short enough for the top of the page."""
     error = report.error
-    if error and len(error.what) > MAX_CELL:
+    if error is None:
+        return sentence(report.headline)
+    if len(error.what) > MAX_CELL:
         return error.title
-    return sentence(error.what if error else report.headline)
+    return sentence(error.what)
 
 
-def _failure(report: Report) -> str:
+def _failure(report: Report, error: UploaderError) -> str:
     """What did not happen, and why, in a few words."""
-    assert report.error, "the run failed"
-    words = _in_brief(report.error)
+    words = _in_brief(error)
     if report.fate:
         return f"{report.fate}: {words.rstrip('.')}"
     return words
@@ -80,22 +106,29 @@ def _failure(report: Report) -> str:
 
 def _in_brief(error: UploaderError) -> str:
     """Why the run failed, as short as it can be said."""
-    known = error_table.briefly(error.code)
-    if known:
-        return known
-    if isinstance(error, ApiError) and 0 < len(error.message) <= MAX_HEADING:
-        return sentence(error.message)
+    words = error_table.briefly(error.code)
+    if words:
+        return words
+    message = _message(error)
+    if 0 < len(message) <= MAX_HEADING:
+        return sentence(message)
     first = error.what.partition("; ")[0]
     if len(first) <= MAX_HEADING and not _TECHNICAL.search(first):
         return sentence(first)
     return error.title
 
 
+def _message(error: UploaderError) -> str:
+    """The service's own words for why it refused; empty where it gave none."""
+    if isinstance(error, ApiError):
+        return error.message.strip()
+    return ""
+
+
 def advice(report: Report, escaper: Escaper) -> list[str]:
     """The blocks below the heading: what to do, and why, and what is folded."""
-    told = opening(report, escaper)
     if report.error:
-        return _of_failure(report, report.error, told, escaper)
+        return _of_failure(report, report.error, escaper)
     blocks = []
     more = _more_than_heading(report)
     if report.todo:
@@ -114,28 +147,46 @@ def _more_than_heading(report: Report) -> str:
     if report.heading is None or report.outcome == "rehearsal":
         return "" if len(report.headline) <= MAX_CELL else report.headline
     before, heading, after = report.headline.partition(report.heading.text)
-    return after.lstrip(". ") if heading else before
+    if heading:
+        return after.lstrip(". ")
+    return before
 
 
-def _of_failure(report: Report, error: UploaderError, told: str, escaper: Escaper) -> list[str]:
-    """What to do first, then why; in full what happened, where the heading does not say it."""
-    happened = escaper.prose(sentence(error.what))
-    technical = bool(_TECHNICAL.search(error.what))
-    shown = escaper.text(error.what.rstrip("."), len(error.what)) in told
-    parts = [
-        ("What happened", "" if technical or shown else error.what),
-        ("What to do", error.hint),
-        ("Likely cause", error.cause),
-    ]
-    paragraphs = [
-        f"**{label}:** {escaper.prose(sentence(words))}" for label, words in parts if words
-    ]
-    page = report.troubleshooting
-    code = link(f"`{error.code}`", f"{page}#{error.code}" if page else "")
+def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
+    """What happened, where the heading does not say it, what to do, and why; folded what only
+    helps to find a fault.
+    """
+    heading = opening(report, escaper)
+    in_heading = escaper.text(error.what.rstrip("."), len(error.what)) in heading
+    is_technical = bool(_TECHNICAL.search(error.what))
+    message = _message(error)
+    paragraphs = []
+    if is_technical and message:
+        if escaper.text(message.rstrip("."), len(message)) not in heading:
+            paragraphs.append(_paragraph("Google says", message, escaper))
+    elif not (is_technical or in_heading):
+        paragraphs.append(_paragraph("What happened", error.what, escaper))
+    if error.hint:
+        paragraphs.append(_paragraph("What to do", error.hint, escaper))
+    if error.cause:
+        paragraphs.append(_paragraph("Likely cause", error.cause, escaper))
+    address = report.troubleshooting
+    if address:
+        address += f"#{error.code}"
+    code = link(f"`{error.code}`", address)
     pages = _console_pages(f"{error.hint} {error.cause}")
     paragraphs.append(" · ".join([f"**Failure:** {code}", *pages]))
-    folded = details("What happened, with codes and numbers", happened)
-    return [alert("CAUTION", paragraphs), folded if technical and not shown else ""]
+    # A run that was told to stop has done nothing wrong.
+    kind = "IMPORTANT" if isinstance(error, Interrupted) else "CAUTION"
+    blocks = [alert(kind, paragraphs)]
+    if is_technical and not in_heading:
+        happened = escaper.prose(sentence(error.what))
+        blocks.append(details("What happened, with codes and numbers", happened))
+    return blocks
+
+
+def _paragraph(label: str, words: str, escaper: Escaper) -> str:
+    return f"**{label}:** {escaper.prose(sentence(words))}"
 
 
 def _console_pages(words: str) -> list[str]:

@@ -23,6 +23,9 @@ class Report:
     """What the page is made of. A dry run or a rehearsal that failed keeps its `outcome` and has an
     `error`.
 
+    `apps` are the packages of the apps that the run is about, and `app_title` is the name of the
+    only one in Google Play, where it is known.
+
     `heading` is what became of a release, and `fate` what did not happen where the run failed:
     `Not released`. `todo` is what is left to a person. The run took `seconds`, and `waited` so many
     of them for answers. `pictures` are the addresses of images that are in the commit, by their
@@ -33,6 +36,8 @@ class Report:
     target: str
     outcome: Literal["ok", "failed", "dry-run", "rehearsal"]
     endpoint: str = ""
+    apps: tuple[str, ...] = ()
+    app_title: str = ""
     files: tuple[FileResult, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     links: tuple[tuple[str, str], ...] = ()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from uploader.outputs.charts import MAX_NAME, bars, timeline
 from uploader.outputs.markdown import MAX_SENTENCE, Escaper, details, diff, short_names, size_of
-from uploader.outputs.opening import advice, opening
+from uploader.outputs.opening import advice, opening, subject
 from uploader.outputs.release_page import listing, notes, shares
 from uploader.outputs.report import Report
 from uploader.redaction import Redactor
@@ -58,11 +58,13 @@ class _Page:
 
     def head(self) -> str:
         """What became of the run, and which run it was."""
-        endpoint = self._report.endpoint
-        where = f" at {self._escaper.code(endpoint)}" if endpoint else ""
-        target = f"Target: {self._escaper.code(self._report.target)}{where}"
-        lines = [opening(self._report, self._escaper), target, self._run()]
-        return "\n\n".join(filter(None, lines))
+        report = self._report
+        escaper = self._escaper
+        lines = [opening(report, escaper), subject(report, escaper)]
+        origin = self._run()
+        if origin:
+            lines.append(origin)
+        return "\n\n".join(lines)
 
     def _run(self) -> str:
         """The commit that the run was about, who started it, and how long it took."""

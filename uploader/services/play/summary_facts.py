@@ -61,7 +61,22 @@ def facts_of(changes: Changes) -> ReleaseFacts:
         texts=tuple(texts),
         images=tuple(images),
         listing_files=frozenset(files),
+        title=_title(job),
     )
+
+
+def _title(job: ReleaseJob) -> str:
+    """Return the app's title as the store listing of the run has it, in English where it has
+    several; empty where it has none.
+    """
+    titles: dict[str, str] = {}
+    if job.listing:
+        for language, texts in job.listing.texts.items():
+            if texts.get("title"):
+                titles[language] = texts["title"]
+    if not titles:
+        return ""
+    return titles.get("en-US", titles[min(titles)])
 
 
 def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
