@@ -30,8 +30,8 @@ RESULTS = "uploader-results.json"
 MIN_SCREENSHOTS = 2  # in a language of the store listing (Play Console Help)
 # where GitHub mounts it; on the host it has another path
 CONTAINER_WORKSPACE = Path("/github/workspace")
-# Of the last line of a run that had no lasting effect.
-_BEGINNINGS = {"rehearsal": "Rehearsal, nothing was published. ", "dry-run": "Dry run. "}
+# targets whose dry run compares its plan with what is there, and says more than its steps
+COMPARING = ("play", "play-rollout")
 
 
 class Run:
@@ -157,7 +157,7 @@ class Run:
         outputs = self._outputs(results)
         if self._common.rehearsal:
             headline = f"In the emulator: {headline}"
-        last_line = f"{_BEGINNINGS.get(self._ending(), '')}{headline}"
+        last_line = self._beginning() + headline
         self._write_files(results, outputs, last_line)
         if self._inputs.record(RunInputs).job_summary:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
@@ -166,8 +166,7 @@ class Run:
             if self.engine:
                 reporter.info(self._times())
             if self._common.rehearsal and self.engine:
-                beginning = _BEGINNINGS["rehearsal"]
-                error = error.with_what(f"{beginning}In the emulator: {error.what}")
+                error = error.with_what(f"{self._beginning()}In the emulator: {error.what}")
             reporter.error(error)
         else:
             reporter.result(f"{last_line} {self._times()}")
@@ -176,6 +175,16 @@ class Run:
                 ok=error is None, told=not isinstance(error, OutputsNotWritten)
             )
         return error.exit_code if error else 0
+
+    def _beginning(self) -> str:
+        """Return how the last line of a run begins that had no lasting effect."""
+        if self._common.rehearsal:
+            return "Rehearsal, nothing was published. "
+        if self._common.dry_run and self._common.target in COMPARING:
+            return "Dry run, nothing was published. "
+        if self._common.dry_run:
+            return "Dry run. "
+        return ""
 
     def _write_files(
         self, results: Sequence[FileResult], outputs: dict[str, str], last_line: str
@@ -243,11 +252,8 @@ class Run:
         return outputs
 
     def _planned_steps(self) -> Plan | None:
-        """Return the plan of a dry run whose steps are its result.
-
-        A release is not one: it compares its plan with what is there, and says more.
-        """
-        if self._common.dry_run and self._common.target not in ("play", "play-rollout"):
+        """Return the plan of a dry run whose steps are its result."""
+        if self._common.dry_run and self._common.target not in COMPARING:
             return self._plan
         return None
 

@@ -87,7 +87,9 @@ def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review()
     assert outcome.links == (
         ("Store page", "https://play.google.com/store/apps/details?id=com.example.app"),
     )
-    assert outcome.headline == "com.example.app 2.0 (2) is now at 10 % on production."
+    assert outcome.headline == (
+        "com.example.app 2.0 (2) goes to 10 % of production when the review passes."
+    )
 
 
 @pytest.mark.parametrize("track", ["internal", "wear:qa", "tv:internal"])
@@ -126,20 +128,20 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title:
 @pytest.mark.parametrize(
     ("job", "headline"),
     [
-        ({"retained": ("6",)}, "6 is released on production."),
+        ({"retained": ("6",)}, "6 goes to production when the review passes."),
         (
             {"retained": ("6",), "options": ReleaseOptions("inProgress", 0.1)},
-            "6 is now at 10 % on production.",
+            "6 goes to 10 % of production when the review passes.",
         ),
         ({"retained": ("6",), "options": ReleaseOptions("draft")}, "6 is a draft on production."),
         ({"options": ReleaseOptions("inProgress", 0.5)}, "5 is now at 50 % on production."),
         ({"options": ReleaseOptions("halted")}, "5 is halted on production."),
         ({"options": ReleaseOptions("completed")}, "5 is rolled out to all users on production."),
         ({"options": ReleaseOptions(name="Spring")}, "Spring (5) is updated on production."),
-        ({"promote_from": "beta"}, "6 is promoted from beta to production."),
+        ({"promote_from": "beta"}, "6 goes from beta to production when the review passes."),
         (
             {"promote_from": "beta", "options": ReleaseOptions("inProgress", 0.1)},
-            "6 is promoted from beta, at 10 %, to production.",
+            "6 goes from beta to 10 % of production when the review passes.",
         ),
         (
             {"options": ReleaseOptions("halted"), "tracks": ("production", "alpha")},
@@ -151,7 +153,10 @@ def test_what_is_not_live_is_not_told_as_if_it_were(job: dict[str, bool], title:
                 "promote_from": "beta",
                 "tracks": ("production", "internal"),
             },
-            "Spring (6) is promoted from beta to production, internal.",
+            (
+                "Spring (6) goes from beta to production when the review passes and is promoted "
+                "from beta to internal."
+            ),
         ),
     ],
 )
@@ -266,7 +271,7 @@ def test_a_dry_run_uploads_validates_and_deletes() -> None:
     assert play.live.tracks == {}
     assert play.edits == {}
     assert engine.outputs["committed"] == "false"
-    assert "nothing was published" in outcome.headline
+    assert outcome.headline == "com.example.app 2.0 (2) passed Google Play's validation."
 
 
 @pytest.mark.parametrize("setting", ["auto", "true"])

@@ -265,12 +265,12 @@ class Changes:
         """
         if not self.tracks:
             return True
-        if not all(_is_internal(track.track) for track in self.tracks):
+        if not all(is_internal(track.track) for track in self.tracks):
             return True
         return any((self.texts, self.images, self.others, self.not_shown))
 
 
-def _is_internal(track: str) -> bool:
+def is_internal(track: str) -> bool:
     """Return whether a track is for internal tests, which no review precedes; that of a form factor
     is called `qa`.
     """

@@ -5,7 +5,7 @@ what the run says of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from uploader.services.base import Heading, Outcome
 from uploader.services.play import (
@@ -17,8 +17,8 @@ from uploader.services.play import (
 )
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, Stage
-from uploader.services.play.model import Release, TrackName
-from uploader.services.play.plan import Changes
+from uploader.services.play.model import SERVED, Release, TrackName, find_same_versions
+from uploader.services.play.plan import Changes, is_internal
 from uploader.services.play.release_job import IN_THE_LIBRARY, ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
@@ -62,10 +62,8 @@ def _finish(edit: ReleaseEdit, changes: Changes) -> Outcome:
 def _end_dry_run(edit: ReleaseEdit, changes: Changes) -> Outcome:
     job = edit.job
     edit_lifecycle.discard(edit)
-    passed = "Google Play's validation; nothing was published"
-    if job.rehearsal:
-        passed = "the validation"
-    outcome = _outcome(job, f"{_subject(changes)} passed {passed}.", PLANNED, changes)
+    validation = "the validation" if job.rehearsal else "Google Play's validation"
+    outcome = _outcome(job, f"{_subject(changes)} passed {validation}.", PLANNED, changes)
     return replace(outcome, heading=Heading(_what_would_be(changes)))
 
 
@@ -300,9 +298,9 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
     if not updates:
         return f"{_without_tracks(edit)} of {what} is committed."
     if not _are_of_one_release(written):
-        fates = [_fate_on_track(edit.job, update) for update in written]
+        fates = [_fate_on_track(edit, update) for update in written]
         return f"{edit.job.package}: {'; '.join(fates)}."
-    return f"{what} {_fates(edit.job, written)}."
+    return f"{what} {_fates(edit, written)}."
 
 
 def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
@@ -327,42 +325,87 @@ def _without_tracks(edit: ReleaseEdit) -> str:
     return "The list of testers"
 
 
-def _fates(job: ReleaseJob, updates: Sequence[TrackChange]) -> str:
+@dataclass(frozen=True)
+class Fate:
+    """What became of a release, in words before and behind the names of its tracks."""
+
+    verb: str
+    condition: str = ""
+
+    def on(self, tracks: Sequence[str]) -> str:
+        """Return the words with the names of the tracks."""
+        words = f"{self.verb} {', '.join(tracks)}"
+        if self.condition:
+            return f"{words} {self.condition}"
+        return words
+
+
+def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
     """Return what became of one release: tracks on which it met the same are named together."""
-    tracks_by_fate: dict[str, list[str]] = {}
+    tracks_by_fate: dict[Fate, list[str]] = {}
     for update in updates:
-        tracks_by_fate.setdefault(_fate(job, update.release), []).append(update.track)
-    return " and ".join(f"{fate} {', '.join(names)}" for fate, names in tracks_by_fate.items())
+        tracks_by_fate.setdefault(_fate(edit, update), []).append(update.track)
+    return " and ".join(fate.on(names) for fate, names in tracks_by_fate.items())
 
 
-def _fate_on_track(job: ReleaseJob, update: TrackChange) -> str:
+def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
     """What became of the release of one track, where each track has another one."""
-    release = tracks.named(as_told(job, update.release))
+    release = tracks.named(as_told(edit.job, update.release))
     if track_merge.settled(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
-    return f"{release} {_fate(job, update.release)} {update.track}"
+    return f"{release} {_fate(edit, update).on([update.track])}"
 
 
-def _fate(job: ReleaseJob, release: Release) -> str:
-    """What became of a release, up to the name of its track."""
+def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
+    """What became of a release on a track."""
+    job = edit.job
+    release = update.release
+    if _awaits_review(edit, update):
+        return _fate_after_review(job, release)
     share = tracks.share(release)
     if job.promote_from:
         hows = {"inProgress": f", at {share},", "draft": ", as a draft,"}
         how = hows.get(release.status, "")
-        return f"is promoted from {job.promote_from}{how} to"
+        return Fate(f"is promoted from {job.promote_from}{how} to")
     is_new = job.codes or job.retained
     if not (is_new or job.options.new_status):
-        return "is updated on"
-    fates = {
+        return Fate("is updated on")
+    verbs = {
         "inProgress": f"is now at {share} on",
         "halted": "is halted on",
         "draft": "is a draft on",
     }
-    if release.status in fates:
-        return fates[release.status]
+    if release.status in verbs:
+        return Fate(verbs[release.status])
     if is_new:
-        return "is released on"
-    return "is rolled out to all users on"
+        return Fate("is released on")
+    return Fate("is rolled out to all users on")
+
+
+def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
+    """Whether users get the release of this commit only once Google has reviewed it.
+
+    A version that was on the track before was reviewed then.
+    """
+    if edit.job.rehearsal or edit.record.by_hand is not False or is_internal(update.track):
+        return False
+    live = find_same_versions(update.before, update.release)
+    if live is not None and live.status in SERVED:
+        return False
+    return update.release.status in SERVED
+
+
+def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
+    """What becomes of a release that is sent for review."""
+    verb = "goes to"
+    if job.promote_from:
+        verb = f"goes from {job.promote_from} to"
+    share = tracks.share(release)
+    if share:
+        verb += f" {share} of"
+    # A run that waits for the review says next what came of it.
+    condition = "" if job.review else "when the review passes"
+    return Fate(verb, condition)
 
 
 def _what_would_be(changes: Changes) -> str:

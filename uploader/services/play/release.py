@@ -196,7 +196,7 @@ def _give_up(run: SeveralApps, releases: Sequence[AppRelease], *, keep: bool = F
 def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str:
     """Return what became of all apps, and with which of them a person has to go on."""
     if jobs[0].dry_run:
-        what = "passed the validation; nothing was published"
+        what = "passed the validation"
     elif jobs[0].commit:
         what = "are committed"
     else:
