@@ -191,7 +191,7 @@ def test_timeline_says_what_its_colours_mean_and_can_be_read_in_dark_mode() -> N
     settings = json.loads(text.split("%%{init: ")[1].partition("}%%")[0])
     assert "fill: inherit" in settings["themeCSS"]
     assert settings["themeVariables"]["taskTextDarkColor"] == "#1f2328"
-    assert "\n```\n\n🟦 sending · ⬜ waiting\n" in text
+    assert "\n```\n\nBlue: sending · grey: waiting\n" in text
 
 
 def test_resumed_upload_shows_what_the_earlier_run_had_sent() -> None:
@@ -391,22 +391,30 @@ def test_measurements_are_a_chart_above_their_table() -> None:
     edge to edge that has a name below the chart.
     """
     lines = (("limit 1.09 %", (1.09, 1.09)), ("1.5 times 41's", (0.9, 0.8)))
-    rates = Chart("Crash rate: in percent", ("01 Nov", "02 Nov"), (0.5, 2.1), (False, True), lines)
+    rates = Chart(
+        "Crash rate: in percent",
+        ("01 Nov", "02 Nov"),
+        (0.5, 2.1),
+        (False, True),
+        lines,
+        "It is at least 1.8 %.",
+    )
     table = Section("Measurements", ("Day", "Rate"), (("1", "0.5 %"), ("2", "2.1 %")), (rates,))
     text = page(sections=(table,))
     drawing, rest = text.split("```mermaid\n")[1].split("\n```", 1)
     assert drawing.splitlines()[1:] == [
         "xychart-beta",
         '    title "Crash rate, in percent"',
-        '    x-axis [" ", "01 Nov", "02 Nov", "."]',
+        '    x-axis [" ", "01 Nov", "02 Nov", "\u00a0"]',
         "    y-axis 0 --> 2.31",
         "    bar [-1, 0.5, -1, -1]",
         "    bar [-1, -1, 2.1, -1]",
         "    line [1.09, 1.09, 1.09, 1.09]",
         "    line [0.9, 0.9, 0.8, 0.8]",
     ]
-    legend = "⬜ within the limits · 🟥 over · 🟧 limit 1.09 % · 🟪 1.5 times 41's"
-    assert rest.startswith(f"\n\n{legend}\n\n| Day | Rate |\n")
+    legend = "Bars: grey within the limits, red over one · 🟧 limit 1.09 % · 🟪 1.5 times 41's"
+    note = "It is at least 1.8 %."
+    assert rest.startswith(f"\n\n{legend}\n\n{note}\n\n| Day | Rate |\n")
 
 
 def test_several_mistakes_are_a_list_below_a_short_headline() -> None:

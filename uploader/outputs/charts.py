@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 from uploader.outputs.markdown import code, short_names, text
 from uploader.redaction import Redactor
 from uploader.results import FileResult, TimelineEvent
 from uploader.services.base import Chart
-from uploader.text import format_size
+from uploader.text import capitalised, format_size
 
 MAX_NAME = 28  # characters of a file's name
 MAX_CHARTED = 12  # files in the timeline, and events of one file, its first and its last ones
@@ -24,7 +25,9 @@ QUIET = 30.0  # seconds; a run in which nothing happened, and that was over soon
 MAX_TICKS = 10  # on its axis
 MAX_PATH = 2000  # characters of a path from outside
 MAX_APART = 6  # requests and answers in a row that have a bar each
-MAX_LABEL = 100  # characters in or beside a bar
+MAX_LABEL = 100  # characters in or beside a bar, or of the name of a line
+MAX_NOTE = 300  # characters of the sentence below a chart
+_BLANKS = (" ", "\u00a0")  # labels that nobody sees
 BAR_CELLS = 20  # of a bar that is drawn with characters
 
 # The timeline: when which bytes travelled, and when a file had to wait
@@ -65,12 +68,12 @@ _TIMELINE_CSS = (
     "{ fill: inherit !important; }"
 )
 _TIMELINE_LEGEND = (
-    ("🟦 sending", ("sent",)),
-    ("⬜ waiting", ("answer", "wait")),
-    ("🟥 failed, or starting over", ("failed", "restarted")),
+    ("blue: sending", ("sent",)),
+    ("grey: waiting", ("answer", "wait")),
+    ("red: failed, or starting over", ("failed", "restarted")),
 )
-# The bars that are within the limits and those that are over; then the lines, with the names of
-# their colours.
+# The bars that are within the limits and those that are over; then the lines, with the squares in
+# which the legend shows their colours. There is no grey square.
 _BAR_COLOURS = ("#8c959f", "#cf222e")
 _LINE_COLOURS = (
     ("#fb8500", "🟧"),
@@ -79,48 +82,54 @@ _LINE_COLOURS = (
     ("#2da44e", "🟩"),
     ("#9a6700", "🟫"),
 )
+_BELOW_AXIS = -1.0  # for a bar that is not there: Mermaid gives one of 0 some height
 
 
 def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     """A Mermaid chart: the files with the most to tell; empty where nothing happened."""
     timed = [file for file in files if file.timeline]
-    told = [file for file in timed if _eventful(file.timeline)] or (
-        timed if _span(timed)[1] >= QUIET else []
-    )
+    told = [file for file in timed if _eventful(file.timeline)]
+    if not told and _span(timed)[1] >= QUIET:
+        told = timed
     if not told:
         return ""
-    # Failures, then what was retried most, then what took longest; those in the order in which they
-    # were given.
-    by_weight = sorted(told, key=lambda file: (not file.error, -file.retries, -file.seconds))
-    chosen = set(map(id, by_weight[:MAX_CHARTED]))
-    shown = [file for file in told if id(file) in chosen]
-    more = (
-        f"\n\nThe {MAX_CHARTED} files with the most to tell, of {len(told)}."
-        if len(told) > MAX_CHARTED
-        else ""
-    )
-    parts = [f"### Timeline\n\n{_chart(shown, redactor)}", _legend(shown)]
-    parts += [_of_two_runs(file, redactor) for file in shown]
-    return "\n\n".join(filter(None, parts)) + more
+    shown = _most_eventful(told)
+    parts = [f"### Timeline\n\n{_chart(shown, redactor)}"]
+    legend = _legend(shown)
+    if legend:
+        parts.append(legend)
+    resumed = [file for file in shown if file.resumed_from and file.bytes]
+    parts += [_of_two_runs(file, redactor) for file in resumed]
+    if len(told) > len(shown):
+        parts.append(f"The {len(shown)} files with the most to tell, of {len(told)}.")
+    return "\n\n".join(parts)
+
+
+def _most_eventful(files: Sequence[FileResult]) -> list[FileResult]:
+    """At most `MAX_CHARTED` files in the order in which they were given: failures count most, then
+    retries, then time.
+    """
+    by_weight = sorted(files, key=lambda file: (not file.error, -file.retries, -file.seconds))
+    chosen = {id(file) for file in by_weight[:MAX_CHARTED]}
+    return [file for file in files if id(file) in chosen]
 
 
 def _legend(files: Sequence[FileResult]) -> str:
     """What the colours of the timeline mean, as far as they are in it."""
-    kinds = {event.kind for file in files for event in file.timeline}
-    return " · ".join(words for words, meant in _TIMELINE_LEGEND if kinds.intersection(meant))
+    kinds: set[str] = set()
+    for file in files:
+        kinds.update(event.kind for event in file.timeline)
+    meanings = [words for words, meant in _TIMELINE_LEGEND if kinds.intersection(meant)]
+    return capitalised(" · ".join(meanings))
 
 
 def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
-    """What an earlier run had sent of a file, and what this one sent; empty where this one sent all
-    of it.
-    """
-    if not file.resumed_from or not file.bytes:
-        return ""
-    name = code(short_names([redactor.one_line(file.path, MAX_PATH)], MAX_NAME)[0])
-    earlier = format_size(file.resumed_from)
-    sent = format_size(file.bytes_uploaded)
-    drawn = share_bar(file.resumed_from / file.bytes, "░", "▓")
-    return f"{name} `{drawn}` ░ {earlier} sent by an earlier run · ▓ {sent} by this one"
+    """How much of a resumed file an earlier run had sent, as a bar, and how much this one sent."""
+    (name,) = short_names([redactor.one_line(file.path, MAX_PATH)], MAX_NAME)
+    stored = file.resumed_from or 0
+    drawn = share_bar(stored / file.bytes, "░", "▓")
+    earlier = f"░ {format_size(stored)} sent by an earlier run"
+    return f"{code(name)} `{drawn}` {earlier} · ▓ {format_size(file.bytes_uploaded)} by this one"
 
 
 def share_bar(share: float, full: str = "▓", empty: str = "░") -> str:
@@ -136,33 +145,26 @@ def share_bar(share: float, full: str = "▓", empty: str = "░") -> str:
 def _eventful(events: Sequence[TimelineEvent]) -> bool:
     """Whether more happened than an upload without a stop, or a failure before anything else."""
     kinds = [event.kind for event in events]
-    return kinds != ["failed"] and not {*kinds} <= {"sent", "answer", "done"}
+    if kinds == ["failed"]:
+        return False
+    return not set(kinds) <= {"sent", "answer", "done"}
 
 
 def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
     """The axis knows the time of day in the reader's zone, and seconds: the unit that fits is
     written as its second.
     """
-    labels = short_names(
-        [_words(redactor.one_line(file.path, MAX_PATH)) for file in files], MAX_NAME
-    )
+    paths = [_words(redactor.one_line(file.path, MAX_PATH)) for file in files]
+    labels = short_names(paths, MAX_NAME)
     start, duration = _span(files)
-    seconds, name = next((seconds, name) for least, seconds, name in _UNITS if duration >= least)
-    steps = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
-    step = next(step for step in steps if duration / seconds <= MAX_TICKS * step)
-    settings = {
-        "gantt": {
-            "leftPadding": 32 + 7 * max(map(len, labels)),
-            "barHeight": 24,
-            "fontSize": 12,
-            "sectionFontSize": 12,
-        },
-        "themeVariables": _TIMELINE_COLOURS,
-        "themeCSS": _TIMELINE_CSS,
-    }
-    lines = ["```mermaid", f"%%{{init: {json.dumps(settings)}}}%%", "gantt", "    dateFormat x"]
-    lines += [
-        f"    axisFormat %s {name}",
+    seconds, unit = _unit(duration)
+    step = _step(duration / seconds)
+    lines = [
+        "```mermaid",
+        _init(_timeline_settings(labels)),
+        "gantt",
+        "    dateFormat x",
+        f"    axisFormat %s {unit}",
         f"    tickInterval {1000 * step}millisecond",
         "    todayMarker off",
     ]
@@ -171,62 +173,156 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
         for event in _few(file.timeline):
             begin = round(1000 * (event.at - start) / seconds)
             end = begin + max(1, round(1000 * event.seconds / seconds))
-            tags, words = _EVENTS[event.kind]
-            words = words.format(size=format_size(event.bytes), seconds=event.seconds)
-            said = _words(words + redactor.one_line(event.text, MAX_LABEL)).replace(" ,", ",")
-            lines.append(f"    {said} :{tags}{begin}, {end}")
+            tags, _ = _EVENTS[event.kind]
+            lines.append(f"    {_task(event, redactor)} :{tags}{begin}, {end}")
     return "\n".join([*lines, "```"])
 
 
-def bars(chart: Chart, redactor: Redactor) -> str:
-    """A Mermaid chart of percentages, and below it what its colours mean.
-
-    Mermaid has one colour for all bars of a series, so that those over a limit are a series of
-    their own. What a series does not have is below the axis, since Mermaid gives a bar of 0 some
-    height. A place without a bar on either side takes the lines to the edges, and lets a single day
-    have a line.
-    """
-    labels = [f'"{_words(redactor.one_line(label, 60))}"' for label in chart.labels]
-    drawn = chart.lines[: len(_LINE_COLOURS)]
-    pairs = list(zip(chart.bars, chart.over, strict=True))
-    series = [
-        f"bar {_series([-1, *(-1 if over else rate for rate, over in pairs), -1])}",
-        f"bar {_series([-1, *(rate if over else -1 for rate, over in pairs), -1])}",
-    ]
-    for _, values in drawn:
-        series.append(f"line {_series([values[0], *values, values[-1]])}")
-    highest = max([*chart.bars, *(max(values) for _, values in drawn)])
-    colours = [*_BAR_COLOURS, *(colour for colour, _ in _LINE_COLOURS)]
-    settings = {
-        "xyChart": {"width": 720, "height": 280 if drawn else 260},
-        "themeVariables": {"xyChart": {"plotColorPalette": ", ".join(colours)}},
+def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
+    """What Mermaid is told of the timeline; the labels of its files are left of it."""
+    longest = max(map(len, labels))
+    return {
+        "gantt": {
+            "topPadding": 24,
+            "leftPadding": 24 + 7 * longest,
+            "rightPadding": 16,
+            "gridLineStartPadding": 16,
+            "barHeight": 24,
+            "fontSize": 12,
+            "sectionFontSize": 12,
+        },
+        "themeVariables": _TIMELINE_COLOURS,
+        "themeCSS": _TIMELINE_CSS,
     }
+
+
+def _init(settings: Mapping[str, Any]) -> str:
+    """The line with which a Mermaid chart begins."""
+    return f"%%{{init: {json.dumps(settings)}}}%%"
+
+
+def _unit(duration: float) -> tuple[float, str]:
+    """The unit of the time axis: its seconds, and its name."""
+    for least, seconds, name in _UNITS:
+        if duration >= least:
+            return seconds, name
+    raise AssertionError(duration)
+
+
+def _step(length: float) -> int:
+    """The distance of the ticks of an axis that is so many units long: 1, 2, 5, 10, …"""
+    power = 1
+    while True:
+        for digit in (1, 2, 5):
+            if length <= MAX_TICKS * digit * power:
+                return digit * power
+        power *= 10
+
+
+def _task(event: TimelineEvent, redactor: Redactor) -> str:
+    """What is written in or beside the bar of an event."""
+    _, begins = _EVENTS[event.kind]
+    begin = begins.format(size=format_size(event.bytes), seconds=event.seconds)
+    return _words(begin + redactor.one_line(event.text, MAX_LABEL)).replace(" ,", ",")
+
+
+def bars(chart: Chart, redactor: Redactor) -> str:
+    """A Mermaid chart of percentages, and below it what its colours mean."""
+    drawn = chart.lines[: len(_LINE_COLOURS)]
     lines = [
         "```mermaid",
-        f"%%{{init: {json.dumps(settings)}}}%%",
+        _init(_bars_settings(has_lines=bool(drawn))),
         "xychart-beta",
         f'    title "{_words(redactor.one_line(chart.title, 140))}"',
-        f'    x-axis [" ", {", ".join(labels)}, "."]',
-        f"    y-axis 0 --> {1.1 * highest or 1:.4g}",
-        *(f"    {one}" for one in series),
-        "```",
+        f"    x-axis [{', '.join(_places(chart, redactor))}]",
+        f"    y-axis 0 --> {_height(chart):.4g}",
     ]
-    legend = ["⬜ within the limits", "🟥 over"] if any(chart.over) else []
-    for (name, _), (_, square) in zip(drawn, _LINE_COLOURS, strict=False):
-        legend.append(f"{square} {text(redactor.one_line(name, 100))}")
-    drawing = "\n".join(lines)
-    return f"{drawing}\n\n{' · '.join(legend)}" if legend else drawing
+    lines += [f"    {series}" for series in _series_of(chart)]
+    lines.append("```")
+    parts = ["\n".join(lines)]
+    legend = _bars_legend(chart, redactor)
+    if legend:
+        parts.append(legend)
+    if chart.note:
+        parts.append(text(redactor.one_line(chart.note, MAX_NOTE)))
+    return "\n\n".join(parts)
 
 
-def _series(values: Sequence[float]) -> str:
+def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
+    """What Mermaid is told of a chart of bars, whose background is that of the page."""
+    line_colours = [colour for colour, _ in _LINE_COLOURS]
+    return {
+        "xyChart": {"width": 720, "height": 280 if has_lines else 260},
+        "themeVariables": {
+            "xyChart": {
+                "backgroundColor": "transparent",
+                "plotColorPalette": ", ".join([*_BAR_COLOURS, *line_colours]),
+            }
+        },
+    }
+
+
+def _places(chart: Chart, redactor: Redactor) -> list[str]:
+    """The labels of the x-axis, each in quotes.
+
+    A place without a bar on either side takes the lines to the edges, and lets a single day have a
+    line. Two places can't have the same label.
+    """
+    labels = [f'"{_words(redactor.one_line(label, MAX_LABEL))}"' for label in chart.labels]
+    return [f'"{_BLANKS[0]}"', *labels, f'"{_BLANKS[1]}"']
+
+
+def _height(chart: Chart) -> float:
+    """The upper end of the y-axis, in percent."""
+    highest = max(chart.bars)
+    for _, values in chart.lines[: len(_LINE_COLOURS)]:
+        highest = max(highest, *values)
+    return 1.1 * highest or 1.0
+
+
+def _series_of(chart: Chart) -> list[str]:
+    """The series of a chart. Mermaid has one colour for all bars of a series, so that those that
+    are over a limit are a series of their own.
+    """
+    within = []
+    over = []
+    for rate, is_over in zip(chart.bars, chart.over, strict=True):
+        within.append(_BELOW_AXIS if is_over else rate)
+        over.append(rate if is_over else _BELOW_AXIS)
+    series = [
+        f"bar {_values([_BELOW_AXIS, *within, _BELOW_AXIS])}",
+        f"bar {_values([_BELOW_AXIS, *over, _BELOW_AXIS])}",
+    ]
+    for _, values in chart.lines[: len(_LINE_COLOURS)]:
+        series.append(f"line {_values([values[0], *values, values[-1]])}")
+    return series
+
+
+def _bars_legend(chart: Chart, redactor: Redactor) -> str:
+    """What the colours of a chart mean."""
+    meanings = []
+    if any(chart.over):
+        meanings.append("Bars: grey within the limits, red over one")
+    for (name, _), (_, square) in zip(chart.lines, _LINE_COLOURS, strict=False):
+        meanings.append(f"{square} {text(redactor.one_line(name, MAX_LABEL))}")
+    return " · ".join(meanings)
+
+
+def _values(values: Sequence[float]) -> str:
     return f"[{', '.join(f'{value:g}' for value in values)}]"
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:
     """When the first event was, and how many seconds lie between it and the end of the last."""
-    events = [event for file in files for event in file.timeline]
-    start = min((event.at for event in events), default=0.0)
-    return start, max((event.at + event.seconds for event in events), default=0.0) - start
+    begins: list[float] = []
+    ends: list[float] = []
+    for file in files:
+        for event in file.timeline:
+            begins.append(event.at)
+            ends.append(event.at + event.seconds)
+    if not begins:
+        return 0.0, 0.0
+    return min(begins), max(ends) - min(begins)
 
 
 def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
@@ -234,39 +330,53 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     few: list[TimelineEvent] = []
     for is_request, group in groupby(events, lambda event: event.kind in _REQUEST):
         neighbours = list(group)
-        few += _joined(neighbours) if is_request and not _shows_waits(neighbours) else neighbours
+        if is_request and not _shows_waits(neighbours):
+            few += _joined(neighbours)
+        else:
+            few += neighbours
     if len(few) > 1 and few[-1].kind == "done" and few[-2].kind in _REQUEST:
-        few[-2:] = [replace(few[-2], text=f"{few[-2].text}, {few[-1].text}")]
+        request, done = few[-2:]
+        few[-2:] = [replace(request, text=f"{request.text}, {done.text}")]
     if len(few) > MAX_CHARTED:
         few = [event for event in few if event.kind not in _REQUEST]
-    half = MAX_CHARTED // 2
-    return few if len(few) <= MAX_CHARTED else [*few[:half], *few[-half:]]
+    if len(few) > MAX_CHARTED:
+        half = MAX_CHARTED // 2
+        few = few[:half] + few[-half:]
+    return few
 
 
 def _shows_waits(events: Sequence[TimelineEvent]) -> bool:
     """Whether requests in a row are few enough for a bar each, and some were waited for."""
-    waited_for = any(event.kind == "answer" for event in events)
-    return waited_for and len(events) <= MAX_APART
+    if len(events) > MAX_APART:
+        return False
+    return any(event.kind == "answer" for event in events)
 
 
 def _joined(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
     """Several requests as one event, of which a part was waiting; one with its answer as it is."""
-    requests = sum(event.kind == "sent" for event in events)
+    requests = 0
+    waited = 0.0
+    size = 0
+    for event in events:
+        size += event.bytes
+        if event.kind == "sent":
+            requests += 1
+        else:
+            waited += event.seconds
     if requests == 1:
         return events
-    first, last = events[0], events[-1]
     text = f"in {requests} requests"
-    waited = sum(event.seconds for event in events if event.kind == "answer")
     if waited:
         text += f", {waited:.1f} s of it waiting for answers"
+    first = events[0]
+    last = events[-1]
     seconds = last.at + last.seconds - first.at
-    size = sum(event.bytes for event in events)
     return [TimelineEvent(first.at, "sent", text, seconds, size)]
 
 
 def _words(outside: str) -> str:
     """What Mermaid takes for text, and for nothing else."""
-    words = ", ".join(
-        part.strip() for part in re.split("[:;]+", outside.replace("…", "...").replace("`", ""))
-    )
-    return re.sub(r"[^\w .,()/+-]+", "_", words).strip(" ,") or "_"
+    plain = outside.replace("…", "...").replace("`", "")
+    parts = [part.strip() for part in re.split("[:;]+", plain)]
+    words = re.sub(r"[^\w .,()/+-]+", "_", ", ".join(parts)).strip(" ,")
+    return words or "_"

@@ -189,7 +189,7 @@ class Downloaded:
 @dataclass(frozen=True)
 class Chart:
     """A chart for the job summary: a bar for each label, which is `over` or not, and lines with
-    their names; all values are percentages.
+    their names; all values are percentages. `note` is a sentence below it.
     """
 
     title: str
@@ -197,6 +197,7 @@ class Chart:
     bars: tuple[float, ...]
     over: tuple[bool, ...]
     lines: tuple[tuple[str, tuple[float, ...]], ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)

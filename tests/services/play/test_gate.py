@@ -317,6 +317,17 @@ def test_only_what_is_seen_passes_or_halts(rows: list[Measurement], text: str) -
         )
 
 
+def test_a_rate_above_several_limits_is_told_once() -> None:
+    """The sentence names every limit that the rate is above."""
+    measured = [old(0.6), day(0, 2.18, 5000)]
+    judgement = judged(f"{CRASH}, {TIMES}", measured)
+    (reason,) = judgement.reasons
+    assert reason.startswith(
+        "version 42 has a user-perceived crash rate of 2.18 % (at least 1.81 %)"
+    )
+    assert reason.endswith("above the limits of 1.09 % and 0.9 % (1.5x)")
+
+
 def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
     """A column for each limit says what was found; the chart has the bars that are over, every
     limit, the others' own rate, and what is certain.
@@ -326,7 +337,7 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
     assert table.header == (
         "Day",
         "Version",
-        "Users",
+        "Users (share of all)",
         "Crash rate",
         "limit 1.09 %",
         "1.5 times 41's",
@@ -335,7 +346,7 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
         (
             "2026-06-22",
             "42",
-            "5,000",
+            "5,000 (4.8 %)",
             "0.545 % (at least 0.375 %)",
             "ok",
             "ok, limit 0.9 %",
@@ -343,17 +354,15 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
         (
             "2026-06-23",
             "42",
-            "5,000",
+            "5,000 (4.8 %)",
             "2.18 % (at least 1.81 %)",
             "over (certain)",
             "over (certain), limit 0.9 %",
         ),
     )
-    shares, chart = table.charts
-    assert shares.title == "Users who had 42 in percent of all users whom Google counted"
-    assert (shares.labels, shares.bars) == (("22 Jun", "23 Jun"), (4.7619, 4.7619))
-    certain = "95 percent sure, 23 Jun: at least 1.81"
-    assert chart.title == f"User-perceived crash rate of 42 in percent; {certain}"
+    (chart,) = table.charts
+    assert chart.title == "User-perceived crash rate of 42 in percent"
+    assert chart.note == "The crash rate of 23 Jun is at least 1.81 %, with 95 % confidence."
     assert (chart.labels, chart.bars) == (("22 Jun", "23 Jun"), (0.545, 2.18))
     assert chart.over == (False, True)
     assert chart.lines == (

@@ -317,19 +317,30 @@ def judge(
         measured = found[limit.metric]
         judgements.append(_judge(gate, limit, now, measured, versions, completed))
     ruling = _strictest(judgements)
-    reasons: list[str] = []
+    others: list[str] = []
     briefs: list[str] = []
     judged: list[Judged] = []
     deciding: list[Judged] = []
     for judgement in judgements:
         judged += judgement.judged
         if judgement.ruling == ruling:
-            reasons += judgement.reasons
+            others += judgement.reasons
             briefs += judgement.briefs
             deciding += judgement.deciding
-    return Judgement(
-        ruling, tuple(dict.fromkeys(reasons)), tuple(judged), tuple(briefs), tuple(deciding)
-    )
+    reasons = dict.fromkeys([*_reasons(deciding, ruling), *others])
+    return Judgement(ruling, tuple(reasons), tuple(judged), tuple(briefs), tuple(deciding))
+
+
+def _reasons(deciding: Iterable[Judged], ruling: Ruling) -> Iterator[str]:
+    """Yield a sentence for each rate that is too high, with all limits that it is above."""
+    findings: dict[tuple[Metric, Measurement], list[Judged]] = {}
+    for day in deciding:
+        findings.setdefault((day.limit.metric, day.row), []).append(day)
+    for days in findings.values():
+        if ruling == "hold":
+            yield f"{_in_words(days)}, but perhaps by chance"
+        else:
+            yield _in_words(days)
 
 
 def _strictest(judgements: Iterable[Judgement]) -> Ruling:
@@ -446,12 +457,11 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
     if surely_above:
         # the worst day alone: the table has the others
         worst = max(surely_above, key=lambda day: day.row.bounds[0])
-        return Judgement("halt", (_in_words(worst),), judged, deciding=(worst,))
+        return Judgement("halt", judged=judged, deciding=(worst,))
     newest = _newest(judged)
     above = _with_finding(newest, "above")
     if above:
-        reasons = tuple(f"{_in_words(day)}, but perhaps by chance" for day in above)
-        return Judgement("hold", reasons, judged, deciding=tuple(above))
+        return Judgement("hold", judged=judged, deciding=tuple(above))
     if newest:
         return Judgement("pass", (), judged)
     reason, brief = _why_not_judged(judged, min_users, name)
@@ -497,17 +507,17 @@ def _in_brief(judged: Judged) -> str:
     return f"{rate}, limit {_percent(_bound(judged))}"
 
 
-def _in_words(judged: Judged) -> str:
-    """Return one finding for people: `version 42 has a user-perceived crash rate of 2.1 % (at least
-    1.6 %) …`.
+def _in_words(days: Sequence[Judged]) -> str:
+    """Return the findings for one rate: `version 42 has a user-perceived crash rate of 2.1 % (at
+    least 1.6 %) …: above the limits of 1.09 % and 0.9 % (1.5x)`.
     """
-    row = judged.row
-    metric = NAMES[judged.limit.metric]
+    row = days[0].row
+    metric = NAMES[days[0].limit.metric]
     rate = f"a {metric} of {_percent(row.rate)} (at least {_percent(row.bounds[0])})"
-    return (
-        f"version {row.code} has {rate} among {row.users:,} users on {row.day}: above the limit of "
-        f"{_limit(judged)}"
-    )
+    measured = f"version {row.code} has {rate} among {row.users:,} users on {row.day}"
+    noun = "limit" if len(days) == 1 else "limits"
+    limits = " and ".join(map(_limit, days))
+    return f"{measured}: above the {noun} of {limits}"
 
 
 def section(judged: Sequence[Judged]) -> Section:
@@ -519,14 +529,14 @@ def section(judged: Sequence[Judged]) -> Section:
         of_metric = limits[day.limit.metric]
         if day.limit not in of_metric:
             of_metric.append(day.limit)
-    header = ["Day", "Version", "Users"]
+    header = ["Day", "Version", "Users (share of all)"]
     for metric, of_metric in limits.items():
         header.append(capitalised(_SHORT_NAMES[metric]))
         header += [_limit_name(limit, judged) for limit in of_metric]
     rows = []
     for days in _by_day_and_version(judged).values():
         row = days[0].row
-        cells = [str(row.day), row.code, f"{row.users:,}"]
+        cells = [str(row.day), row.code, _users(days[0])]
         for metric, of_metric in limits.items():
             cells += _cells(metric, of_metric, days)
         rows.append(tuple(cells))
@@ -551,6 +561,14 @@ def _by_day_and_version(judged: Iterable[Judged]) -> dict[tuple[date, str, int],
         key = (row.day, row.code, measurements.index(row))
         findings.setdefault(key, []).append(day)
     return dict(sorted(findings.items()))
+
+
+def _users(judged: Judged) -> str:
+    """Return how many users had a version on a day, and their share of all whom Google counted."""
+    users = f"{judged.row.users:,}"
+    if judged.share is None:
+        return users
+    return f"{users} ({judged.share * 100:.2g} %)"
 
 
 def _cells(metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]) -> list[str]:
@@ -588,11 +606,7 @@ def _limit_name(limit: Limit, judged: Iterable[Judged]) -> str:
 
 
 def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
-    """Return a chart of the share of users by day for each version, then one for each metric, as
-    far as its days could be judged.
-    """
-    for code in dict.fromkeys(day.row.code for day in judged):
-        yield from _chart_of_shares(code, [day for day in judged if day.row.code == code])
+    """Yield a chart for each metric and version, as far as its days could be judged."""
     for metric in _metrics(judged):
         by_version: dict[str, list[Judged]] = {}
         for day in judged:
@@ -600,16 +614,6 @@ def _charts(judged: Sequence[Judged]) -> Iterator[Chart]:
                 by_version.setdefault(day.row.code, []).append(day)
         for code, days in by_version.items():
             yield _chart(metric, code, days)
-
-
-def _chart_of_shares(code: str, days: Sequence[Judged]) -> Iterator[Chart]:
-    """Yield the steps of one version's share of the users, for the days that were measured."""
-    shares = {day.row.day: day.share for day in days if day.share is not None}
-    if shares:
-        title = f"Users who had {code} in percent of all users whom Google counted"
-        labels = tuple(f"{day:%d %b}" for day in shares)
-        bars = _in_percent(list(shares.values()))
-        yield Chart(title, labels, bars, (False,) * len(bars), ())
 
 
 def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
@@ -626,23 +630,26 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
         rates.append(row.rate)
     lines = (*_lines_of_limits(days, rows), *_line_of_others(days, rows))
     return Chart(
-        f"{capitalised(NAMES[metric])} of {code} in percent{_certainty(days)}",
+        f"{capitalised(NAMES[metric])} of {code} in percent",
         tuple(labels),
         _in_percent(rates),
         tuple(over.values()),
         lines,
+        _certainty(metric, days),
     )
 
 
-def _certainty(days: Sequence[Judged]) -> str:
-    """Return what the title of a chart says of the day that is over a limit for certain, and the
-    furthest.
+def _certainty(metric: Metric, days: Sequence[Judged]) -> str:
+    """Return a sentence on the day whose rate is over a limit for certain, and the furthest; empty
+    where there is none.
     """
     certain = _with_finding(days, "surely above")
     if not certain:
         return ""
     worst = max(certain, key=lambda day: day.row.bounds[0]).row
-    return f"; 95 percent sure, {worst.day:%d %b}: at least {worst.bounds[0] * 100:.3g}"
+    least = _percent(worst.bounds[0])
+    name = _SHORT_NAMES[metric]
+    return f"The {name} of {worst.day:%d %b} is at least {least}, with 95 % confidence."
 
 
 def _lines_of_limits(days: Sequence[Judged], rows: Sequence[Measurement]) -> Iterator[Line]:

@@ -767,7 +767,7 @@ def _halt(rollout: str, decision: Decision, *, dry_run: bool) -> ReleaseTrouble:
     cause = "An earlier run halted it, or someone did."
     by_gate = bool(decision.release or decision.made)
     if by_gate:
-        cause = "Its rates are above what `halt-above` allows."
+        cause = ""
         if dry_run:
             verb = "would be"
     return ReleaseTrouble(
