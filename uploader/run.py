@@ -294,7 +294,9 @@ class Run:
             provenance=platform.provenance,
             seconds=seconds,
             waited=waited,
-            pictures=committed_images(facts, platform.provenance.raw_url, platform.workspace),
+            pictures=committed_images(
+                facts, platform.provenance.raw_url, platform.provenance.commit, platform.workspace
+            ),
         )
         return summary.render(report, self._reporter.redactor)
 

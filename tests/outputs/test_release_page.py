@@ -170,18 +170,78 @@ def test_image_from_elsewhere_is_not_shown(url: str) -> None:
     assert live_image(LIVE) == LIVE
 
 
-def test_image_has_an_address_where_the_commit_has_it_as_it_is(tmp_path: Path) -> None:
+def git(folder: Path, *arguments: str) -> str:
+    """The output of a Git command, whoever the user is."""
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    command = ["git", *author, *arguments]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+IMAGES = ("same.png", "a/same.png", "a/changed.png", "b/c/same.png")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A clone of a repository with a few images, as a CI system makes it."""
+    origin = tmp_path / "origin"
+    for name in IMAGES:
+        file = origin / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(name.encode())
+    git(origin, "init", "--quiet", "--initial-branch=main")
+    git(origin, "add", ".")
+    git(origin, "commit", "--quiet", "--message=Images")
+    git(tmp_path, "clone", "--quiet", str(origin), "checkout")
+    return tmp_path / "checkout"
+
+
+def addresses(checkout: Path, *paths: str, commit: str = "") -> dict[str, str]:
+    """The addresses of images, in the commit that is checked out unless another is given."""
+    facts = [ReleaseFacts(images=(ChangedImages("en-US", "icon", paths),))]
+    return committed_images(facts, RAW, commit or git(checkout, "rev-parse", "HEAD"), checkout)
+
+
+@pytest.mark.parametrize("head", ["branch", "packed", "commit"])
+def test_image_has_an_address_where_the_commit_has_it_as_it_is(checkout: Path, head: str) -> None:
     """One that the job made or changed has none: GitHub would show another, or nothing."""
-    for name in ("same.png", "changed.png", "made.png"):
-        (tmp_path / name).write_bytes(name.encode())
-    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "same.png", "changed.png"], cwd=tmp_path, check=True)
-    (tmp_path / "changed.png").write_bytes(b"other")
-    added = ("same.png", "changed.png", "made.png")
-    facts = [ReleaseFacts(images=(ChangedImages("en-US", "icon", added),))]
-    assert committed_images(facts, RAW, tmp_path) == {"same.png": f"{RAW}same.png"}
-    assert committed_images(facts, "", tmp_path) == {}
-    assert committed_images(facts, RAW, tmp_path / "elsewhere") == {}
+    if head == "packed":
+        git(checkout, "pack-refs", "--all")
+    elif head == "commit":
+        git(checkout, "checkout", "--quiet", "--detach", "HEAD")
+    (checkout / "a" / "changed.png").write_bytes(b"other")
+    (checkout / "made.png").write_bytes(b"made")
+    found = addresses(checkout, *IMAGES, "made.png")
+    unchanged = ["a/same.png", "b/c/same.png", "same.png"]
+    assert found == {name: RAW + name for name in unchanged}
+
+
+def test_image_that_is_staged_and_not_committed_has_no_address(checkout: Path) -> None:
+    """The commit lacks it, or has another image there."""
+    (checkout / "a" / "changed.png").write_bytes(b"other")
+    git(checkout, "add", "a/changed.png")
+    assert set(addresses(checkout, *IMAGES)) == {"b/c/same.png"}
+
+
+def test_image_of_another_commit_has_no_address(checkout: Path) -> None:
+    """The job checked out something else than what the run is about, or committed more."""
+    assert addresses(checkout, *IMAGES, commit=COMMIT) == {}
+    commit = git(checkout, "rev-parse", "HEAD")
+    git(checkout, "commit", "--quiet", "--allow-empty", "--message=More")
+    assert addresses(checkout, *IMAGES, commit=commit) == {}
+
+
+def test_images_have_no_address_without_a_checkout(checkout: Path) -> None:
+    """Or with an index that is in another format, or broken."""
+    commit = git(checkout, "rev-parse", "HEAD")
+    facts = [ReleaseFacts(images=(ChangedImages("en-US", "icon", IMAGES),))]
+    assert committed_images(facts, "", commit, checkout) == {}
+    assert committed_images(facts, RAW, commit, checkout / "elsewhere") == {}
+    index = checkout / ".git" / "index"
+    whole = index.read_bytes()
+    for broken in (b"", whole[:100], whole[:-60], whole.replace(b"DIRC", b"XXXX", 1)):
+        index.write_bytes(broken)
+        assert addresses(checkout, *IMAGES, commit=commit) == {}
 
 
 GITHUB = {

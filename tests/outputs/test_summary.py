@@ -405,7 +405,7 @@ def test_measurements_are_a_chart_above_their_table() -> None:
     assert drawing.splitlines()[1:] == [
         "xychart-beta",
         '    title "Crash rate, in percent"',
-        '    x-axis [" ", "01 Nov", "02 Nov", "\u00a0"]',
+        '    x-axis [" ", "01 Nov", "02 Nov", "."]',
         "    y-axis 0 --> 2.31",
         "    bar [-1, 0.5, -1, -1]",
         "    bar [-1, -1, 2.1, -1]",

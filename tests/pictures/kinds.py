@@ -67,10 +67,13 @@ class Seen:
 
 @dataclass
 class Scene:
-    """The place of a run: an emulator, and a job in an empty workspace."""
+    """The place of a run: an emulator, and a job in an empty workspace, of which `sha` is the
+    commit.
+    """
 
     job: Job
     pool: Path
+    sha: str = SHA
 
     @property
     def emulator(self) -> Emulator:
@@ -97,9 +100,21 @@ class Scene:
         specimens.make_image(path, *size, color=color, alpha=alpha)
 
     def commit(self) -> None:
-        """Put everything in the workspace into Git's index, as a checkout does."""
-        for command in (("init", "--quiet"), ("add", "--force", ".")):
+        """Commit everything in the workspace, which then is as after a checkout."""
+        author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+        for command in (
+            ("init", "--quiet"),
+            ("add", "--force", "."),
+            (*author, "commit", "--quiet", "--message=Listing"),
+        ):
             subprocess.run(["git", *command], cwd=self.job.workspace, check=True)
+        self.sha = subprocess.run(
+            ["git", "rev-parse", "HEAD"],
+            cwd=self.job.workspace,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
 
     def release(self, code: int, name: str, package: str = APP, **more: Any) -> None:
         """Put a release on production."""
@@ -132,7 +147,9 @@ class Scene:
     @property
     def runner(self) -> dict[str, str]:
         """The variables of the CI system."""
-        return GITLAB_RUN if self.job.kind == "gitlab" else RUN
+        if self.job.kind == "gitlab":
+            return {**GITLAB_RUN, "CI_COMMIT_SHA": self.sha}
+        return {**RUN, "GITHUB_SHA": self.sha}
 
     def seen(self, run: Callable[[], Ended]) -> Seen:
         """Return what a run leaves, with the images that are live before and after it."""
@@ -141,7 +158,7 @@ class Scene:
         images |= self._live_images()
         for path in self.job.workspace.rglob("*.png"):
             name = path.relative_to(self.job.workspace)
-            images[f"https://github.com/example/shop/raw/{SHA}/{name}"] = path
+            images[f"https://github.com/example/shop/raw/{self.sha}/{name}"] = path
         return Seen(ended, images)
 
     def _live_images(self) -> dict[str, Path]:

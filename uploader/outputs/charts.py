@@ -27,7 +27,7 @@ MAX_PATH = 2000  # characters of a path from outside
 MAX_APART = 6  # requests and answers in a row that have a bar each
 MAX_LABEL = 100  # characters in or beside a bar, or of the name of a line
 MAX_NOTE = 300  # characters of the sentence below a chart
-_BLANKS = (" ", "\u00a0")  # labels that nobody sees
+_EDGES = (" ", ".")  # labels of the places at the edges: Mermaid takes two blanks for one place
 BAR_CELLS = 20  # of a bar that is drawn with characters
 
 # The timeline: when which bytes travelled, and when a file had to wait
@@ -183,10 +183,8 @@ def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
     longest = max(map(len, labels))
     return {
         "gantt": {
-            "topPadding": 24,
             "leftPadding": 24 + 7 * longest,
             "rightPadding": 16,
-            "gridLineStartPadding": 16,
             "barHeight": 24,
             "fontSize": 12,
             "sectionFontSize": 12,
@@ -266,10 +264,10 @@ def _places(chart: Chart, redactor: Redactor) -> list[str]:
     """The labels of the x-axis, each in quotes.
 
     A place without a bar on either side takes the lines to the edges, and lets a single day have a
-    line. Two places can't have the same label.
+    line.
     """
     labels = [f'"{_words(redactor.one_line(label, MAX_LABEL))}"' for label in chart.labels]
-    return [f'"{_BLANKS[0]}"', *labels, f'"{_BLANKS[1]}"']
+    return [f'"{_EDGES[0]}"', *labels, f'"{_EDGES[1]}"']
 
 
 def _height(chart: Chart) -> float:

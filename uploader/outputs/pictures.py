@@ -6,43 +6,63 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
 from uploader.hosts import image_host
 from uploader.services.release_facts import ReleaseFacts
 
 MAX_INDEX = 64 * 1024 * 1024  # bytes of Git's index
+MAX_REFS = 4 * 1024 * 1024  # bytes of a file of Git's references
 MAX_IMAGE = 16 * 1024 * 1024  # bytes
 _PLAIN_URL = re.compile(r"https://[A-Za-z0-9.-]+/[\w/=.~-]{1,500}", re.ASCII)
+_BRANCH = re.compile(r"ref: (refs/[\w./-]+)", re.ASCII)
+# gitformat-index(5), versions 2 and 3
+_HEADER = struct.Struct(">4sII")  # signature, version, number of entries
+_ENTRY = struct.Struct(">40x20sH")  # file's properties, SHA-1, flags
+_EXTENSION = struct.Struct(">4sI")  # signature, bytes of what follows
 _DIGEST = 20  # bytes of a SHA-1
-_FLAGS = 2  # bytes between an entry's digest and its path (gitformat-index(5), version 2)
+_EXTENDED = 0x4000  # flag of an entry with two more bytes of flags
+_STAGE = 0x3000  # flags of an entry that is in conflict
 
 
 def committed_images(
-    facts: Iterable[ReleaseFacts], raw_url: str, workspace: Path
+    facts: Iterable[ReleaseFacts], raw_url: str, commit: str, workspace: Path
 ) -> dict[str, str]:
     """Return the addresses of those images of the listing that are in the commit as they are here,
     by their paths. `raw_url` is the address below which the commit's files are served.
+
+    None has one unless the workspace is a checkout of this commit: GitHub would show another image,
+    or nothing.
     """
-    paths = {path for one in facts for image in one.images for path in image.added}
-    if not (paths and raw_url):
+    paths: set[str] = set()
+    for one in facts:
+        for image in one.images:
+            paths.update(image.added)
+    if not (paths and raw_url and commit):
         return {}
+    git = workspace / ".git"
+    addresses = {}
     try:
-        index = _read(workspace / ".git" / "index", MAX_INDEX)
-        return {
-            path: raw_url + quote(path)
-            for path in sorted(paths)
-            if _is_committed(index, path, _read(workspace / path, MAX_IMAGE))
-        }
-    except OSError:
+        if _checked_out(git) != commit:
+            return {}
+        blobs = _committed_blobs(_read(git / "index", MAX_INDEX))
+        for path in sorted(paths):
+            content = _read(workspace / path, MAX_IMAGE)
+            if blobs.get(path) == _blob(content):
+                addresses[path] = raw_url + quote(path)
+    except (OSError, ValueError, RecursionError, struct.error):
         return {}
+    return addresses
 
 
 def live_image(url: str) -> str:
     """Return the address of an image that Google serves to everybody; empty for any other."""
-    return url if image_host(url) and _PLAIN_URL.fullmatch(url) else ""
+    if image_host(url) and _PLAIN_URL.fullmatch(url):
+        return url
+    return ""
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -50,14 +70,92 @@ def _read(path: Path, limit: int) -> bytes:
         return file.read(limit)
 
 
-def _is_committed(index: bytes, path: str, content: bytes) -> bool:
-    """Whether Git's index has a file with exactly this content: it was not made by the job."""
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
-    name = path.encode() + b"\0"
-    at = index.find(name)
-    while at >= 0:
-        end = at - _FLAGS
-        if index[end - _DIGEST : end] == blob:
-            return True
-        at = index.find(name, at + 1)
-    return False
+def _blob(content: bytes) -> bytes:
+    """Return the digest under which Git has a file with this content."""
+    header = b"blob %d\0" % len(content)
+    return hashlib.sha1(header + content, usedforsecurity=False).digest()
+
+
+def _checked_out(git: Path) -> str:
+    """Return the commit that is checked out; empty where it is not found."""
+    head = _read(git / "HEAD", MAX_REFS).decode("ascii").strip()
+    branch = _BRANCH.fullmatch(head)
+    if branch is None:
+        return head
+    name = branch[1]
+    if ".." in name:
+        return ""
+    try:
+        return _read(git / name, MAX_REFS).decode("ascii").strip()
+    except FileNotFoundError:
+        packed = _read(git / "packed-refs", MAX_REFS).decode("utf-8")
+    for line in packed.splitlines():
+        commit, _, reference = line.partition(" ")
+        if reference == name:
+            return commit
+    return ""
+
+
+def _committed_blobs(index: bytes) -> dict[str, bytes]:
+    """Return the digests of the files in the commit, by their paths.
+
+    The index has what is staged, too. Its extension TREE has the folders in which nothing was
+    staged since the checkout; the files of others are left out.
+
+    Raises ValueError or struct.error for an index in another format.
+    """
+    signature, version, count = _HEADER.unpack_from(index)
+    if signature != b"DIRC" or version not in (2, 3):
+        raise ValueError(version)
+    blobs = {}
+    at = _HEADER.size
+    for _ in range(count):
+        digest, flags = _ENTRY.unpack_from(index, at)
+        begin = at + _ENTRY.size
+        if flags & _EXTENDED:
+            begin += 2
+        end = index.index(b"\0", begin)
+        if not flags & _STAGE:
+            blobs[index[begin:end].decode("utf-8", "surrogateescape")] = digest
+        # An entry ends with one to eight zeros, at a multiple of eight bytes from its beginning.
+        at += (end - at) // 8 * 8 + 8
+    unchanged = _unchanged_folders(index, at)
+    return {
+        path: digest
+        for path, digest in blobs.items()
+        if str(PurePosixPath(path).parent) in unchanged
+    }
+
+
+def _unchanged_folders(index: bytes, at: int) -> set[str]:
+    """Return the folders that the index has as the commit has them; `.` is the topmost one. The
+    extensions begin `at` this byte.
+    """
+    while at < len(index) - _DIGEST:
+        signature, size = _EXTENSION.unpack_from(index, at)
+        at += _EXTENSION.size
+        if signature == b"TREE":
+            folders: set[str] = set()
+            _read_tree(index, at, PurePosixPath(), folders)
+            return folders
+        at += size
+    return set()
+
+
+def _read_tree(index: bytes, at: int, parent: PurePosixPath, unchanged: set[str]) -> int:
+    """Add a folder and those in it to what is `unchanged`, and return where the next one begins.
+
+    An entry is the folder's name, a zero, the number of its files, which is negative where
+    something in it has changed, the number of folders in it, and unless it has changed its SHA-1.
+    """
+    name_end = index.index(b"\0", at)
+    line_end = index.index(b"\n", name_end)
+    folder = parent / index[at:name_end].decode("utf-8", "surrogateescape")
+    files, folders = index[name_end + 1 : line_end].split(b" ")
+    at = line_end + 1
+    if int(files) >= 0:
+        unchanged.add(str(folder))
+        at += _DIGEST
+    for _ in range(int(folders)):
+        at = _read_tree(index, at, folder, unchanged)
+    return at
