@@ -38,8 +38,8 @@ ICON = "listing/en-US/images/icon.png"
 
 
 def test_shares_are_bars_of_versions() -> None:
-    """What is above nothing shows, and so does what is missing; a halted version has no users to
-    come.
+    """One bar for each track, in which every version that has users can be seen; a halted version
+    has none to come.
     """
     rollout = (VersionShare("1.4.2 (42)", 0.01), VersionShare("1.4.1 (41)", 0.99))
     halted = (VersionShare("42", 0.0), VersionShare("41", 1.0))
@@ -47,14 +47,27 @@ def test_shares_are_bars_of_versions() -> None:
         (TrackFacts("production", "", "", "", rollout), TrackFacts("beta", "", "", "", halted))
     )
     assert shares(facts, PLAIN).split("\n\n") == [
-        f"**production:** 1.4.2 (42) `▓{'░' * 19}` 1&#160;% · 1.4.1 (41) `{'▓' * 19}░` 99&#160;%",
-        f"**beta:** 42 `{'░' * 20}` halted · 41 `{'▓' * 20}` 100&#160;%",
+        f"**production:** `▓{'░' * 19}` ▓ 1.4.2 (42) 1&#160;% · ░ 1.4.1 (41) 99&#160;%",
+        f"**beta:** `{'▓' * 20}` 42 halted · ▓ 41 100&#160;%",
     ]
 
 
+def test_bar_of_three_versions_has_three_shades() -> None:
+    """More than three have no bar."""
+    parts = [VersionShare("43", 0.001), VersionShare("42", 0.5), VersionShare("41", 0.499)]
+    track = TrackFacts("beta", "", "", "", tuple(parts))
+    bar = f"▓{'▒' * 10}{'░' * 9}"
+    told = "▓ 43 0.1&#160;% · ▒ 42 50&#160;% · ░ 41 49.9&#160;%"
+    assert shares(ReleaseFacts((track,)), PLAIN) == f"**beta:** `{bar}` {told}"
+    four = TrackFacts("beta", "", "", "", (VersionShare("44", 0.25), *parts))
+    assert shares(ReleaseFacts((four,)), PLAIN).startswith("**beta:** 44 25&#160;% · 43 0.1")
+
+
 def test_shares_that_are_planned_are_told_as_such() -> None:
-    """After a refusal and in a dry run nobody takes them for what is live."""
+    """After a refusal and in a dry run, and before a review, nobody takes them for what is live."""
     track = TrackFacts("production", "", "", "", (VersionShare("42", 1.0),))
+    told = shares(ReleaseFacts((track,), in_review=True), PLAIN)
+    assert told.startswith("**production, after the review:**")
     assert shares(ReleaseFacts((track,), planned=True), PLAIN).startswith(
         "**production, planned:**"
     )
@@ -150,6 +163,29 @@ def test_word_diff_shows_what_is_beside_a_change() -> None:
     assert told.count("<del>old</del><ins>new</ins>") == 1
     assert len(told) < 200
     assert "hunter2" not in word_diff("a", "a hunter2-hunter2 b", PLAIN)
+
+
+def test_word_diff_shows_what_changes_late_in_a_long_text() -> None:
+    """However long what comes before the change is."""
+    same = "word " * 1900
+    told = word_diff(f"{same}old end", f"{same}new end", PLAIN)
+    assert told.endswith(" word <del>old</del><ins>new</ins> end")
+    assert len(told) < 200
+
+
+def test_word_diff_of_long_texts_without_a_common_word_has_both() -> None:
+    """Neither is cut: they are nowhere else on the page."""
+    old = "a " * 1600
+    new = "b " * 1600
+    told = word_diff(old, new, PLAIN)
+    assert told == f"<del>{old.strip()}</del><ins>{new.strip()}</ins>"
+
+
+def test_word_diff_says_of_a_change_that_it_can_not_show_that_there_is_one() -> None:
+    """Blanks at the end of a line, or what comes after 20,000 characters."""
+    told = "(changed only in blanks, or beyond what is shown here)"
+    assert word_diff("One\ntwo", "One  \ntwo", PLAIN) == f"One &#8629; two {told}"
+    assert word_diff(f"{'x ' * 20_000}a", f"{'x ' * 20_000}b", PLAIN).endswith(f" {told}")
 
 
 @pytest.mark.parametrize(

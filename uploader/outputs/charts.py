@@ -127,19 +127,23 @@ def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
     """How much of a resumed file an earlier run had sent, as a bar, and how much this one sent."""
     (name,) = short_names([redactor.one_line(file.path, MAX_PATH)], MAX_NAME)
     stored = file.resumed_from or 0
-    drawn = share_bar(stored / file.bytes, "░", "▓")
+    share = stored / file.bytes
+    drawn = shared_bar([share, 1 - share], "░▓")
     earlier = f"░ {format_size(stored)} sent by an earlier run"
     return f"{code(name)} `{drawn}` {earlier} · ▓ {format_size(file.bytes_uploaded)} by this one"
 
 
-def share_bar(share: float, full: str = "▓", empty: str = "░") -> str:
-    """A share from 0 to 1 as a bar of characters; anything above 0 shows, and so does what is
-    missing.
+def shared_bar(shares: Sequence[float], shades: str) -> str:
+    """A bar of characters with a part in another shade for each of the shares, which together are
+    1. Every part is at least one character wide; the last one takes what is left.
     """
-    cells = round(share * BAR_CELLS)
-    if 0 < share < 1:
-        cells = min(max(cells, 1), BAR_CELLS - 1)
-    return full * cells + empty * (BAR_CELLS - cells)
+    bar = ""
+    for number, share in enumerate(shares[:-1]):
+        others = len(shares) - number - 1  # each of them needs a character
+        cells = max(round(share * BAR_CELLS), 1)
+        cells = min(cells, BAR_CELLS - len(bar) - others)
+        bar += shades[number] * cells
+    return bar + shades[len(shares) - 1] * (BAR_CELLS - len(bar))
 
 
 def _eventful(events: Sequence[TimelineEvent]) -> bool:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from uploader.files.android.limits import IMAGE_RULES
-from uploader.outputs.charts import share_bar
+from uploader.outputs.charts import shared_bar
 from uploader.outputs.markdown import Escaper, details
 from uploader.outputs.pictures import live_image
 from uploader.outputs.word_diff import word_diff
-from uploader.services.release_facts import ChangedImages, ChangedText, ReleaseFacts
+from uploader.services.release_facts import (
+    ChangedImages,
+    ChangedText,
+    ReleaseFacts,
+    VersionShare,
+)
 from uploader.text import plural
 
 MAX_LANGUAGES = 5  # whose notes have a fold each; more are in one fold together
 MAX_PICTURES = 8  # of one place, before and after
+# How the parts of a bar are drawn, by their number; more have no bar.
+_SHADES = ("", "▓", "▓░", "▓▒░")
 _HEIGHT = 40  # pixels of a thumbnail
 # Pixels that the thumbnails of a place need to stand beside one another. A column can't be given a
 # width in Markdown, so that its heading is made as wide.
@@ -40,34 +47,57 @@ _FIELDS = {
 
 
 def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
-    """Which version how many users are offered, or would be, a line for each track:
-    `42 ▓░░░░ 5 %`.
+    """Which version how many users are offered, or would be, a bar for each track:
+    `▓░░░░` ▓ 42 5 % · ░ 41 95 %.
     """
-    planned = ", planned" if facts.planned else ""
+    when = ""
+    if facts.planned:
+        when = ", planned"
+    elif facts.in_review:
+        when = ", after the review"
     lines = []
     for track in facts.tracks:
-        parts = [
-            f"{escaper.text(one.version)} `{share_bar(one.share)}` {_percent(one.share)}"
-            for one in track.shares
-        ]
-        if parts:
-            lines.append(f"**{escaper.text(track.track)}{planned}:** {' · '.join(parts)}")
+        if track.shares:
+            versions = _versions(track.shares, escaper)
+            lines.append(f"**{escaper.text(track.track)}{when}:** {versions}")
     return "\n\n".join(lines)
 
 
+def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
+    """The versions of a track: one bar, then each version with its part of it."""
+    served = [one for one in offered if one.share]
+    shades = _SHADES[len(served)] if len(served) < len(_SHADES) else ""
+    signs = iter(shades)
+    parts = []
+    for one in offered:
+        version = escaper.text(one.version)
+        if not one.share:
+            parts.append(f"{version} halted")
+        elif shades:
+            parts.append(f"{next(signs)} {version} {_percent(one.share)}")
+        else:
+            parts.append(f"{version} {_percent(one.share)}")
+    versions = " · ".join(parts)
+    if not shades:
+        return versions
+    return f"`{shared_bar([one.share for one in served], shades)}` {versions}"
+
+
 def _percent(share: float) -> str:
-    return f"{100 * share:.4g}&#160;%" if share else "halted"
+    return f"{100 * share:.4g}&#160;%"
 
 
 def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
     """The release notes in full, folded by language; those that change as a comparison of words."""
     folds = []
     for note in facts.notes:
-        what = "changed" if note.before else plural(len(note.after), "character")
-        title = f"Release notes {escaper.text(note.language)} ({what})"
-        body = _lines(note.after, escaper)
         if note.before:
+            what = "changed"
             body = word_diff(note.before, note.after, escaper)
+        else:
+            what = plural(len(note.after), "character")
+            body = _lines(note.after, escaper)
+        title = f"Release notes {escaper.text(note.language)} ({what})"
         folds.append(details(title, body))
     together = "\n\n".join(folds)
     if len(folds) <= MAX_LANGUAGES:
@@ -90,24 +120,36 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     languages.update(image.language for image in facts.images)
     if not languages:
         return ""
-    changed = {image.kind for image in facts.images}
-    kinds = [kind for kind in IMAGE_RULES if kind in changed]
+    kinds = _kinds(facts)
     header = ["Language", *(_heading(kind, pictures) for kind in kinds)]
     if facts.texts:
         header.append("Texts")
-    rows = [header, ["---"] * len(header)]
+    title = "### Store listing"
+    if facts.planned:
+        title += ", planned"
+    lines = [title, "", _row(header), _row(["---"] * len(header))]
     for language in sorted(languages):
-        row = [escaper.text(language)]
-        images = [image for image in facts.images if image.language == language]
-        for kind in kinds:
-            places = [image for image in images if image.kind == kind]
-            row.append(_images(places, pictures))
+        cells = [escaper.text(language)]
+        cells += [_images(_places(facts, language, kind), pictures) for kind in kinds]
         if facts.texts:
-            row.append(_texts(facts, language, escaper))
-        rows.append(row)
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    planned = ", planned" if facts.planned else ""
-    return "\n".join([f"### Store listing{planned}", "", *lines])
+            cells.append(_texts(facts, language, escaper))
+        lines.append(_row(cells))
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _kinds(facts: ReleaseFacts) -> list[str]:
+    """The kinds of images of which some change, in the order of the Play Console."""
+    changed = {image.kind for image in facts.images}
+    return [kind for kind in IMAGE_RULES if kind in changed]
+
+
+def _places(facts: ReleaseFacts, language: str, kind: str) -> list[ChangedImages]:
+    """What changes of one kind of images in one language."""
+    return [image for image in facts.images if (image.language, image.kind) == (language, kind)]
 
 
 def _texts(facts: ReleaseFacts, language: str, escaper: Escaper) -> str:
@@ -140,8 +182,6 @@ def _text(changed: ChangedText, escaper: Escaper) -> str:
     field = _FIELDS.get(changed.field, changed.field)
     if not changed.before:
         return f"+ {field}: {escaper.text(changed.after)}"
-    if not changed.after:
-        return f"- {field}: <del>{escaper.text(changed.before)}</del>"
     return f"~ {field}: {word_diff(changed.before, changed.after, escaper)}"
 
 
@@ -149,27 +189,47 @@ def _images(changed: Sequence[ChangedImages], pictures: Mapping[str, str]) -> st
     """The images of one place: how many come, go and stay, and thumbnails of what changes."""
     parts = []
     for place in changed:
-        counts = []
-        if place.added:
-            counts.append(f"+{len(place.added)}")
-        if place.removed:
-            counts.append(f"-{place.removed}")
-        if place.sent_again:
-            counts.append(f"{place.sent_again} in another order")
-        if place.kept:
-            counts.append(f"{place.kept} kept")
-        parts.append(", ".join(counts))
-        before = _thumbnails(map(live_image, place.replaced[:MAX_PICTURES]), "before")
-        added = (pictures.get(path, "") for path in place.added[:MAX_PICTURES])
-        after = _thumbnails(added, "after")
-        # Two images stand beside one another, two rows of them one below the other.
-        arrow = "&#160;→&#160;" if len(place.added) == 1 else "<br>→<br>"
-        parts.append(arrow.join(filter(None, (before, after))))
-    return "<br>".join(filter(None, parts))
+        counts = _counts(place)
+        if counts:
+            parts.append(counts)
+        thumbnails = _before_and_after(place, pictures)
+        if thumbnails:
+            parts.append(thumbnails)
+    return "<br>".join(parts)
 
 
-def _thumbnails(addresses: Iterable[str], alternative: str) -> str:
-    found = [address for address in addresses if address]
-    return " ".join(
-        f'<img src="{escape(address)}" height="{_HEIGHT}" alt="{alternative}">' for address in found
-    )
+def _counts(place: ChangedImages) -> str:
+    """How many images of a place come, go and stay."""
+    counts = []
+    if place.added:
+        counts.append(f"+{len(place.added)}")
+    if place.removed:
+        counts.append(f"-{place.removed}")
+    if place.sent_again:
+        counts.append(f"{place.sent_again} in another order")
+    if place.kept:
+        counts.append(f"{place.kept} kept")
+    return ", ".join(counts)
+
+
+def _before_and_after(place: ChangedImages, pictures: Mapping[str, str]) -> str:
+    """Thumbnails of the images that go, and of those that come, as far as they have addresses."""
+    live = [live_image(url) for url in place.replaced[:MAX_PICTURES]]
+    before = _thumbnails(live, "before")
+    added = [pictures.get(path, "") for path in place.added[:MAX_PICTURES]]
+    after = _thumbnails(added, "after")
+    if not (before and after):
+        return before or after
+    # Two images stand beside one another, two rows of them one below the other.
+    if len(place.added) == 1:
+        return f"{before}&#160;→&#160;{after}"
+    return f"{before}<br>→<br>{after}"
+
+
+def _thumbnails(addresses: Sequence[str], alternative: str) -> str:
+    images = [
+        f'<img src="{escape(address)}" height="{_HEIGHT}" alt="{alternative}">'
+        for address in addresses
+        if address
+    ]
+    return " ".join(images)

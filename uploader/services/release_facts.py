@@ -59,7 +59,8 @@ class ChangedImages:
 @dataclass(frozen=True)
 class ReleaseFacts:
     """Everything of it. `listing_files` are the paths of all images of the store listing, also of
-    those that stay. What is `planned` has not happened. `title` is the app's name in Google Play,
+    those that stay. What is `planned` has not happened, and what is `in_review` reaches users once
+    Google has reviewed it. `title` is the app's name in Google Play,
     where it is known.
     """
 
@@ -69,4 +70,5 @@ class ReleaseFacts:
     images: tuple[ChangedImages, ...] = ()
     listing_files: frozenset[str] = frozenset()
     planned: bool = False
+    in_review: bool = False
     title: str = ""

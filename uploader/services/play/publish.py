@@ -103,7 +103,8 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     review = []
     if left or changes.reviewed:
         review.append(_review(edit, left))
-    outcome = _outcome(job, headline, "Changes", changes, review)
+    in_review = any(_awaits_review(edit, update) for update in changes.tracks)
+    outcome = _outcome(job, headline, "Changes", changes, review, in_review=in_review)
     if left and outcome.heading:
         todo = (
             f"Send the changes for review, under Publishing overview in the Play Console: {CONSOLE}"
@@ -440,12 +441,17 @@ def _outcome(
     title: str,
     changes: Changes,
     review: Sequence[str] | None = None,
+    *,
+    in_review: bool = False,
 ) -> Outcome:
     """Return the outcome of a run that ends with `fate`, the sentence that has the app's name."""
     links: list[tuple[str, str]] = []
     if "production" in {TrackName(track).base for track in job.tracks}:
         links.append(("Store page", STORE + job.package))
-    sections = (section(title, changes, review),)
+    table = section(title, changes, review)
+    if table.facts and in_review:
+        table = replace(table, facts=replace(table.facts, in_review=True))
+    sections = (table,)
     told = fate.removeprefix(f"{job.package} ").rstrip(".")
     release = _release(changes)
     # A name is told as it was given: `v1.4.2`.
