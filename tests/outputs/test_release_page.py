@@ -132,7 +132,9 @@ def test_images_of_the_listing_are_not_listed_once_more() -> None:
     section = Section("Changes", (), (("Review",),), facts=LISTING)
     text = page(files=tuple(files), sections=(section,))
     assert [row[0] for row in tables(text)[0]] == ["File", "`3`"]
-    assert "\n2 images sent, 1 there already\n" in text
+    assert "\n2 images sent, 1 there already, 1 removed\n" in text
+    planned = replace(section, facts=replace(LISTING, planned=True))
+    assert ", 1 to be removed\n" in page(files=tuple(files), sections=(planned,))
 
 
 @given(hostile, hostile)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.support.platforms import hostile, reading, tables, workflow_commands
 from uploader.errors import ApiError, InputError, Interrupted, Problem, ReleaseTrouble
 from uploader.outputs.charts import MAX_NAME
-from uploader.outputs.markdown import link
+from uploader.outputs.markdown import link, unbroken
 from uploader.outputs.report import Report
 from uploader.outputs.summary import LIMIT, render
 from uploader.redaction import Redactor
@@ -417,6 +417,27 @@ def test_measurements_are_a_chart_above_their_table() -> None:
     assert rest.startswith(f"\n\n{legend}\n\n{note}\n\n| Day | Rate |\n")
 
 
+def test_table_does_not_break_a_share_or_a_date() -> None:
+    """A percent sign stays beside its number, and a date on one line."""
+    table = Section("Measurements", ("Day", "limit 1.09 %"), (("2026-11-23", "at least 2 %"),))
+    header, row = tables(page(sections=(table,)))[1]
+    assert header == ["Day", "limit 1.09\xa0%"]
+    assert row == ["2026\u201111\u201123", "at least 2\xa0%"]
+
+
+def test_what_changes_has_a_colour() -> None:
+    """GitHub colours a line with an exclamation mark, and none with a tilde."""
+    section = Section("Changes", (), (("Track beta",), ("  ~ 42: 5 % -> 10 %",)))
+    assert "```diff\nTrack beta\n! 42: 5 % -> 10 %\n```" in page(sections=(section,))
+
+
+def test_file_that_a_stopped_run_did_not_reach_has_not_failed() -> None:
+    """It has the mark of a pause, as the heading has."""
+    file = replace(BUNDLE, error="Not reached.", timeline=())
+    text = page(files=(file,), outcome="failed", error=Interrupted(15))
+    assert tables(text)[0][1][-1] == "⏸️ Not reached."
+
+
 def test_several_mistakes_are_a_list_below_a_short_headline() -> None:
     """The heading counts them, each has a line of its own, and a list without end is cut with a
     word on the rest.
@@ -440,12 +461,13 @@ def test_hostile_text_stays_text(name: str, words: str) -> None:
     shown = [Redactor().one_line(value).strip() for value in (name, words)]
     # in fixed width, without the backticks
     prose = [re.sub("(?<!`)`([^`]+)`(?!`)", r"\1", value) for value in shown]
+    cells = [unbroken(value) for value in prose]
     header, row = tables(text)[0]
     assert len(row) == len(header)
     assert reading(row[0]) == shown[0]
     assert len(row) == 3 or reading(row[1]) == shown[0]
     assert reading(row[-1]).removeprefix("❌").strip() == (prose[1].strip() if words else "sent")
-    assert [reading(cell) for cell in tables(text)[1][1]] == prose[::-1]
+    assert [reading(cell) for cell in tables(text)[1][1]] == cells[::-1]
 
 
 reports = st.builds(

@@ -25,6 +25,9 @@ MAX_PROSE = 20_000  # characters of a text that is nowhere else on the page
 _MARKUP = re.compile(r"[^\w .,;'()/%=?+\"-]|_|(?<=www)\.(?=\S)", re.IGNORECASE)
 _PLAIN_CODE = re.compile(r"[\w.,:@+=/()%~-](?:[\w .,:@+=/()%~-]*[\w.,:@+=/()%~-])?")
 _IN_BACKTICKS = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b", re.ASCII)
+NO_BREAK_SPACE = "\u00a0"
+NO_BREAK_HYPHEN = "\u2011"
 _URL_CHARACTERS = "/:?#@!$&*+,=%~-._"  # no semicolon: none can end a character reference
 # Addresses that may be followed wherever they stand: at these hosts nobody but Google has pages.
 _CONSOLE = re.compile(
@@ -50,11 +53,11 @@ class Escaper:
 
     def prose(self, outside: str) -> str:
         """Prose in full, in which the addresses of Google's consoles are links."""
-        parts = _CONSOLE.split(self.line(outside, MAX_PROSE))
-        for place, part in enumerate(parts):
+        shown = ""
+        for place, part in enumerate(_CONSOLE.split(self.line(outside, MAX_PROSE))):
             is_address = place % 2 == 1
-            parts[place] = link(part, part) if is_address else text(part)
-        return "".join(parts)
+            shown += link(part, part) if is_address else text(part)
+        return shown
 
     def code(self, outside: str) -> str:
         """A name or an identifier in fixed width."""
@@ -67,16 +70,31 @@ class Escaper:
 
 def details(title: str, body: str) -> str:
     """A block that is folded below its title; empty without a body."""
-    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
+    if not body:
+        return ""
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def diff(lines: Sequence[str]) -> str:
-    """Lines that GitHub colours by the sign before them; none of them ends the block."""
-    return (
-        "\n".join(["```diff", *(line.replace("```", "'''") for line in lines), "```"])
-        if lines
-        else ""
-    )
+    """Lines that GitHub colours by the sign before them; none of them ends the block.
+
+    GitHub knows no `~`: it colours what has changed by an exclamation mark.
+    """
+    if not lines:
+        return ""
+    shown = [re.sub("^~ ", "! ", line).replace("```", "'''") for line in lines]
+    return "\n".join(["```diff", *shown, "```"])
+
+
+def table_row(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def unbroken(cell: str) -> str:
+    """A cell in which no line ends between a number and its percent sign, or inside a date."""
+    cell = re.sub(r"(?<=\d) %", f"{NO_BREAK_SPACE}%", cell)
+    return _DATE.sub(rf"\1{NO_BREAK_HYPHEN}\2{NO_BREAK_HYPHEN}\3", cell)
 
 
 def size_of(block: str) -> int:
@@ -90,11 +108,14 @@ def text(outside: str) -> str:
     Only text between two backticks is in fixed width, without them: so this program writes
     names.
     """
-    parts = _IN_BACKTICKS.split(outside)
-    escaped = (_MARKUP.sub(_reference, part).replace("&#58; ", ": ") for part in parts[::2])
-    return "".join(
-        part + each for part, each in zip(escaped, [*map(code, parts[1::2]), ""], strict=True)
-    )
+    shown = ""
+    for place, part in enumerate(_IN_BACKTICKS.split(outside)):
+        in_backticks = place % 2 == 1
+        if in_backticks:
+            shown += code(part)
+        else:
+            shown += _MARKUP.sub(_reference, part).replace("&#58; ", ": ")
+    return shown
 
 
 def code(outside: str) -> str:
@@ -120,23 +141,36 @@ def link(label: str, url: str) -> str:
 
 
 def _reference(match: re.Match[str]) -> str:
-    return "&#64;<!-- -->" if match.group() == "@" else f"&#{ord(match.group())};"
+    if match[0] == "@":
+        return "&#64;<!-- -->"
+    return f"&#{ord(match[0])};"
 
 
 def short_names(paths: Sequence[str], limit: int) -> list[str]:
     """The last part of each path, with folders where several end alike; its middle is left out
     beyond `limit`.
     """
-    alike: dict[str, list[list[str]]] = defaultdict(list)
-    for *folders, name in (path.split("/") for path in paths):
-        alike[name].append(folders)
-    shared = {name: len(os.path.commonprefix(each)) for name, each in alike.items()}  # noqa: RUF071  # of lists
-    names = ["/".join(parts[shared[parts[-1]] :]) for parts in (path.split("/") for path in paths)]
+    folders_by_name: dict[str, list[list[str]]] = defaultdict(list)
+    for path in paths:
+        *folders, name = path.split("/")
+        folders_by_name[name].append(folders)
+    shared = {
+        name: len(os.path.commonprefix(folders))  # noqa: RUF071  # of lists
+        for name, folders in folders_by_name.items()
+    }
+    names = []
+    for path in paths:
+        *folders, name = path.split("/")
+        names.append(_shortened("/".join([*folders[shared[name] :], name]), limit))
+    return names
+
+
+def _shortened(name: str, limit: int) -> str:
+    """The name without its middle where it is longer than `limit`."""
+    if len(name) <= limit:
+        return name
     end = (limit - 3) // 2
-    return [
-        name if len(name) <= limit else f"{name[: limit - 3 - end]}...{name[-end:]}"
-        for name in names
-    ]
+    return f"{name[: limit - 3 - end]}...{name[-end:]}"
 
 
 def alert(kind: str, paragraphs: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from uploader.files.android.limits import IMAGE_RULES
 from uploader.outputs.charts import shared_bar
-from uploader.outputs.markdown import Escaper, details
+from uploader.outputs.markdown import Escaper, details, table_row
 from uploader.outputs.pictures import live_image
 from uploader.outputs.word_diff import word_diff
 from uploader.services.release_facts import (
@@ -127,18 +127,14 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     title = "### Store listing"
     if facts.planned:
         title += ", planned"
-    lines = [title, "", _row(header), _row(["---"] * len(header))]
+    lines = [title, "", table_row(header), table_row(["---"] * len(header))]
     for language in sorted(languages):
         cells = [escaper.text(language)]
         cells += [_images(_places(facts, language, kind), pictures) for kind in kinds]
         if facts.texts:
             cells.append(_texts(facts, language, escaper))
-        lines.append(_row(cells))
+        lines.append(table_row(cells))
     return "\n".join(lines)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _kinds(facts: ReleaseFacts) -> list[str]:

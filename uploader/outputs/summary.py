@@ -11,14 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from uploader.errors import Interrupted
 from uploader.outputs.charts import MAX_NAME, bars, timeline
-from uploader.outputs.markdown import MAX_SENTENCE, Escaper, details, diff, short_names, size_of
+from uploader.outputs.markdown import (
+    MAX_SENTENCE,
+    Escaper,
+    details,
+    diff,
+    short_names,
+    size_of,
+    table_row,
+    unbroken,
+)
 from uploader.outputs.opening import advice, opening, subject
 from uploader.outputs.release_page import listing, notes, shares
 from uploader.outputs.report import Report
 from uploader.redaction import Redactor
 from uploader.results import FileResult
 from uploader.services.base import Section
+from uploader.services.release_facts import ReleaseFacts
 from uploader.text import capitalised, format_size, plural
 
 LIMIT = 1000 * 1024  # bytes of the whole page; GitHub drops a summary of more than 1 MiB
@@ -37,13 +48,17 @@ def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
     """
     page = _Page(report, Escaper(redactor), limit)
     text = page.head()
-    complete = True
-    for block in filter(None, page.blocks()):
+    is_complete = True
+    for block in page.blocks():
+        if not block:
+            continue
         if size_of(text) + size_of(block) + size_of(OMITTED) + 3 <= limit:
             text += f"\n\n{block}"
         else:
-            complete = False
-    return f"{text}{'' if complete else OMITTED}\n"
+            is_complete = False
+    if not is_complete:
+        text += OMITTED
+    return f"{text}\n"
 
 
 class _Page:
@@ -68,7 +83,8 @@ class _Page:
 
     def _run(self) -> str:
         """The commit that the run was about, who started it, and how long it took."""
-        report, escaper = self._report, self._escaper
+        report = self._report
+        escaper = self._escaper
         origin = report.provenance
         parts = []
         if origin.tag:
@@ -84,18 +100,20 @@ class _Page:
         return capitalised(" · ".join(parts))
 
     def blocks(self) -> Iterator[str]:
-        """Everything below the head; what is more important comes first."""
+        """Everything below the head; what is more important comes first. A block may be empty."""
         report = self._report
         yield from advice(report, self._escaper)
-        yield "\n".join(self._bullets(report.error.details if report.error else (), "❌"))
+        if report.error:
+            yield self._bullets(report.error.details, "❌")
         yield " · ".join(self._escaper.link(label, url) for label, url in report.links)
         facts = [section.facts for section in report.sections if section.facts]
-        for one in facts if len(facts) == 1 else ():
-            yield shares(one, self._escaper)
+        # Of several apps the table of them has it.
+        if len(facts) == 1:
+            yield shares(facts[0], self._escaper)
         yield self._sent()
         for section in report.sections:
             yield from self._section(section)
-        yield "\n".join(self._bullets(report.warnings, "⚠️"))
+        yield self._bullets(report.warnings, "⚠️")
         yield timeline(report.files, self._escaper.redactor)
         yield self._outputs()
         yield self._digests()
@@ -110,138 +128,176 @@ class _Page:
 
     def _digests(self) -> str:
         """The digest of each file, folded."""
-        digested = [file for file in self._files if file.sha256]
-        rows = [
-            (self._escaper.code(file.sha256), self._escaper.code(file.path)) for file in digested
-        ]
+        escaper = self._escaper
+        files = [file for file in self._files if file.sha256]
+        rows = [(escaper.code(file.sha256), escaper.code(file.path)) for file in files]
         return details("SHA-256", self._table(["SHA-256", "File"], rows, "files"))
 
     def _sent(self) -> str:
         """The table of what was sent; a version or an id has a column where a file has one."""
+        files = self._files_outside_listing()
+        has_versions = any(file.version for file in files)
+        identifiers = [file.version if has_versions else file.id for file in files]
+        header = ["File", "Size", "Result"]
+        if any(identifiers):
+            header.insert(1, "Version" if has_versions else "Id")
+        rows = []
+        for name, identifier, file in zip(self._names(files), identifiers, files, strict=True):
+            row = [self._escaper.code(name), _size(file), self._result(file)]
+            if any(identifiers):
+                row.insert(1, self._escaper.code(identifier))
+            rows.append(tuple(row))
+        return self._folded(header, rows, "files")
+
+    def _files_outside_listing(self) -> list[FileResult]:
+        """The files that have a row: the listing's own table shows its images, except for one that
+        failed.
+        """
         in_listing: set[str] = set()
         for section in self._report.sections:
             if section.facts:
                 in_listing |= section.facts.listing_files
-        # The listing's own table shows its images; one that failed is told here all the same.
-        files = [file for file in self._files if file.error or file.path not in in_listing]
-        paths = [self._escaper.line(file.path, MAX_SENTENCE) for file in files]
-        shortened = zip(paths, short_names(paths, MAX_NAME), strict=True)
-        names = [path if len(path) <= MAX_NAME else name for path, name in shortened]
-        versions = any(file.version for file in files)
-        header = ["File", "Version" if versions else "Id", "Size", "Result"]
-        rows = [self._file(*each, versions=versions) for each in zip(names, files, strict=True)]
-        if not any(row[1] for row in rows):
-            header, rows = [header[0], *header[2:]], [(row[0], *row[2:]) for row in rows]
-        return self._folded(header, rows, "files")
+        return [file for file in self._files if file.error or file.path not in in_listing]
 
-    def _file(self, name: str, file: FileResult, *, versions: bool) -> tuple[str, ...]:
-        size = format_size(file.bytes).replace(" ", "&#160;")
-        return (
-            self._escaper.code(name),
-            self._escaper.code(file.version if versions else file.id),
-            size,
-            self._result(file),
-        )
+    def _names(self, files: Sequence[FileResult]) -> list[str]:
+        """The paths of files; those that are long are shortened."""
+        paths = [self._escaper.line(file.path, MAX_SENTENCE) for file in files]
+        names = []
+        for path, short_name in zip(paths, short_names(paths, MAX_NAME), strict=True):
+            names.append(path if len(path) <= MAX_NAME else short_name)
+        return names
 
     def _result(self, file: FileResult) -> str:
-        if file.error and file.timeline and file.timeline[-1].kind == "interrupted":
-            return f"⏸️ interrupted, {self._escaper.text(file.timeline[-1].text)}"
+        """What became of a file."""
         if file.error:
-            what = self._report.error.what if self._report.error else ""
-            before, told, _ = file.error.partition(what) if what else (file.error, "", "")
-            return f"❌ {self._escaper.text(before or 'failed,')}{' see above' if told else ''}"
+            return self._failure(file)
         if file.reused:
             return "was there already"
-        done = (
-            "checked, then deleted with the edit" if self._report.outcome == "dry-run" else "sent"
-        )
-        resumed = (
-            "" if file.resumed_from is None else f"resumed at {format_size(file.resumed_from)}"
-        )
-        retried = (
-            f" after {file.retries} {'retry' if file.retries == 1 else 'retries'}"
-            if file.retries
-            else ""
-        )
-        again = f"{format_size(file.bytes_resent)} of it sent again" if file.bytes_resent else ""
-        return ", ".join(filter(None, (done + retried, resumed, again)))
+        result = "sent"
+        if self._report.outcome == "dry-run":
+            result = "checked, then deleted with the edit"
+        if file.retries:
+            result += f" after {file.retries} {'retry' if file.retries == 1 else 'retries'}"
+        if file.resumed_from is not None:
+            result += f", resumed at {format_size(file.resumed_from)}"
+        if file.bytes_resent:
+            result += f", {format_size(file.bytes_resent)} of it sent again"
+        return result
+
+    def _failure(self, file: FileResult) -> str:
+        """Why a file was not sent; what the top of the page says is not repeated."""
+        if file.timeline and file.timeline[-1].kind == "interrupted":
+            return f"⏸️ interrupted, {self._escaper.text(file.timeline[-1].text)}"
+        error = self._report.error
+        mark = "⏸️" if isinstance(error, Interrupted) else "❌"
+        if not (error and error.what and error.what in file.error):
+            return f"{mark} {self._escaper.text(file.error)}"
+        before = file.error.partition(error.what)[0]
+        return f"{mark} {self._escaper.text(before or 'failed,')} see above"
 
     def _section(self, section: Section) -> list[str]:
         """The blocks of a section: its charts above its table, or a diff."""
-        title = f"### {self._escaper.text(section.title)}"
-        if not section.header:
-            lines = [
-                self._escaper.redactor.one_line(line, MAX_SENTENCE) for (line,) in section.rows
-            ]
-            lines = [re.sub("^  (?=[-+~=?] )", "", line) for line in lines]
-            more = details(f"{len(lines) - MAX_LINES} more lines", diff(lines[MAX_LINES:]))
-            changes = diff(lines[:MAX_LINES])
-            drawn = self._listing(section)
-            if section.folded:
-                blocks = [*drawn, changes, more, self._notes(section)]
-                body = "\n\n".join(filter(None, blocks))
-                return [details(self._escaper.text(section.title), body)]
-            changes = f"{title}\n\n{changes}" if changes else ""
-            return [*drawn, changes, more, self._notes(section)]
-        # empty where the section has no row
-        table = [tuple(map(self._escaper.text, row)) for row in section.table]
-        charts = [bars(chart, self._escaper.redactor) for chart in section.charts]
-        return (
-            ["\n\n".join([title, *charts, self._folded(list(table[0]), table[1:], "rows")])]
-            if table
-            else []
-        )
+        if section.header:
+            return [self._measurements(section)]
+        blocks = self._listing(section)
+        lines = self._diff_lines(section)
+        changes = diff(lines[:MAX_LINES])
+        if changes and not section.folded:
+            changes = f"### {self._escaper.text(section.title)}\n\n{changes}"
+        blocks.append(changes)
+        blocks.append(details(f"{len(lines) - MAX_LINES} more lines", diff(lines[MAX_LINES:])))
+        if section.facts:
+            blocks.append(notes(section.facts, self._escaper))
+        if not section.folded:
+            return blocks
+        body = "\n\n".join(block for block in blocks if block)
+        return [details(self._escaper.text(section.title), body)]
 
-    def _notes(self, section: Section) -> str:
-        """The release notes in full, folded."""
-        return notes(section.facts, self._escaper) if section.facts else ""
+    def _diff_lines(self, section: Section) -> list[str]:
+        """The lines of a plan, with their signs where GitHub looks for them."""
+        lines = []
+        for (row,) in section.rows:
+            line = self._escaper.redactor.one_line(row, MAX_SENTENCE)
+            lines.append(re.sub("^  (?=[-+~=?] )", "", line))
+        return lines
+
+    def _measurements(self, section: Section) -> str:
+        """The charts of a section above its table; empty where the table has no row."""
+        if not section.table:
+            return ""
+        header, *rows = [self._cells(row) for row in section.table]
+        blocks = [f"### {self._escaper.text(section.title)}"]
+        blocks += [bars(chart, self._escaper.redactor) for chart in section.charts]
+        blocks.append(self._folded(header, rows, "rows"))
+        return "\n\n".join(blocks)
+
+    def _cells(self, row: Sequence[str]) -> tuple[str, ...]:
+        return tuple(unbroken(self._escaper.text(cell)) for cell in row)
 
     def _listing(self, section: Section) -> list[str]:
         """What becomes of the store listing."""
         if section.facts is None:
             return []
-        blocks = [listing(section.facts, self._report.pictures, self._escaper)]
-        if section.facts.listing_files:
-            blocks.append(self._listing_files(section.facts.listing_files))
-        return blocks
+        table = listing(section.facts, self._report.pictures, self._escaper)
+        return [table, self._listing_images(section.facts)]
 
-    def _listing_files(self, paths: frozenset[str]) -> str:
-        """How many images of the store listing were sent."""
-        images = [file for file in self._files if file.path in paths and not file.error]
-        there = sum(file.reused for file in images)
-        sent = len(images) - there
-        parts = [f"{plural(sent, 'image')} sent"] if sent else []
+    def _listing_images(self, facts: ReleaseFacts) -> str:
+        """How many images of the store listing were sent, were there, and were removed."""
+        sent = 0
+        there = 0
+        for file in self._files:
+            if file.error or file.path not in facts.listing_files:
+                continue
+            if file.reused:
+                there += 1
+            else:
+                sent += 1
+        removed = sum(image.removed for image in facts.images)
+        parts = []
+        if sent:
+            parts.append(f"{plural(sent, 'image')} sent")
         if there:
             parts.append(f"{there} there already")
+        if removed:
+            parts.append(f"{removed} to be removed" if facts.planned else f"{removed} removed")
         return ", ".join(parts)
 
-    def _folded(self, header: list[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
+    def _folded(self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
+        table = self._table(header, rows[:MAX_ROWS], what)
         rest = self._table(header, rows[MAX_ROWS:], what, earlier=MAX_ROWS)
-        more = details(f"{len(rows) - MAX_ROWS} more {what}", rest)
-        return "\n\n".join(filter(None, (self._table(header, rows[:MAX_ROWS], what), more)))
+        if not rest:
+            return table
+        return f"{table}\n\n{details(f'{len(rows) - MAX_ROWS} more {what}', rest)}"
 
     def _table(
-        self, header: list[str], rows: Sequence[tuple[str, ...]], what: str, earlier: int = 0
+        self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str, earlier: int = 0
     ) -> str:
         """Whole rows, at most a quarter of the page; says how many are missing. Empty without
         rows.
         """
-        lines = [f"| {' | '.join(header)} |", f"| {' | '.join(['---'] * len(header))} |"]
+        if not rows:
+            return ""
+        lines = [table_row(header), table_row(["---"] * len(header))]
         left = self._limit // 4 - sum(size_of(line) + 1 for line in lines)
-        for row in rows:
-            line = f"| {' | '.join((*row, *[''] * len(header))[: len(header)])} |"
+        for number, row in enumerate(rows):
+            line = table_row(row)
             left -= size_of(line) + 1
             if left < 0:
-                missing = f"{earlier + len(lines) - 2} of {earlier + len(rows)} {what} are shown"
-                return "\n".join([*lines, "", f"{missing}; the results file has all."])
+                shown = f"{earlier + number} of {earlier + len(rows)} {what} are shown"
+                return "\n".join([*lines, "", f"{shown}; the results file has all."])
             lines.append(line)
-        return "\n".join(lines) if rows else ""
+        return "\n".join(lines)
 
-    def _bullets(self, texts: Sequence[str], mark: str) -> list[str]:
+    def _bullets(self, texts: Sequence[str], mark: str) -> str:
+        """A list of sentences, each behind a mark."""
         lines = [
             f"- {mark} {self._escaper.text(words, MAX_SENTENCE)}" for words in texts[:MAX_BULLETS]
         ]
-        return lines + (
-            [f"- and {len(texts) - MAX_BULLETS} more"] if len(texts) > MAX_BULLETS else []
-        )
+        if len(texts) > MAX_BULLETS:
+            lines.append(f"- and {len(texts) - MAX_BULLETS} more")
+        return "\n".join(lines)
+
+
+def _size(file: FileResult) -> str:
+    return format_size(file.bytes).replace(" ", "&#160;")
