@@ -116,7 +116,7 @@ class UploaderError(Exception):
 
 
 class OutputsNotWritten(UploaderError, title="Outputs not written", code="outputs-not-written"):
-    """Everything was done, and the outputs that tell later steps of it could not be written."""
+    """Everything was done, but the outputs for later steps could not be written."""
 
     def __init__(self, done: str) -> None:
         super().__init__(

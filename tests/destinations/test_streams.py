@@ -143,7 +143,7 @@ def test_a_writer_that_says_nothing_ends_the_run(job: Job, begun: bytes) -> None
     os.close(write)
     os.close(read)
     assert (ended.code, ended.outputs["failure"]) == (5, "stream-silent"), ended.log
-    assert "The stream - has said nothing for 1 s" in ended.log
+    assert "The stream - has sent nothing for 1 s" in ended.log
     assert "`stall-timeout`" in ended.log
     assert not job.emulator.state()["objects"]
 

@@ -105,7 +105,7 @@ def test_a_draft_is_not_published_without_a_status(waiting: Job, wish: str) -> N
     before = fingerprint(waiting)
     ended = waiting.fail(4, {**NO_FILES, **DRAFTS[wish]})
     assert ended.outputs["failure"] == "release-is-draft"
-    assert "The release 4.2 (42) on track beta is a draft, and stays so." in ended.log
+    assert "The release 4.2 (42) on track beta is a draft, and stays a draft." in ended.log
     assert fingerprint(waiting) == before
 
 

@@ -256,7 +256,7 @@ UPLOAD, TRACK, COMMIT, INSERT = (
             "UploadException: PARSE_ERROR [[ArtifactParseError{key="
             "APK_NOTIFICATION_MESSAGE_KEY_INVALID_FILE, params=[]}]] (<empty>)",
             4,
-            "Google Play can't make APKs of the bundle, or can't read the file.",
+            "Google Play can't make APKs from the bundle, or can't read the file.",
             id="unreadable file",
         ),
         pytest.param(
@@ -305,7 +305,7 @@ UPLOAD, TRACK, COMMIT, INSERT = (
             UPLOAD,
             'You need to use a different package name because "com.example" is restricted.',
             4,
-            "Give the build an `applicationId` of your own domain.",
+            "Give the build an `applicationId` from your own domain.",
             id="com.example",
         ),
         pytest.param(

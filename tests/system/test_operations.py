@@ -90,7 +90,7 @@ def test_what_is_under_way_is_waited_for(job: Job, method: str) -> None:
     processing(job, looks=2)
     ended = job.succeed(given(job, method))
     assert ended.outputs["id"] == IDS[method]
-    assert "still at work on file.bin; looking again in 1 s" in ended.log
+    assert "still processing file.bin; looking again in 1 s" in ended.log
     assert "done" not in ended.results[0]["resource"]
     assert ended.results[0]["error"] == ""
     assert (asked(job, method), uploads(job)) == (2, 1)
@@ -147,7 +147,7 @@ def test_a_wait_that_takes_too_long_passes(job: Job) -> None:
     code, log = job.run_here({**inputs, "wait-deadline": "90s"}, time)
     assert code == 75, log
     assert time.naps == [1, 2, 4, 8, 16, 32, 27]
-    assert "The service is still at work on file.bin after 90 s." in log
+    assert "The service is still processing file.bin after 90 s." in log
     job.succeed(inputs)
     assert uploads(job) == 1
 
@@ -170,7 +170,7 @@ def test_several_files_wait_together(job: Job) -> None:
     code, log = job.run_here(given(job, CHECKS, *names), time)
     assert code == 0, log
     assert time.naps == [1, 2]
-    assert "The service is still at work on 10 files; looking again in 1 s." in log
+    assert "The service is still processing 10 files; looking again in 1 s." in log
     assert uploads(job) == 10
 
 
@@ -238,7 +238,7 @@ def test_a_service_that_stays_away_is_asked_until_the_deadline(job: Job, seconds
     code, log = job.run_here({**inputs, "wait-deadline": f"{seconds}s"}, time)
     assert code == 75, log
     assert sum(time.naps) == seconds
-    assert "The service is still at work on file.bin after" in log
+    assert "The service is still processing file.bin after" in log
     assert "The last question was not answered: " in log
     job.emulator.faults.clear()
     job.succeed(inputs)

@@ -289,7 +289,7 @@ def test_a_release_that_the_gate_halted_stays_halted_when_its_job_is_run_again(
     rehearsed, ended = job.succeed({**again, "dry-run": "true"}), job.succeed(again)
     assert (track(job), edits(job)[1]) == ("42 halted 0.01, 41 completed", 2)
     told = (
-        "4.2 (42) is halted at 1 % on production, and stays so: to go on with it, leave `files` "
+        "4.2 (42) is halted at 1 % on production, and stays halted: to resume it, leave `files` "
         "out (`files: none`) and set `status: inProgress` or `status: completed`"
     )
     for one in (rehearsed, ended):

@@ -204,7 +204,7 @@ def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(
     ] * 2
     assert (ended.outputs["committed"], ended.outputs["bytes-uploaded"]) == ("true", "0")
     told = (
-        "is halted at 10 % on production, and stays so"
+        "is halted at 10 % on production, and stays halted"
         if "status" in change
         else "has gone on since: 50 % of users"
     )
@@ -561,7 +561,7 @@ def test_each_app_gets_the_tracks_for_its_devices(job: Job) -> None:
     assert list(found.values()) == [["production"], ["wear:production"], ["production"]]
     nowhere = job.run({**RELEASE, "tracks": "production, wear:production, tv:production"})
     assert (nowhere.code, nowhere.outputs["failure"]) == (2, "form-factor-differs")
-    assert "tracks: tv:production is a track for none of the apps" in nowhere.log
+    assert "tracks: tv:production fits none of the apps" in nowhere.log
 
 
 def test_the_line_of_a_wait_says_which_app_is_waited_for() -> None:

@@ -143,8 +143,8 @@ class TokenRequest(GoogleAuthRequest):
         """
         if not self._destinations.allow(url):
             raise CredentialsError(
-                f"The login would ask {urlsplit(url).hostname or 'an address'}, which the checked "
-                "credential configuration does not name; nothing was sent there.",
+                f"The login would contact {urlsplit(url).hostname or 'an address'}, which the "
+                "checked credential configuration does not name; nothing was sent there.",
                 hint="Check the credential configuration, and the variables that an earlier step "
                 "has set.",
             )

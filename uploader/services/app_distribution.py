@@ -408,10 +408,10 @@ def _refused(refused: ApiError, job: Distribution, context: Context) -> Uploader
     if groups:
         noun = "groups" if len(groups) > 1 else "group"
         return ServiceError(
-            f"The project has no {noun} {', '.join(groups)}, so that the build was distributed "
+            f"The project has no {noun} {', '.join(groups)}, so the build was distributed "
             f"to nobody: {refused.message}",
-            cause="A group is given by its alias, which is not its name.",
-            hint="Correct `tester-groups` by what the Firebase console shows, then run again: the "
+            cause="A group is named by its alias, which is not its name.",
+            hint="Correct `tester-groups` to what the Firebase console shows, then run again: the "
             "same build makes no second release.",
             code="tester-group-missing",
         )

@@ -31,8 +31,8 @@ from uploader.text import plural
 FIRST_WAIT = 1.0  # seconds; each wait is twice the last, up to 40 seconds
 _SHOWN = 5  # files that a message names
 _NOT_AGAIN = (
-    "Run again, with the same `state-dir`: the next run goes on waiting and sends nothing again. "
-    "`wait-deadline` is how long a run waits."
+    "Run again, with the same `state-dir`: the next run continues to wait and sends nothing again. "
+    "`wait-deadline` sets how long a run waits."
 )
 
 
@@ -133,7 +133,7 @@ class _Awaited:
             if self._unanswered:
                 cause += f" The last question was not answered: {self._unanswered}"
             return TemporaryError(
-                f"The service is still at work on {path} after {seconds:g} s.",
+                f"The service is still processing {path} after {seconds:g} s.",
                 cause=cause,
                 hint=_NOT_AGAIN,
                 code="processing-pending",
@@ -177,7 +177,7 @@ def _wait(awaited: Sequence[_Awaited], seconds: float, context: Context) -> None
         still_open = [file for file in still_open if file.is_open]
         if not still_open:
             return
-        if not poll.wait(f"the service is still at work on {_names(still_open)}"):
+        if not poll.wait(f"the service is still processing {_names(still_open)}"):
             return
 
 
@@ -191,7 +191,7 @@ def _names(awaited: Sequence[_Awaited]) -> str:
 def _not_told(path: str, reading: Reading) -> ServiceError:
     return ServiceError(
         f"It is not known whether the service could use {path}: it answers with the state "
-        f"{reading.name[:100]}, which its description does not have.",
+        f"{reading.name[:100]}, which is not in its description.",
         cause="The service has states that this version of the program does not know.",
         hint="Check what the service has before you run again: the file would be sent again.",
         code="processing-state-unknown",
@@ -207,8 +207,8 @@ def _call(endpoint: Endpoint, lookup: Lookup, answer: Mapping[str, Any]) -> Call
         text = _text(answer, field)
         if objection(lookup.path, name, text):
             raise ProtocolError(
-                f"The service answered {endpoint.id} without the {field} by which it can be asked "
-                "what came of the upload.",
+                f"The service answered {endpoint.id} without the {field} that is needed to ask for "
+                "the result of the upload.",
                 hint="Check what the service has before you run again: the file would be sent "
                 "again.",
             )

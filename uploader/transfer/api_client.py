@@ -366,9 +366,9 @@ def refusal(response: Response, what: str) -> UploaderError:
         )
     cause, hint = said.advice
     if response.status == 413 and not said.reason:  # Google's own has one
-        cause = "A proxy on the way takes no request of this size."
+        cause = "A proxy on the way accepts no request of this size."
         hint = (
-            "Set `chunk-size` to less than it takes, such as `1MiB`, and leave `upload-protocol` "
+            "Set `chunk-size` to less than its limit, such as `1MiB`, and leave `upload-protocol` "
             "at `resumable`."
         )
     status = str(response.status)

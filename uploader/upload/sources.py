@@ -286,7 +286,7 @@ class StreamSource:
         while not pipe.poll(_PROBE_INTERVAL * 1000):
             if self._clock.monotonic() >= deadline:
                 raise IntegrityError(
-                    f"The stream {self._name} has said nothing for {self._timeout:g} s, and has "
+                    f"The stream {self._name} has sent nothing for {self._timeout:g} s, and has "
                     "not ended.",
                     cause="The command that writes to it hangs, or needs more time.",
                     hint="Check the command that produces the stream, or set `stall-timeout` to "

@@ -186,7 +186,7 @@ def test_an_edit_without_changes_is_not_continued() -> None:
         Engine(play, journal).run(wanted)
     play.live.tracks["production"] = [HALTED, OLD]
     outcome = Engine(play, journal).run(wanted)
-    assert "is halted at 5 % on production, and stays so" in outcome.headline
+    assert "is halted at 5 % on production, and stays halted" in outcome.headline
 
 
 def test_an_edit_that_another_wish_has_changed_is_not_said_to_change_nothing() -> None:

@@ -1036,7 +1036,9 @@ def test_a_release_that_a_person_changed_before_the_lost_commit_is_not_taken_for
     assert play.commits == []
 
 
-STAYS = "The promotion from beta was begun with 2 and stays so, whatever is on beta by now."
+STAYS = (
+    "The promotion from beta was begun with 2 and continues with that, whatever is on beta by now."
+)
 PROMOTION = release_job(
     promote_from="beta", tracks=("production",), options=ReleaseOptions("", 0.1)
 )

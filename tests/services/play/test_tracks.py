@@ -272,7 +272,7 @@ def test_a_release_that_everybody_has_can_be_halted_and_resumed_for_some() -> No
 def test_a_halted_release_stays_halted_unless_a_status_is_written(options: ReleaseOptions) -> None:
     """Neither a fraction, notes, a name or a priority alone go on with it."""
     play = Play(production=[HALTED, release(4)])
-    with pytest.raises(ServiceError, match="is halted, and stays so") as caught:
+    with pytest.raises(ServiceError, match="is halted, and stays halted") as caught:
         Engine(play).run(release_job(tracks=("production",), options=options))
     assert (caught.value.code, "`status: inProgress`" in caught.value.hint) == (
         "release-halted",
@@ -463,7 +463,7 @@ def test_a_release_that_was_halted_stays_so_and_the_run_says_how_it_goes_on(how:
     outcome = engine.run(job)
     left_out = "`files` out (`files: none`)" if files else "`promote-from` out"
     told = (
-        f"5 is halted at 20 % on production, and stays so: to go on with it, leave {left_out} and "
+        f"5 is halted at 20 % on production, and stays halted: to resume it, leave {left_out} and "
         "set `status: inProgress` or `status: completed`"
     )
     assert outcome.headline.endswith(f" is on Google Play already. {told}.")
@@ -555,7 +555,7 @@ def test_a_new_version_takes_the_place_of_a_halted_one_but_never_resumes_it(
         retained=retained,
     )
     if retained:
-        with pytest.raises(ReleaseRefused, match="is halted, and stays so") as caught:
+        with pytest.raises(ReleaseRefused, match="is halted, and stays halted") as caught:
             Engine(play).run(job)
         assert (caught.value.code, play.uploads) == ("release-halted", [])
         assert "without `files`" in caught.value.hint

@@ -784,8 +784,8 @@ def _tell_promotion(edit: ReleaseEdit) -> None:
     source = edit.job.promote_from
     version_codes = "+".join(promoted.version_codes)
     edit.context.info(
-        f"The promotion from {source} was begun with {version_codes} and stays so, whatever is "
-        f"on {source} by now."
+        f"The promotion from {source} was begun with {version_codes} and continues with that, "
+        f"whatever is on {source} by now."
     )
 
 
@@ -1152,9 +1152,9 @@ def gone(name: str, outcome: str = "it is not known whether it was committed") -
     """
     return ReleaseRefused(
         f"Edit {name} is gone, and {outcome}.",
-        cause="The answer to its commit was lost, and the edit is not to be found.",
-        hint="Check in the Play Console, or run again: every job that shares the edit, where it is "
-        "shared.",
+        cause="The answer to its commit was lost, and the edit can't be found.",
+        hint="Check in the Play Console, or run again. If jobs share the edit, run all of them "
+        "again.",
         code="edit-gone",
     )
 

@@ -643,7 +643,7 @@ class Pull:
                 "close it.",
                 cause="An earlier run of the job left it to be continued.",
                 hint=f"Run the release again first, or set `existing-edit-id: {kept}` to "
-                "read what would be live with it.",
+                "see what would be live with it.",
                 code="release-unfinished",
             )
 

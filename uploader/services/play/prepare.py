@@ -122,9 +122,7 @@ def _check_tracks_are_served(
     """Add a problem for each track that gets the release of none of the apps."""
     for track in tracks:
         if track not in served:
-            what = (
-                f"{track} is a track for none of the apps, whose artifacts are for other devices."
-            )
+            what = f"{track} fits none of the apps: their artifacts are for other devices."
             problems.add("tracks", what, "the tracks of the apps", code="form-factor-differs")
 
 

@@ -39,7 +39,7 @@ WORDS = {  # in their order
     PUBLISHED: "published",
 }
 WHY_REJECTED = (
-    f"Read why under Publishing overview and Policy status in the Play Console: {CONSOLE}"
+    f"Find the reason under Publishing overview and Policy status in the Play Console: {CONSOLE}"
 )
 _ORDER = list(WORDS)
 _PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"

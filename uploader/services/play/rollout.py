@@ -775,6 +775,6 @@ def _halt(rollout: str, decision: Decision, *, dry_run: bool) -> ReleaseTrouble:
         cause=cause,
         hint="Release a corrected version with a higher version code. To go on with this one, "
         "resume it in the Play Console, or with `target: play` and `status: inProgress`, without "
-        "`files`: `play-rollout` never does.",
+        "`files`: `play-rollout` never resumes it.",
         code="rollout-halted",
     )

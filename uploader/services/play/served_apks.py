@@ -213,7 +213,7 @@ class _Comparison:
 
     def _mismatch(self, what: str) -> IntegrityError:
         return IntegrityError(
-            f"What was downloaded as an APK of version {self._code} is not that: {what}",
+            f"What was downloaded as an APK of version {self._code} is something else: {what}",
             cause="It was damaged or replaced on the way, by a proxy for instance, or the service "
             "has a fault.",
             hint="It was deleted. Run again; report the error if it recurs.",

@@ -377,9 +377,9 @@ def _check_begun(edit: ReleaseEdit, track: str, release: Release, wanted: Releas
         since = f"it was {describe(begun)}, and is now {describe(release)}"
     raise ReleaseRefused(
         f"{what}; {since}.",
-        cause="Somebody in the Play Console, or another job, has changed it meanwhile.",
-        hint="Nothing was changed by this run. If the release is still to be changed, run again: "
-        "the next run begins with what is there now.",
+        cause="Someone in the Play Console, or another job, has changed it in the meantime.",
+        hint="This run changed nothing. If you still want to change the release, run again: the "
+        "next run starts from what is there now.",
         code="release-changed",
     )
 
@@ -577,7 +577,7 @@ def _what_it_is_now(job: ReleaseJob, track: str, release: Release, *, moved: boo
     if share(release):
         where = f"at {share(release)} on {track}"
     resuming = _resuming(job, release)
-    return f"{named(release)} is halted {where}, and stays so: to go on with it, {resuming}"
+    return f"{named(release)} is halted {where}, and stays halted: to resume it, {resuming}"
 
 
 def _differences(there: Release, asked: Release) -> Iterator[str]:
@@ -785,9 +785,9 @@ def _check_kept_back(job: ReleaseJob, track: str, release: Release) -> None:
         raise ReleaseRefused(
             f"The release {named(release)} on track {track} is {kept_back}, and is not "
             "released to users here.",
-            cause="It is kept from the users there, and nothing in this step says that they get it "
+            cause="It is kept from the users there, and nothing in this step says to release it "
             "here.",
-            hint="To release it all the same, set `status: inProgress` or `completed`; "
+            hint="To release it anyway, set `status: inProgress` or `completed`; "
             "`status: draft` leaves it to a person in the Play Console.",
             code="release-kept-back",
         )
@@ -830,8 +830,8 @@ def _check_draft(job: ReleaseJob, track: str, live: Releases, release: Release) 
     for draft in model.having_status(live, "draft"):
         if release.covers(draft):
             raise ReleaseRefused(
-                f"The release {named(draft)} on track {track} is a draft, and stays so.",
-                cause="It waits to be published, and nothing in this step says that it is to be.",
+                f"The release {named(draft)} on track {track} is a draft, and stays a draft.",
+                cause="It waits to be published, and nothing in this step says to publish it.",
                 hint="To publish it, set `status: inProgress` (with `user-fraction`) or "
                 "`completed`.",
                 code="release-is-draft",
@@ -873,10 +873,10 @@ def _check_halted(job: ReleaseJob, track: str, release: Release, other: Release)
     resumed = comes and release.status in SERVED
     if other.status == "halted" and (resumed or not job.options.status):
         raise ReleaseRefused(
-            f"The release {named(other)} on track {track} is halted, and stays so.",
-            cause="It was stopped for a reason, and nothing in this step says that it is to go on.",
-            hint="To go on with it, set `status: inProgress` or `completed`, without `files` and "
-            "`promote-from`; else release a corrected version.",
+            f"The release {named(other)} on track {track} is halted, and stays halted.",
+            cause="It was stopped for a reason, and nothing in this step says to resume it.",
+            hint="To resume it, set `status: inProgress` or `completed`, without `files` and "
+            "`promote-from`; otherwise release a corrected version.",
             code="release-halted",
         )
 
@@ -895,13 +895,13 @@ def _check_reach(track: str, release: Release, other: Release) -> None:
         return
     hints = {
         "completed": "Stage a newer version, or halt this one with `status: halted`.",
-        "inProgress": f"Halt it with `status: halted`, or give more than {reached:g}.",
-        "halted": f"Give {reached:g} or more.",
+        "inProgress": f"Halt it with `status: halted`, or set more than {reached:g}.",
+        "halted": f"Set {reached:g} or more.",
     }
     raise ReleaseRefused(
         f"`user-fraction`: the release {named(other)} on track {track} ({in_words(other)}) has "
         f"reached more users than {share(release)}.",
-        cause="Only a halt takes a release from users.",
+        cause="A rollout can't be narrowed, only halted.",
         hint=hints.get(other.status, ""),
         code="user-fraction-lower",
     )
@@ -915,7 +915,7 @@ def default_language(edit: ReleaseEdit) -> str:
         language = edit.api.details().get("defaultLanguage")
         if not (isinstance(language, str) and is_language_name(language)):
             raise ReleaseRefused(
-                "`whats-new`: Google Play gives no default language for the app.",
+                "`whats-new`: Google Play reports no default language for the app.",
                 cause="Its store listing is not set up yet.",
                 hint="Write the language before the text: `en-US: |`, with the text indented below "
                 "it.",

@@ -267,7 +267,7 @@ def _check(package: str, code: int, certificate: str, file: BinaryIO) -> str:
 
 def _mismatch(code: int, what: str) -> IntegrityError:
     return IntegrityError(
-        f"What was downloaded as the universal APK of version {code} is not that: {what}",
+        f"What was downloaded as the universal APK of version {code} is something else: {what}",
         cause="It was damaged or replaced on the way, by a proxy for instance, or the service has "
         "a fault.",
         hint="It was deleted. Run again; report the error if it recurs.",
