@@ -192,7 +192,7 @@ def memory(here: Ground, sizes: Sequence[int]) -> str:
             (f"{size // MIB:,} MiB", f"{run.memory / 1e6:.1f}" if run.code == 0 else run.log[-200:])
         )
         file.unlink()
-    return "## Memory\n\nThe peak of this program, in MB of 1,000,000 bytes.\n\n" + table(
+    return "## Memory\n\nThe peak memory of this program, in MB of 1,000,000 bytes.\n\n" + table(
         ("file", "MB"), rows
     )
 
@@ -212,7 +212,7 @@ def faults(here: Ground, clients: Clients, size: int) -> str:
         rows.append((name, *cells))
     text = "## One fault in the middle of the file\n\n"
     text += (
-        "What each, as it does by itself, sends again of the bytes that the server has stored.\n\n"
+        "How many of the bytes that the server has stored each client sends again, by default.\n\n"
     )
     return text + table(("client", "a 503", "a connection reset"), rows)
 
@@ -255,7 +255,7 @@ def image() -> str:
         except (subprocess.CalledProcessError, OSError):
             return "## Image\n\nNot measured: no image could be built."
         packed = sum(blob.stat().st_size for blob in (Path(folder) / "blobs" / "sha256").iterdir())
-    return f"## Image\n\nPacked, the image has {packed / 1e6:.1f} MB."
+    return f"## Image\n\nThe packed image has {packed / 1e6:.1f} MB."
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -271,10 +271,10 @@ def _head(rounds: int) -> str:
         ]
     machine = f"{len(processors)} cores ({processors[0] if processors else 'unknown'})"
     return (
-        "# Measurements\n\n`make bench` measures all of this and writes the page. Every client is "
-        "a process of its own that sends to a sink on the same machine; they take turns, and "
-        f"figures are the medians of the rounds.\n\n{time.strftime('%Y-%m-%d', time.gmtime())}, "
-        f"{machine}, rounds: {rounds}."
+        "# Measurements\n\n`make bench` measures all of this and writes this page. Every client is "
+        "a separate process that sends to a sink on the same machine. The clients take turns, and "
+        "the figures are the medians of the rounds.\n\n"
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}, {machine}, rounds: {rounds}."
     )
 
 
