@@ -23,8 +23,8 @@ CATALOGUE = ROOT / "uploader" / "services" / "catalogue.json"
 PAGE = ROOT / "docs" / "METHODS.md"
 PAGE_TEXT = """# All upload methods
 
-{count} methods, from Google's discovery documents ({source}). Each line has the `target`, the path,
-whose braces are filled by `params`, and the largest file. [TARGETS.md](TARGETS.md) explains
+{count} methods, from Google's discovery documents ({source}). Each line has the `target`, the path
+with braces for `params` to fill in, and the largest file. [TARGETS.md](TARGETS.md) explains
 `params`, `metadata`, names and repeats.
 
 ```text
@@ -32,14 +32,14 @@ whose braces are filled by `params`, and the largest file. [TARGETS.md](TARGETS.
 
 ## What a success is
 
-A refusal has an HTTP status of 400 or more, and that of every method ends the run with 4 (or 3,
-where the account lacks the permission). Where a method can also say in a 200 that the upload
-failed, or that the service is not through with it, the answer is read: what is under way is waited
-for, up to `wait-deadline`, and a failure ends the run with 4, in the service's words. So does a
-state that the method's description does not have. An answer that is no object, or lacks what is
-promised here, counts as lost. An answer that leaves its state out (YouTube's without `part:
-status`) is a success. Of a video only the upload is told: the scope for uploads can't ask what
-becomes of it afterwards.
+A refusal of any method has an HTTP status of 400 or more, and ends the run with 4 (or 3, if the
+account lacks the permission). Some methods can also say in a 200 that the upload failed, or that
+the service has not processed it yet. For these, the program reads the answer: it waits for what is
+still being processed, for up to `wait-deadline`. A failure ends the run with 4, and the message
+quotes the service; so does a state that is not in the method's description. An answer that is not
+an object, or lacks what is promised here, counts as lost. An answer without its state (YouTube's
+without `part: status`) counts as a success. For a video, the program reports only the upload: with
+the scope for uploads, it can't ask about the video afterwards.
 
 {table}"""
 PACKAGE = "google-api-python-client"
