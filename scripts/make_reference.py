@@ -31,13 +31,13 @@ OUTPUTS: Mapping[str, str] = {
     "ids": "The resource ids of all files, separated by commas, in the order of `files`.",
     "edit-id": "The Play edit of one app. Empty after a dry run, after most failures, or if "
     "nothing had to change.",
-    "committed": "`true` when everything that was asked for is committed on Google Play, or "
-    "nothing had to be changed; `false` where it was seen not to be, and in every rehearsal; empty "
-    "when nobody knows: nothing was compared yet, or the answer to a commit is lost.",
-    "sent-for-review": "`true` when what was committed was sent for review; `false` when it waits "
-    "for a person in the Play Console; empty when nobody knows, and in every rehearsal.",
-    "rehearsal": "`true` when the run went to the embedded emulator (`api-endpoint: emulator`), "
-    "else `false`.",
+    "committed": "`true` if everything that was asked for is committed on Google Play, or nothing "
+    "had to be changed; `false` if the run saw that it is not, and in every rehearsal; empty if "
+    "that is not known: nothing was compared yet, or the answer to a commit was lost.",
+    "sent-for-review": "`true` if what was committed was sent for review; `false` if a person has "
+    "to send it in the Play Console; empty if that is not known, and in every rehearsal.",
+    "rehearsal": "`true` if the run used the embedded emulator (`api-endpoint: emulator`), "
+    "otherwise `false`.",
     "version-code": "The highest version code.",
     "version-codes": "All version codes, separated by commas.",
     "next-version-code": "One more than the highest version code ever uploaded to any track. From "
@@ -46,18 +46,19 @@ OUTPUTS: Mapping[str, str] = {
     "lifecycle": "The review state of the release, in Google Play's words: `IN_REVIEW`, "
     "`APPROVED_NOT_PUBLISHED`, `PUBLISHED` and others.",
     "apps": "Several apps: one line of JSON with `committed`, `version-codes`, `edit-id` and "
-    "`failure` of each, and `served` where that was compared.",
-    "status": "What is on the tracks: one line of JSON with an object for each track, of several "
-    "apps for each app.",
+    "`failure` of each, and `served` if that was compared.",
+    "status": "What is on the tracks: one line of JSON with an object for each track, or, with "
+    "several apps, for each app.",
     "universal-apk": "The path of the universal APK, once it has been checked. Several are "
     "separated by commas.",
     "universal-apk-sha256": "The SHA-256 of the universal APK.",
     "decision": "What `play-rollout` did: `stepped`, `completed`, `held`, `halted` or `nothing`.",
     "served": "`play-verify` and `verify`: `same`, `protected`, `changed` or `unverified`; of "
-    "several bundles and apps the worst. Empty when it may be worse: not all could be compared.",
+    "several bundles and apps, the worst. Empty if it may be worse, since not all could be "
+    "compared.",
     "served-file": "The path of `uploader-served.json` in the workspace, an in-toto statement "
     "about what was compared.",
-    "plan": "What a dry run would change, as one line of JSON, of several apps with an object for "
+    "plan": "What a dry run would change, as one line of JSON; with several apps, an object for "
     "each.",
     "download-url": "Internal app sharing: the download URL of the first file. Firebase App "
     "Distribution: that of the build, which works for an hour.",
@@ -65,18 +66,18 @@ OUTPUTS: Mapping[str, str] = {
     "certificate-fingerprint": "Internal app sharing: the fingerprint of the certificate that "
     "signed the first file.",
     "sha256": "Internal app sharing: the SHA-256 of the first file.",
-    "release-result": "Firebase App Distribution: `created`, `updated`, or `unmodified` where the "
-    "same build was there already.",
+    "release-result": "Firebase App Distribution: `created`, `updated`, or `unmodified` if the "
+    "same build was already there.",
     "testing-url": "Firebase App Distribution: the release for its testers.",
     "console-url": "Firebase App Distribution: the release in the Firebase console.",
     "message-id": "The Gmail message.",
     "thread-id": "The Gmail thread.",
     "draft-id": "The Gmail draft.",
-    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed, also into an "
+    "bytes-uploaded": "File bytes that this run uploaded and the server confirmed, even into an "
     "edit that was lost.",
     "bytes-resent": "Bytes that were sent more than once.",
     "attempts": "The number of requests that carried file data.",
-    "resumed": "`true` when an upload of an earlier run was continued, else `false`.",
+    "resumed": "`true` if an upload of an earlier run was continued, otherwise `false`.",
     "failure": "A stable error code, such as `track-not-found`. Empty after a success.",
     "results-file": "The path of `uploader-results.json` in the workspace, an array with one "
     "object for each upload.",
@@ -92,7 +93,7 @@ DESCRIPTIONS = {  # where something else holds for GitLab alone
     "state-dir": "The folder in which unfinished uploads are kept, sealed, and cached for the next "
     "run.",
     "shard": "Only this part of the files, such as 2/5. With `parallel:` each job takes its own "
-    "part by itself.",
+    "part automatically.",
 }
 
 # These decide where secrets go. An earlier job's dotenv report can set any variable of the job, but

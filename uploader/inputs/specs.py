@@ -147,7 +147,7 @@ class InputSpec(Generic[T]):
 
     @property
     def option(self) -> str:
-        """The name on the command line, which goes before the variables."""
+        """The name on the command line, which takes precedence over the variables."""
         return f"--{self.name}"
 
     @property
@@ -193,8 +193,8 @@ TARGET = InputSpec(
         "its id: `drive.files.create`, `storage.objects.insert`. Without files: `check` says "
         "what is missing for a release to Google Play, and changes nothing; `play-status` "
         "reports what is on Google Play, `play-rollout` takes a staged rollout one step "
-        "further, `play-listing-pull` writes the live store listing to files. `play-verify` "
-        "compares what Google Play serves with the bundles that were built."
+        "further, and `play-listing-pull` writes the live store listing to files. "
+        "`play-verify` compares what Google Play serves with the bundles that were built."
     ),
 )
 CREDENTIALS = InputSpec(
@@ -264,8 +264,8 @@ FILES: InputSpec[tuple[str, ...]] = InputSpec(
         "separated by commas. Use `?` for a comma in a name. Files are sent in the order of "
         "the patterns, sorted within each pattern, and each file once; folders are skipped. A "
         "pattern that matches nothing is an error. `gha-creds-*.json` is never uploaded, nor "
-        "is a key or a keystore because a pattern matched it: `allow-credential-files`. `-` "
-        "or a named pipe is a stream of unknown size."
+        "is a key or a keystore that only a pattern matches (see `allow-credential-files`). "
+        "`-` or a named pipe is a stream of unknown size."
     ),
 )
 DRY_RUN = InputSpec(
@@ -282,9 +282,9 @@ DRY_RUN = InputSpec(
         targets=tuple(target for target in ALL_TARGETS if target != "play-status"),
     ),
     help=(
-        "Do everything except the final, irreversible step. It runs the offline checks; for "
-        "Play it then uploads to a temporary edit, validates it and deletes it, and for other "
-        "targets it only obtains a token."
+        "Do everything except the final, irreversible step. The run makes the offline checks; "
+        "for Play it then uploads to a temporary edit, validates it and deletes it, and for "
+        "other targets it only obtains a token."
     ),
 )
 JOB_SUMMARY = InputSpec(
@@ -305,9 +305,9 @@ UPLOAD_PROTOCOL: InputSpec[UploadProtocol] = InputSpec(
     parser=parsers.choice(UploadProtocol),
     default="auto",
     help=(
-        "`auto`, `resumable`, `multipart` or `simple`. `auto` means resumable, except where "
-        "the method does not support it, or where the file has at most 1 MiB and repeating "
-        "the upload would not create a duplicate. A mail is always resumable."
+        "`auto`, `resumable`, `multipart` or `simple`. `auto` means resumable, unless the "
+        "method does not support it, or the file has at most 1 MiB and repeating the upload "
+        "would not create a duplicate. A mail is always resumable."
     ),
 )
 CHUNK_SIZE = InputSpec(
@@ -318,8 +318,8 @@ CHUNK_SIZE = InputSpec(
     default="auto",
     help=(
         "Bytes per request, such as `8MiB`, rounded to the service's granularity. With `auto` "
-        "the whole file goes in one request, after an interruption the rest in chunks of "
-        "growing size (OTA: first in one again)."
+        "the whole file is sent in one request, and after an interruption the rest in chunks "
+        "of growing size (OTA: first in one request again)."
     ),
 )
 CONCURRENCY = InputSpec(
@@ -330,8 +330,7 @@ CONCURRENCY = InputSpec(
     default="auto",
     help=(
         "How many files to upload at once, 1 to 64, if the service allows it. `auto` is 16 "
-        "for files of at most 8 MiB, and 4 for larger ones and for what changes one Play "
-        "edit."
+        "for files of at most 8 MiB, and 4 for larger ones and for changes to one Play edit."
     ),
 )
 MAX_RETRIES = InputSpec(
@@ -350,8 +349,8 @@ RETRY_DEADLINE = InputSpec(
     default="30m",
     help=(
         "Stop retrying this long after the run's first request, such as `90s`, `30m` or `2h`. "
-        "Where the next wait would pass it, the file has failed, and no further file is "
-        "begun; the run ends with 75. As long as nothing fails, a run may take longer."
+        "If the next wait would go past it, the file fails, no other file is started, and the "
+        "run ends with 75. As long as nothing fails, a run may take longer."
     ),
 )
 STALL_TIMEOUT = InputSpec(
@@ -379,8 +378,8 @@ STATE_DIR = InputSpec(
     otherwise="`$RUNNER_TEMP/uploader`, else the user's state folder",
     help=(
         "The folder in which unfinished uploads are recorded, encrypted, for the next run. "
-        "The default of a CI job is thrown away with its machine: choose a folder that is "
-        "kept, such as one in a cache, where the next job is to continue them."
+        "In a CI job, the default folder is deleted with the machine. If the next job should "
+        "continue the uploads, choose a folder that is kept, such as one in a cache."
     ),
 )
 STATE_KEY = InputSpec(
@@ -394,8 +393,8 @@ STATE_KEY = InputSpec(
     option_allowed=False,
     help=(
         "A secret of at least 16 characters that encrypts the contents of `state-dir`. Needed "
-        "where the credential contains no lasting secret, as with a keyless login; without "
-        "either nothing is kept, and the log says so."
+        "if the credential contains no lasting secret, as with a keyless login; without "
+        "either, nothing is kept, and the log says so."
     ),
 )
 API_ENDPOINT = InputSpec(
@@ -411,8 +410,8 @@ API_ENDPOINT = InputSpec(
         accepted="a root URL, or `emulator`; `google` if Google's own servers are meant",
     ),
     help=(
-        "Another root URL for the API: https, or http on loopback. On loopback the token "
-        "exchange of a keyless login goes there too. `emulator` starts the embedded emulator "
+        "Another root URL for the API: https, or http on loopback. On loopback, the token "
+        "exchange of a keyless login goes there, too. `emulator` starts the embedded emulator "
         "inside this run, and nothing is published."
     ),
 )
@@ -458,10 +457,10 @@ ALLOW_CREDENTIAL_FILES = InputSpec(
     parser=parsers.boolean,
     default="false",
     help=(
-        "Take a key, a keystore or another file with a credential, where an input names that "
-        "very file. One that a pattern or a folder brings along is refused all the same. The "
-        "file that this run logs in with, `gha-creds-*.json` and whatever is in `.git`, "
-        "`.ssh` or named `.env*` are never taken."
+        "Accept a key, a keystore or another file with a credential if an input names that "
+        "very file. One that only a pattern or a folder includes is still refused. The file "
+        "that this run logs in with, `gha-creds-*.json`, and anything in `.git` or `.ssh` or "
+        "named `.env*` are never accepted."
     ),
 )
 MEDIA_TYPE = InputSpec(
@@ -494,9 +493,9 @@ PACKAGE_NAME: InputSpec[tuple[str, ...]] = InputSpec(
         required_by=("play-rollout",),
     ),
     help=(
-        "The app's package name; required where no artifact is given. `play`, `play-status` and "
-        "`check` take several: a release of several apps is committed for all of them or for "
-        "none, in this order, and `{package}` in a path stands for each of them."
+        "The app's package name; required if there is no artifact. `play`, `play-status` and "
+        "`check` accept several: a release of several apps is committed for all of them or for "
+        "none, in this order, and `{package}` in a path stands for each app."
     ),
 )
 TRACKS: InputSpec[tuple[str, ...]] = InputSpec(
@@ -510,7 +509,7 @@ TRACKS: InputSpec[tuple[str, ...]] = InputSpec(
         effect="no track is named",
         accepted=(
             "tracks, such as `internal`; `none` for a release without a track (`commit: "
-            "false`) or a listing alone"
+            "false`) or only a listing"
         ),
         targets=("play", "play-rollout"),
         required_by=("play-rollout",),
@@ -530,15 +529,15 @@ STATUS: InputSpec[Status] = InputSpec(
     otherwise="`completed`, or `inProgress` with `user-fraction`",
     refuse_empty=RefuseEmpty(
         word="auto",
-        effect="nothing would say what becomes of the release",
+        effect="the release's status would not be set",
         accepted=(
             "`completed`, `inProgress`, `halted`, `draft`; `auto` for `completed`, or "
             "`inProgress` with `user-fraction`"
         ),
     ),
     help=(
-        "The release's status: `completed`, `inProgress`, `halted` or `draft`. Only without "
-        "`files` and `promote-from` it goes on with a release that was halted."
+        "The release's status: `completed`, `inProgress`, `halted` or `draft`. It resumes a "
+        "halted release only without `files` and `promote-from`."
     ),
 )
 USER_FRACTION = InputSpec(
@@ -574,8 +573,8 @@ WHATS_NEW = InputSpec(
     empty="",
     help=(
         "Release notes instead of a directory: a text in the app's default language, or "
-        "`locale: text` as YAML. A path, JSON of another tool and the like are refused; what "
-        "is in quotes is taken as it is. `firebase-app-distribution` takes one text."
+        "`locale: text` as YAML. A path, another tool's JSON and the like are refused; text in "
+        "quotes is used as it is. `firebase-app-distribution` accepts one text."
     ),
 )
 WHATS_NEW_DIRECTORY = InputSpec(
@@ -586,11 +585,11 @@ WHATS_NEW_DIRECTORY = InputSpec(
     empty="",
     help=(
         "The folder of release notes, in one of three layouts. These are `whatsnew-<locale>`; "
-        "fastlane's `<lang>/changelogs/<versionCode>.txt` or `default.txt`; Gradle Play "
+        "fastlane's `<lang>/changelogs/<versionCode>.txt` or `default.txt`; and Gradle Play "
         "Publisher's `release-notes/<lang>/<track>.txt` or `default.txt`, with release names "
-        "in `release-names/<track>.txt` or `default.txt`. `last-release` copies those of the "
-        "newest release on the track. `play-listing-pull` writes them there, and "
-        "`firebase-app-distribution` takes the one text that is there, or that in en-US."
+        "in `release-names/<track>.txt` or `default.txt`. `last-release` copies the notes of "
+        "the newest release on the track. `play-listing-pull` writes the notes there, and "
+        "`firebase-app-distribution` uses the only text there, or the one in en-US."
     ),
 )
 WHATS_NEW_OVERFLOW: InputSpec[NotesOverflow] = InputSpec(
@@ -613,8 +612,8 @@ TESTERS: InputSpec[tuple[str, ...]] = InputSpec(
     empty=(),
     help=(
         "The Google Groups that test the closed tracks in `tracks`, by their e-mail "
-        "addresses. They replace those that are there; the plan shows who is added and "
-        "removed. For `firebase-app-distribution` the people who get the build."
+        "addresses. They replace the present ones; the plan shows which are added and "
+        "removed. For `firebase-app-distribution`: the people who get the build."
     ),
 )
 IN_APP_UPDATE_PRIORITY = InputSpec(
@@ -692,12 +691,12 @@ VERSION_CODES_TO_RETAIN: InputSpec[tuple[str, ...]] = InputSpec(
     empty=(),
     refuse_empty=RefuseEmpty(
         word="none",
-        effect="no version would be kept beside the new ones",
-        accepted="version codes; `none` if none are to be kept",
+        effect="no version would be kept along with the new ones",
+        accepted="version codes; `none` to keep none",
     ),
     help=(
-        "Version codes to keep on the track beside the new ones; `last-release` means those "
-        "of its last completed release."
+        "Version codes to keep on the track along with the new ones; `last-release` means "
+        "those of its last completed release."
     ),
 )
 COUNTRIES: InputSpec[tuple[str, ...]] = InputSpec(
@@ -713,7 +712,7 @@ COUNTRIES: InputSpec[tuple[str, ...]] = InputSpec(
     ),
     help=(
         "The countries of the release: two-letter codes, and `rest-of-world`. A release that is "
-        "on the track already keeps its countries unless others are given."
+        "already on the track keeps its countries unless you set others."
     ),
 )
 PROMOTE_FROM = InputSpec(
@@ -728,8 +727,8 @@ PROMOTE_FROM = InputSpec(
         accepted="a track; `none` if no promotion is meant",
     ),
     help=(
-        "Promote the release on this track instead of uploading files. Its version codes, "
-        "name, notes and priority are taken over unless you set them."
+        "Promote the release on this track instead of uploading files. It keeps its version "
+        "codes, name, notes and priority unless you set them."
     ),
 )
 PROMOTE_VERSION_CODES: InputSpec[tuple[str, ...]] = InputSpec(
@@ -744,9 +743,9 @@ PROMOTE_VERSION_CODES: InputSpec[tuple[str, ...]] = InputSpec(
         accepted="version codes; `all` if the whole release is meant",
     ),
     help=(
-        "Promote these versions of the track named by `promote-from`, instead of its newest "
-        "release. One that is no longer on it is taken by its code, as long as Google Play "
-        "lists its artifact."
+        "Promote these versions from the track in `promote-from`, instead of its newest "
+        "release. A version that is no longer on the track can be promoted as long as Google "
+        "Play lists its artifact."
     ),
 )
 CREATE_TRACKS = InputSpec(
@@ -755,7 +754,7 @@ CREATE_TRACKS = InputSpec(
     targets=("play",),
     parser=parsers.boolean,
     default="false",
-    help="Create the closed tracks of `tracks` that the app does not have, in the same edit.",
+    help="Create the closed tracks in `tracks` that the app does not have, in the same edit.",
 )
 REPLACE_ROLLOUT = InputSpec(
     name="replace-rollout",
@@ -784,7 +783,7 @@ EXISTING_EDIT_ID = InputSpec(
     empty="",
     refuse_empty=RefuseEmpty(
         word="none",
-        effect="this run would work in an edit of its own",
+        effect="this run would open a new edit",
         accepted="the id of an edit; `none` if a new edit is meant",
     ),
     help="Use this open edit instead of a new one.",
@@ -800,7 +799,7 @@ COMMIT = InputSpec(
         effect="the edit would be committed",
         accepted="`true` or `false`",
     ),
-    help="Commit the edit. With `false` it is left open, and its id is the output `edit-id`.",
+    help="Commit the edit. With `false` it stays open, and its id is the output `edit-id`.",
 )
 CHANGES_NOT_SENT_FOR_REVIEW: InputSpec[NotSentForReview] = InputSpec(
     name="changes-not-sent-for-review",
@@ -821,7 +820,7 @@ CHANGES_IN_REVIEW: InputSpec[ChangesInReview] = InputSpec(
     targets=("play", "play-rollout"),
     parser=parsers.choice(ChangesInReview),
     default="error",
-    help="When changes are in review: `error` leaves them alone, `cancel` withdraws them.",
+    help="If changes are in review: `error` leaves them alone, `cancel` withdraws them.",
 )
 EXPECTED_CERTIFICATE = InputSpec(
     name="expected-certificate",
@@ -847,8 +846,8 @@ WAIT_FOR: InputSpec[WaitFor] = InputSpec(
     empty="",
     help=(
         "Wait for the review, after the commit or with `play-status` alone: `approved` or "
-        "`published`. A rejected release ends with exit code 6, an elapsed `wait-deadline` "
-        "with 75."
+        "`published`. If the release is rejected, the run ends with exit code 6; if "
+        "`wait-deadline` passes first, with 75."
     ),
 )
 WAIT_DEADLINE = InputSpec(
@@ -859,8 +858,7 @@ WAIT_DEADLINE = InputSpec(
     default="30m",
     help=(
         "How long to wait for the review, for the APKs that Google Play generates, or until a "
-        "service is through with a file that it has received; `0s` checks once. The next run goes "
-        "on waiting."
+        "service has processed a file; `0s` checks once. The next run continues to wait."
     ),
 )
 UNIVERSAL_APK = InputSpec(
@@ -871,8 +869,8 @@ UNIVERSAL_APK = InputSpec(
     empty="",
     help=(
         "Where to write the universal APK that Google Play generates from the bundle and "
-        "signs. With several bundles the path needs `{version-code}`. With `play-status` it "
-        "is the one of the newest release."
+        "signs. With several bundles, the path needs `{version-code}`. `play-status` fetches "
+        "the one of the newest release."
     ),
 )
 VERIFY = InputSpec(
@@ -888,7 +886,7 @@ VERIFY = InputSpec(
     ),
     help=(
         "`true`: after the commit, compare what Google Play serves with the bundles that were "
-        "built, as `play-verify` does. The release stays, whatever comes of it."
+        "built, as `play-verify` does. The release stays, whatever the result."
     ),
 )
 APKS: InputSpec[tuple[str, ...]] = InputSpec(
@@ -903,9 +901,9 @@ APKS: InputSpec[tuple[str, ...]] = InputSpec(
         accepted="paths, such as `served/*.apk`; `served` for those of Google Play",
     ),
     help=(
-        "`play-verify`: paths and globs of APKs that are there already, such as those that `adb "
-        "pull` fetched from a phone. They are compared without a login. Without it, or with "
-        "`served`, all APKs that Google Play generated are fetched and compared."
+        "`play-verify`: paths and globs of existing APKs, such as those that `adb pull` fetched "
+        "from a phone. They are compared without a login. Without this input, or with `served`, "
+        "the run fetches and compares all APKs that Google Play has generated."
     ),
 )
 REQUIRE_UNPROTECTED = InputSpec(
@@ -920,7 +918,7 @@ REQUIRE_UNPROTECTED = InputSpec(
         accepted="`true` or `false`",
     ),
     help=(
-        "`play-verify` and `verify`: `true` ends the run with 6 where Google Play's automatic "
+        "`play-verify` and `verify`: `true` ends the run with 6 if Google Play's automatic "
         "protection has rewritten the code."
     ),
 )
@@ -944,12 +942,12 @@ HALT_ABOVE: InputSpec[tuple[parsers.Limit, ...]] = InputSpec(
     refuse_empty=RefuseEmpty(
         word="none",
         effect="nothing would halt the rollout",
-        accepted="limits, such as `crash-rate 1.09%`; `none` if nothing is to halt the rollout",
+        accepted="limits, such as `crash-rate 1.09%`; `none` if nothing should halt the rollout",
     ),
     help=(
         "`play-rollout`: limits such as `crash-rate 1.09%`, `anr-rate 0.47%` or `crash-rate "
         "1.5x`. One per line or separated by commas; `1.5x` means 1.5 times the rate of the "
-        "completed release. With `check` the measurements are read as well."
+        "completed release. `check` tests whether the measurements can be read."
     ),
 )
 GATE: InputSpec[GateAction] = InputSpec(
@@ -960,7 +958,7 @@ GATE: InputSpec[GateAction] = InputSpec(
     default="halt",
     refuse_empty=RefuseEmpty(
         word="halt",
-        effect="nothing says what is to be done above a limit",
+        effect="nothing says what to do above a limit",
         accepted="`halt` or `report`",
     ),
     help="`play-rollout`: what to do above a limit: `halt` the rollout, or only `report` it.",
@@ -988,8 +986,8 @@ GATE_MAX_AGE = InputSpec(
     parser=parsers.duration(3600, 28 * DAY),
     default="72h",
     help=(
-        "`play-rollout`: how old the newest day of measurements may be. If it is older, the "
-        "rollout is held."
+        "`play-rollout`: how old the newest day of measurements may be. If it is older, the run "
+        "holds the rollout."
     ),
 )
 
@@ -1002,9 +1000,9 @@ FIREBASE_APP = InputSpec(
     parser=parsers.firebase_app,
     empty="",
     help=(
-        "The id of the app in Firebase, such as `1:1234567890:android:0a1b2c3d`: Project settings "
-        "in the Firebase console, or `mobilesdk_app_id` in google-services.json. The project is "
-        "the number in it, unless `params` names another as `project: …`."
+        "The id of the app in Firebase, such as `1:1234567890:android:0a1b2c3d`: see Project "
+        "settings in the Firebase console, or `mobilesdk_app_id` in google-services.json. The "
+        "project is the number in the id, unless `params` names another as `project: …`."
     ),
 )
 TESTER_GROUPS: InputSpec[tuple[str, ...]] = InputSpec(
@@ -1015,7 +1013,7 @@ TESTER_GROUPS: InputSpec[tuple[str, ...]] = InputSpec(
     empty=(),
     help=(
         "The groups of testers who get the build, by their aliases, which the Firebase console "
-        "shows beside the names of the groups."
+        "shows next to the names of the groups."
     ),
 )
 
@@ -1190,8 +1188,8 @@ METADATA = InputSpec(
     empty="",
     help=(
         "JSON that is sent along with the file. For any method it is the metadata part, for "
-        'Play Games the image\'s resource, for Gmail `{"threadId": …, "labelIds": […]}`, or '
-        'for a draft `{"message": {…}}` containing these. For Gmail it can also hold the '
+        'Play Games the image\'s resource, and for Gmail `{"threadId": …, "labelIds": […]}`, or '
+        'for a draft `{"message": {…}}` containing these. For Gmail it can also contain the '
         "whole mail as `raw`, in base64url, instead of an upload."
     ),
 )
