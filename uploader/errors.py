@@ -120,12 +120,12 @@ class OutputsNotWritten(UploaderError, title="Outputs not written", code="output
 
     def __init__(self, done: str) -> None:
         super().__init__(
-            f"The outputs could not be written. All else is done: {done}",
+            f"The outputs could not be written. Everything else is done: {done}",
             cause="The file for them can't be written, as a warning above says, so that later "
             "steps would find none.",
             hint="Take the values from the log, and make the file writable before the job runs "
-            "again. A new run repeats what adds, such as a mail; another attempt of this one finds "
-            "it done, if `state-dir` is kept.",
+            "again. A new run repeats what adds something, such as a mail; another attempt of "
+            "this run finds it done, if `state-dir` is kept.",
         )
 
 

@@ -305,14 +305,14 @@ def _others() -> Iterator[Hostile]:
     )
     for name, content in FILES_WITHOUT_TOKEN.items():
         info = external(credential_source={"file": "token.txt"})
-        yield Hostile(f"{name}-as-token", "holds no token", info, files={"token.txt": content})
+        yield Hostile(f"{name}-as-token", "contains no token", info, files={"token.txt": content})
     of_json = {
         "file": "key.json",
         "format": {"type": "json", "subject_token_field_name": "private_key"},
     }
     key = {"key.json": json.dumps(service_account())}
     yield Hostile(
-        "key-in-json-as-token", "holds no token", external(credential_source=of_json), files=key
+        "key-in-json-as-token", "contains no token", external(credential_source=of_json), files=key
     )
     for name, url in TOKEN_URIS.items():
         yield Hostile(f"key-{name}", "token_uri", service_account(url))

@@ -241,7 +241,7 @@ def command(tmp_path: Path, program: str) -> dict[str, Any]:
                 'print(\'{"version": 1, "success": false, "code": "401", "message": '
                 '"printed-secret"}\')'
             ),
-            "brought no token",
+            "returned no token",
         ),
         ("print('printed-secret')", "can't be read"),
     ],

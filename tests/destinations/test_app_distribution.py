@@ -246,7 +246,7 @@ def test_a_release_that_is_gone_since_is_made_again(job: Job) -> None:
     job.fail(4, {**WHOLE, "tester-groups": "nobody"})
     job.emulator._backend.app_distribution.releases.clear()
     ended = job.fail(4, WHOLE)
-    assert "An earlier run uploaded the release, and it is gone since." in ended.log
+    assert "An earlier run uploaded the release, but it no longer exists." in ended.log
     assert job.succeed(WHOLE).outputs["release-result"] == "created"
 
 

@@ -32,14 +32,14 @@ def test_the_form_is_sent_as_it_is(job: Job, text: str) -> None:
     ended = job.succeed(GIVEN)
     assert job.emulator.state()["dataSafety"] == {APP: text.removeprefix("\ufeff")}
     assert "1 answer" in ended.log
-    assert "when Google has reviewed it" in ended.log
+    assert "once Google has reviewed it" in ended.log
 
 
 def test_a_rehearsal_claims_nothing_of_google(job: Job) -> None:
     """The emulator has the form, and nobody reviews it."""
     (job.workspace / "form.csv").write_text(FORM)
     ended = job.run({**GIVEN, "api-endpoint": "emulator"})
-    assert (ended.code, "Google Play has taken" in ended.log) == (0, False), ended.log
+    assert (ended.code, "Google Play has accepted" in ended.log) == (0, False), ended.log
 
 
 def test_a_dry_run_sends_nothing(job: Job) -> None:

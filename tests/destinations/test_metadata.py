@@ -164,7 +164,7 @@ def test_a_message_in_the_metadata_goes_once(begin: Begin) -> None:
         ({**WRITTEN, "metadata": "[]"}, "not a map"),
         ({**WRITTEN, "metadata": '{"threadId": 5}'}, "`threadId` is not the id of a thread"),
         ({**WRITTEN, "metadata": '{"labelIds": "INBOX"}'}, "`labelIds` is not a list of labels"),
-        ({**WRITTEN, "metadata": json.dumps({"raw": RAW})}, "holds a message in `raw`"),
+        ({**WRITTEN, "metadata": json.dumps({"raw": RAW})}, "contains a message in `raw`"),
         ({**FOR_USER, "metadata": '{"raw": "?"}'}, "not base64url"),
         ({**FOR_USER, "metadata": '{"raw": ""}'}, "can't be read"),
         (

@@ -53,7 +53,7 @@ def test_a_shell_as_argument_names_gitlabs_entrypoint(argv: list[str]) -> None:
         (["gmail"], "arguments: did you mean `--target gmail`?"),
         (
             ["--dry-run", "yes"],
-            "--dry-run: is followed by a word that it does not take. `true`, `false`, or no value",
+            "--dry-run: is followed by a word that it does not accept. `true`, `false`, or",
         ),
     ],
 )

@@ -365,7 +365,7 @@ def test_anything_else_is_refused_under_the_inputs_own_name(name: str, text: str
             "play.example.com",
             "has no scheme. Did you mean `https://play.example.com`?",
         ),
-        ("user-fraction", "0%", "What keeps it back is `status: draft`, or `halted`"),
+        ("user-fraction", "0%", "To keep it back, use `status: draft`, or `halted`"),
         ("user-fraction", "5", "For 5 % of users write `0.05`."),
         ("user-fraction", "1", "For all users write `100%`"),
         ("tracks", "internalsharing", "`target: play-internal-sharing`"),

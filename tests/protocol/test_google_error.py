@@ -85,7 +85,7 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
 @pytest.mark.parametrize(
     ("body", "how", "cause"),
     [
-        (b"", "without a word of explanation.", "may not have been Google"),
+        (b"", "without any explanation.", "may not have been Google"),
         (b"<html>Blocked", "with an HTML page.", "a proxy or firewall"),
         (b"\n<!DOCTYPE HTML>\n<title>Blocked</title>", "with an HTML page.", "a proxy or firewall"),
         (
@@ -93,7 +93,7 @@ def test_message_and_reasons_are_found(body: bytes, message: str, reasons: tuple
             ": Error 403 (Forbidden)",
             "in front of the API",
         ),
-        (b'{"error": {"code": 400, "message": ""}}', "without a word of explanation.", ""),
+        (b'{"error": {"code": 400, "message": ""}}', "without any explanation.", ""),
         (b'{"error": {"code": 400, "message": "No."}}', "No.", ""),
         (b"Not Found", "Not Found", ""),
     ],

@@ -122,7 +122,7 @@ def test_one_warning_names_both_systems_and_what_it_means(mixed: Mixed) -> None:
     assert ended.log.count("The variables of several CI systems are set: ") == 1
     assert "GITHUB_ACTIONS of GitHub Actions" in ended.log
     meant = (
-        "taken for a GitLab job"
+        "treated as a GitLab job"
         if mixed.job.kind == "gitlab"
         else "no outputs are written for GitHub"
     )

@@ -96,7 +96,7 @@ def test_the_message_says_what_to_write_instead(
     for name in others:
         (job.workspace / name).parent.mkdir(exist_ok=True)
         (job.workspace / name).write_text("x")
-    refused(job, {**STORAGE, "files": pattern}, "keep it out of there. Accepted: " + accepted)
+    refused(job, {**STORAGE, "files": pattern}, "exclude it there. Accepted: " + accepted)
 
 
 def test_a_key_alone_has_nothing_instead(job: Job) -> None:

@@ -335,7 +335,9 @@ def test_an_empty_input_goes_before_a_variable_and_both_are_named(job: Job) -> N
     log = refused(
         job, {**RELEASE, "user-fraction": ""}, "user-fraction", UPLOADER_USER_FRACTION="5%"
     )
-    assert "is empty in INPUT_USER-FRACTION, which goes before UPLOADER_USER_FRACTION" in log
+    assert (
+        "is empty in INPUT_USER-FRACTION, which takes precedence over UPLOADER_USER_FRACTION" in log
+    )
 
 
 def test_an_empty_variable_behind_a_value_is_not_looked_at(job: Job) -> None:

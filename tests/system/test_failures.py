@@ -313,7 +313,7 @@ def test_a_key_in_the_wrong_input_is_masked_and_refused(job: Job, form: str, nam
     given = key_as(form, job)
     ended = job.fail(2, {**PLAY, name: given})
     assert re.search(
-        f"{name}: (A value of [0-9]+ characters|The value) holds a key or another credential",
+        f"{name}: (A value of [0-9]+ characters|The value) contains a key or another credential",
         ended.log,
     )
     shown = "\n".join(

@@ -56,7 +56,7 @@ def error(status: int, message: str, reason: str = "") -> dict[str, Any]:
             "play.edits.commit",
             {"status": 400, "body": ""},
             4,
-            "(400) without a word of explanation. It may not have been Google that answered",
+            "(400) without any explanation. It may not have been Google that answered",
             id="nothing",
         ),
         pytest.param(
@@ -80,7 +80,7 @@ def error(status: int, message: str, reason: str = "") -> dict[str, Any]:
             "goog.start",
             error(403, "The caller does not have permission", "forbidden"),
             3,
-            "Enable the Android Over the Air API in the project, and have the account let into the "
+            "Enable the Android Over the Air API in the project, and have the account added to the "
             "deployment",
             id="OTA",
         ),

@@ -133,7 +133,7 @@ def in_base64(text: bytes) -> str:
         pytest.param(
             "codemagic",
             lambda key: f"data:application/json;base64,{in_base64(key.encode())}",
-            "credentials: a data URL; give only what is behind its comma.",
+            "credentials: a data URL; give only what comes after its comma.",
             id="data URL",
         ),
         pytest.param(
@@ -157,7 +157,7 @@ def in_base64(text: bytes) -> str:
         pytest.param(
             "gitlab forum",
             "***",
-            "credentials: asterisks, as a log shows them in place of a secret",
+            "credentials: asterisks, which a log shows in place of a secret",
             id="copied from a log",
         ),
         pytest.param(
@@ -200,7 +200,7 @@ def test_a_key_file_that_powershell_wrote_is_named(job: Job) -> None:
     text = json.dumps(job.emulator.key)
     (job.workspace / "play.json").write_bytes(text.encode("utf-16"))
     error = answer(job, 2, {**PLAY, "credentials": "play.json"})
-    assert "the file is in UTF-16, as PowerShell writes it; keep it in UTF-8." in error
+    assert "the file is in UTF-16, as PowerShell writes it; save it as UTF-8." in error
 
 
 def test_a_key_of_several_lines_whose_line_breaks_were_lost_is_repaired(job: Job) -> None:
@@ -399,7 +399,7 @@ UPLOAD, TRACK, COMMIT, INSERT = (
             INSERT,
             "Request had insufficient authentication scopes.",
             3,
-            "its scopes do not have Google Play among them",
+            "its scopes do not include Google Play",
             id="scopes of gcloud",
         ),
         pytest.param(
@@ -524,7 +524,7 @@ MAIL = {
                 "storageQuotaExceeded",
             ),
             4,
-            "a service account has no room of its own",
+            "a service account has no storage of its own",
             id="Drive without a shared drive",
         ),
         pytest.param(

@@ -168,7 +168,7 @@ KEYLESS = {
         ),
         ({"--status": "published"}, "Did you mean `completed`?"),
         ({"--target": "google-play"}, "Did you mean `play`?"),
-        ({"--user-fraction": "0"}, "What keeps it back is `--status=draft`"),
+        ({"--user-fraction": "0"}, "To keep it back, use `--status=draft`"),
         (
             {"--user-fraction": "0,1"},
             "--user-fraction: '0,1' is not a fraction: its decimal sign must be a point.",

@@ -239,7 +239,7 @@ def test_a_service_that_stays_away_is_asked_until_the_deadline(job: Job, seconds
     assert code == 75, log
     assert sum(time.naps) == seconds
     assert "The service is still processing file.bin after" in log
-    assert "The last question was not answered: " in log
+    assert "The last query was not answered: " in log
     job.emulator.faults.clear()
     job.succeed(inputs)
     assert uploads(job) == 1

@@ -324,7 +324,7 @@ def test_a_release_that_the_daily_rollout_took_further_is_done(
     before = track(job)
     ended = job.succeed(RELEASE)
     assert (track(job), edits(job)[1], ended.outputs["bytes-uploaded"]) == (before, 2, "0")
-    assert ended.last_line.endswith(f"4.2 (42) on production has gone on since: {now}.")
+    assert ended.last_line.endswith(f"4.2 (42) on production has progressed since: {now}.")
     assert ended.outputs["committed"] == "true"
 
 

@@ -177,11 +177,11 @@ def test_commit_false_leaves_the_edit_open_and_says_its_id(job: Job) -> None:
     """With `commit: false` the next job can go on in the edit, and the second run does."""
     first = job.run({"target": "play", "files": "*.aab", "commit": "false"})
     assert (first.code, first.outputs["committed"]) == (0, "false"), first.log
-    assert "The app's library of bundles has an artifact once a release" in first.log
+    assert "An artifact enters the app's library of bundles when a release" in first.log
     assert f"`version-codes-to-retain: {first.outputs['version-codes']}`" in first.log
     ended = job.fail(2, {"target": "play", "files": "*.aab"})
     assert "`commit: false` for an upload that waits in an open edit" in ended.log
-    assert "The app's library of bundles" in ended.log
+    assert "the app's library of bundles" in ended.log
     assert first.outputs["edit-id"] in str(job.emulator.state()["edits"]["open"])
     second = job.run({**PLAY, "existing-edit-id": first.outputs["edit-id"]})
     assert (second.code, second.outputs["edit-id"]) == (0, first.outputs["edit-id"]), second.log

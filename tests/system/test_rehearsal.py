@@ -74,9 +74,9 @@ def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None
 def test_a_rehearsal_warns_of_a_track_that_only_the_emulator_may_have(job: Job) -> None:
     """It has a track of every name."""
     log = rehearsed(job, {**PLAY, "tracks": "open-testing, internal"}).log
-    assert "::warning::`open-testing` is none of Google's own tracks" in log
+    assert "::warning::`open-testing` is not one of Google's own tracks" in log
     created = rehearsed(job, {**PLAY, "tracks": "team", "create-tracks": "true"}).log
-    assert "none of Google's own tracks" not in created
+    assert "one of Google's own tracks" not in created
     assert "created in the Play Console (open testing is `beta`)." in log
     assert "`internal` is none of" not in log
 

@@ -273,8 +273,8 @@ def test_a_step_whose_outputs_can_not_be_written_fails(job: Job, kind: str) -> N
     ended = job.fail(1, given, **UNWRITTEN[kind])
     assert len(job.stored()) == 1
     assert (
-        "The outputs could not be written. All else is done: 1 file sent to storage.objects.insert."
-        in ended.log
+        "The outputs could not be written. Everything else is done: 1 file sent to "
+        "storage.objects.insert." in ended.log
     )
     assert re.search(
         r"could not be written: (Is a directory|what is there is not a regular file)\.", ended.log

@@ -206,7 +206,7 @@ def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(
     told = (
         "is halted at 10 % on production, and stays halted"
         if "status" in change
-        else "has gone on since: 50 % of users"
+        else "has progressed since: 50 % of users"
     )
     assert told in next(
         line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[0]} ")

@@ -301,8 +301,8 @@ def _read(value: str, workspace: Path) -> tuple[str | None, str, bool]:
     if len(content) <= MAX_FILE:
         text = _unwrap(content.decode("utf-8-sig", "replace"))
     if text is None and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return None, "the file is in UTF-16, as PowerShell writes it; keep it in UTF-8.", True
-    return text, "the file holds neither JSON nor base64 of JSON.", in_workspace
+        return None, "the file is in UTF-16, as PowerShell writes it; save it as UTF-8.", True
+    return text, "the file contains neither JSON nor base64 of JSON.", in_workspace
 
 
 def _is_below(path: Path, workspace: Path) -> bool:

@@ -201,13 +201,13 @@ def wrong_headers(headers: object) -> Iterator[str]:
     if headers is None:
         return
     if not isinstance(headers, Mapping):
-        yield "the field `headers` of `credential_source` must be an object of texts."
+        yield "the field `headers` of `credential_source` must be an object of strings."
         return
     for name, value in headers.items():
         is_one_line = isinstance(value, str) and value.isascii() and value.isprintable()
         if name.lower() not in HEADERS or not is_one_line:
             yield (
-                "the field `headers` of `credential_source` may hold `Authorization`, `Accept`, "
-                "`Metadata` and `Metadata-Flavor` alone, each a text on one line."
+                "the field `headers` of `credential_source` may contain only `Authorization`, "
+                "`Accept`, `Metadata` and `Metadata-Flavor`, each as one line of text."
             )
             return

@@ -442,7 +442,7 @@ def application_default(scopes: Sequence[str], request: TokenRequest, inputs: Lo
         cause="Neither `credentials` nor `workload-identity-provider` is given, and this machine "
         "has none of its own. A secret that is misspelt, or that a pull request from a fork may "
         "not read, is empty: it counts as not given.",
-        hint="Give `credentials`, or for a keyless login `workload-identity-provider` and "
+        hint="Set `credentials`, or for a keyless login `workload-identity-provider` and "
         "`service-account`.",
         code="no-credentials",
     )
@@ -501,12 +501,12 @@ def _without_output(reason: str, error: BaseException) -> str:
     exited = re.match(r"Executable exited with non-zero return code (-?\d+)", reason)
     if exited:
         return (
-            f"the command in `credential_source` ended with exit code {exited[1]}; what it printed "
-            "is not repeated"
+            f"the command in `credential_source` ended with exit code {exited[1]}; its output is "
+            "not repeated here"
         )
     if reason.startswith("Executable returned"):
         return (
-            "the command in `credential_source` brought no token; what it printed is not repeated"
+            "the command in `credential_source` returned no token; its output is not repeated here"
         )
     return reason
 

@@ -26,7 +26,7 @@ def what_it_is(value: str) -> str:
     """
     text = value.strip()
     if text and set(text) == {"*"}:
-        return "asterisks, as a log shows them in place of a secret; give the secret itself."
+        return "asterisks, which a log shows in place of a secret; give the secret itself."
     if _EXPRESSION.fullmatch(text):
         return (
             "an expression that the CI system did not evaluate; in GitHub's workflows it is "
@@ -45,14 +45,14 @@ def what_it_is(value: str) -> str:
             "the first and the last line."
         )
     if text.startswith("data:"):
-        return "a data URL; give only what is behind its comma."
+        return "a data URL; give only what comes after its comma."
     if _API_KEY.fullmatch(text):
         return "an API key, which can't change anything; give the JSON key of a service account."
     if _ACCESS_TOKEN.fullmatch(text):
         return "an access token, which expires within hours; give a service-account key."
     if _ADDRESS.fullmatch(text):
         return (
-            "an e-mail address; give the account's JSON key, or log in without a key by "
+            "an e-mail address; give the account's JSON key, or log in without a key, with "
             "`workload-identity-provider` and `service-account`."
         )
     return _in_base64(text)

@@ -42,8 +42,8 @@ NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
             f"There is no OIDC token: this is neither a GitHub nor a GitLab job, and {ID_TOKEN} is "
             "not set either."
         ),
-        "Other places issue none that a keyless login could use by itself.",
-        "Give `credentials` here instead of `workload-identity-provider`.",
+        "Other systems issue none that a keyless login could use on its own.",
+        "Set `credentials` here instead of `workload-identity-provider`.",
     ),
 }
 

@@ -20,8 +20,8 @@ AWS = "urn:ietf:params:aws:token-type:aws4_request"
 SOURCES = ("file", "url", "executable", "certificate")
 MAX_TOKEN = 1 << 20  # bytes; a real token has a few thousand
 NEVER = (
-    "is never opened: nothing in `.git`, `.ssh`, `/proc` or `/sys`, no `.env*` or "
-    "`gha-creds-*.json`, and no credential of this run is"
+    "is never opened, like everything in `.git`, `.ssh`, `/proc` or `/sys`, "
+    "`.env*`, `gha-creds-*.json` and this run's credentials"
 )
 _SAML = "urn:oasis:names:tc:SAML:"
 CERTIFICATES = (
@@ -31,8 +31,8 @@ CERTIFICATES = (
 _CONFIGURATION = "certificate_config.json"
 GCLOUD_FOLDER = str(Path(GCLOUD).parent)
 COMMANDS = (
-    "the `executable` of `credential_source` is only run where the configuration is given in "
-    "`credentials`, or lies outside the workspace: a file in it could name any command."
+    "the `executable` of `credential_source` is only run if the configuration is given in "
+    "`credentials` or is outside the workspace: a file in it could name any command."
 )
 IDENTITY = (
     "the URL in `url` of `credential_source` must be https on GitHub's token service (below "
@@ -233,8 +233,8 @@ class TokenFile:
         token = self._token_in(content)
         if not isinstance(token, str) or not (is_web_token(token) or _is_saml(token)):
             raise self._failure(
-                "holds no token in the `format` that `credential_source` says: neither a JSON Web "
-                "Token (three parts with dots between them) nor a SAML assertion"
+                "contains no token in the `format` that `credential_source` says: neither a JSON "
+                "Web Token (three parts with dots between them) nor a SAML assertion"
             )
         return token
 
@@ -251,8 +251,8 @@ class TokenFile:
     def _failure(self, why: str) -> CredentialsError:
         return CredentialsError(
             f"There is no token to log in with: the file `{printable(self._path)}` {why}.",
-            cause="The `file` of `credential_source` names what this job does not have, or may not "
-            "read.",
+            cause="The `file` of `credential_source` names a file that this job does not have, or "
+            "may not read.",
             hint="Check `credential_source`, and that its file is written before this step.",
             code="no-token-source",
         )

@@ -89,7 +89,7 @@ class Spool:
                 raise ProtocolError(
                     f"{capitalised(self._what)} is larger than the limit of "
                     f"{format_size(self._max_size)}.",
-                    cause="It is far more than comes of such a bundle; the service or a proxy "
+                    cause="It is far more than such a bundle can yield; the service or a proxy "
                     "answered with something else.",
                     hint="Nothing was written. Run again; report the error if it recurs.",
                     code="download-too-large",

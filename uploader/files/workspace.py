@@ -39,15 +39,15 @@ _LOGIN_FILES = "gha-creds-*.json"  # what google-github-actions/auth leaves in t
 GCLOUD = "~/.config/gcloud/application_default_credentials.json"
 _CREDENTIALS = "contains this run's credentials and is never uploaded"
 LOGIN_FILE = "contains credentials and is never uploaded"
-_NEVER = "is never uploaded: nothing in `.git`, `.ssh`, `/proc` or `/sys`, or named `.env*`, is"
+_NEVER = "is never uploaded, like everything in `.git`, `.ssh`, `/proc` or `/sys`, or named `.env*`"
 _OUTSIDE = "is outside the workspace, which only `allow-outside-workspace: true` permits"
 _CREDENTIAL_BY_NAME = ", which is only uploaded with `allow-credential-files: true`"
 _CREDENTIAL_BY_PATTERN = (
-    " and is never uploaded because a pattern or a folder brings it along: keep it out of there"
+    " and is never uploaded just because a pattern or a folder includes it: exclude it there"
 )
 _NOT_WRITTEN = (
-    "is never written: nothing with credentials, in `.git`, `.ssh`, `/proc` or `/sys`, or named "
-    "`.env*`, is"
+    "is never written, like everything with credentials, in `.git`, `.ssh`, `/proc` or `/sys`, or "
+    "named `.env*`"
 )
 _KERNEL = ("/proc/", "/sys/")
 # O_NONBLOCK, so that a pipe without a writer does not hold the run
@@ -398,7 +398,8 @@ def path_hint(path: str, root: Path) -> str:
     if reference:
         return (
             f" {reference[0]} was not expanded: GitHub expands no variables in `with:`, and GitLab "
-            "none that this job does not have, or that is protected and its branch is not."
+            "expands none that this job does not have, or that is protected while its branch is "
+            "not."
         )
     if _WINDOWS_DRIVE.match(path):
         return " This is a path of a Windows machine: write one relative to the workspace."

@@ -206,7 +206,7 @@ def _add(
         what = "was given twice."
         accepted = "one value"
     elif spec.is_switch and not _is_value(spec, words[0]):  # the word may be a part of a key
-        what = "is followed by a word that it does not take."
+        what = "is followed by a word that it does not accept."
         accepted = "`true`, `false`, or no value at all."
     else:
         given[spec.option] = "\n".join(words)
@@ -233,7 +233,7 @@ def _tell_strays(words: Iterable[str], files: list[str], problems: Problems) -> 
             problems.add("arguments", f"did you mean `--target {word}`?", OPTIONS, ("target",))
         else:
             what = (
-                "a word is neither an option nor the value of one. A value with blanks in it needs "
+                "a word is neither an option nor the value of one. A value with spaces in it needs "
                 "quotes."
             )
             problems.add("arguments", what, OPTIONS)

@@ -139,7 +139,7 @@ def require_public(value: str) -> None:
     sent to a service.
     """
     if holds_credential(value):
-        raise InvalidValue("holds a key or another credential.", "a key only in `credentials`")
+        raise InvalidValue("contains a key or another credential.", "a key only in `credentials`")
 
 
 def text(value: str) -> str:
@@ -427,7 +427,7 @@ def provider(value: str) -> str:
     if not parts:
         raise InvalidValue("is not the resource name of a workload identity provider.", accepted)
     if not re.fullmatch("[0-9]+", parts[1]):
-        accepted += "; `gcloud projects describe PROJECT_ID` tells the number"
+        accepted += "; `gcloud projects describe PROJECT_ID` shows the number"
         raise InvalidValue("names its project by id instead of by number.", accepted)
     return name
 
@@ -471,7 +471,7 @@ def group_alias(value: str) -> str:
         )
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,63}", value, re.ASCII):
         raise InvalidValue(
-            "has a name among the groups that can be no alias.",
+            "has a group name that can't be an alias.",
             "aliases, such as `qa-team`, which the Firebase console shows beside the names",
         )
     return value
@@ -605,7 +605,7 @@ def fraction(value: str) -> float:
         return share
     if share == 0:
         reason = (
-            "would give the release to nobody. What keeps it back is `status: draft`, or `halted` "
+            "would give the release to nobody. To keep it back, use `status: draft`, or `halted` "
             "for a rollout."
         )
         raise InvalidValue(reason, accepted)

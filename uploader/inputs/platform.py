@@ -343,8 +343,7 @@ def _doubt(environ: Mapping[str, str], kind: Kind, others: Mapping[str, str]) ->
     consequence = {
         "github": "GitHub's runner started this step, but it is not asked to mask secrets in what "
         "other steps print.",
-        "gitlab": "This is taken for a GitLab job, and what other systems' variables say is not "
-        "used.",
+        "gitlab": "This is treated as a GitLab job, and other systems' variables are not used.",
         "console": "None of GitHub's variables is used, and no outputs are written for GitHub.",
     }
     return f"The variables of several CI systems are set: {systems}. {consequence[kind]}"

@@ -81,8 +81,8 @@ NOTHING = re.compile(r"[\s,\[\]{}\"']*")
 WHY_EMPTY: Mapping[Kind, str] = {
     "github": "The expression in the workflow (`${{ … }}`) probably has no value in this run: its "
     "name is misspelt, or the step that sets it was skipped.",
-    "gitlab": "The variable that it is made of probably has no value in this job.",
-    "console": "The variable that it is made of (`$NAME`) is probably not set here.",
+    "gitlab": "The variable that it comes from probably has no value in this job.",
+    "console": "The variable that it comes from (`$NAME`) is probably not set here.",
 }
 
 
@@ -265,7 +265,7 @@ def _number_of(binding: Binding) -> int:
 
 def _parse_env_file(path: str, problems: Problems) -> Sequence[Binding]:
     """Reads the lines of an env file; one that can't be read has none, and adds a problem."""
-    reason = "it is not UTF-8 text of at most 1 MiB, with at most 256 blanks in a row."
+    reason = "it is not UTF-8 text of at most 1 MiB, with at most 256 spaces in a row."
     try:
         # python-dotenv: only a run with an env file needs it
         from dotenv.parser import parse_stream
@@ -397,7 +397,7 @@ def _refuse_emptied(
             says_nothing = f"is `{text}`, which says nothing"
         if given[spec.name]:
             other = given[spec.name][0]
-            consequence = f" in {place.name}, which goes before {other.name}"
+            consequence = f" in {place.name}, which takes precedence over {other.name}"
         else:
             consequence = f", so {rule.effect}"
         accepted = f"{rule.accepted}."

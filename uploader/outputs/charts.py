@@ -101,7 +101,7 @@ def timeline(files: Sequence[FileResult], redactor: Redactor) -> str:
     resumed = [file for file in shown if file.resumed_from and file.bytes]
     parts += [_of_two_runs(file, redactor) for file in resumed]
     if len(told) > len(shown):
-        parts.append(f"The {len(shown)} files with the most to tell, of {len(told)}.")
+        parts.append(f"The {len(shown)} files with the most events, of {len(told)}.")
     return "\n\n".join(parts)
 
 

@@ -105,7 +105,5 @@ def _stored(move: Move, response: Response) -> Event:
     first = int(match[1])
     last = int(match[2])
     if first != 0:
-        return ProtocolViolated(
-            f"the server holds bytes {first} to {last}, which do not begin at 0"
-        )
+        return ProtocolViolated(f"the server has bytes {first} to {last}, which do not begin at 0")
     return Stored(last + 1)

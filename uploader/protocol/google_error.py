@@ -59,7 +59,7 @@ class GoogleError:
         if self.page:
             return " with an HTML page."
         if self.silent:
-            return " without a word of explanation."
+            return " without any explanation."
         return f": {self.message}"
 
     @property
@@ -82,15 +82,15 @@ class GoogleError:
                 "request."
             )
             hint = (
-                "Have the hosts of Google's APIs allowed there (such as "
+                "Have Google's API hosts allowed there (such as "
                 "androidpublisher.googleapis.com and oauth2.googleapis.com), or correct "
                 "HTTPS_PROXY and NO_PROXY."
             )
             return cause, hint
         if self.front_end:
             cause = (
-                "This is a page of Google's servers in front of the API, which did not get the "
-                "request: they don't know its address, or don't take its form."
+                "This is a page of Google's servers in front of the API, which did not pass "
+                "the request on: they don't know its address, or don't accept its form."
             )
             hint = (
                 "Check `api-endpoint`, the names and ids in the inputs for characters that "

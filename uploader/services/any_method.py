@@ -161,7 +161,7 @@ def read_params(text: str) -> dict[str, Any]:
     what = "is not a map."
     pairs = any_method_advice.pairs(text)
     if pairs:
-        what = "is not a map: a colon and a blank stand between a name and its value."
+        what = "is not a map: there must be a colon and a space between a name and its value."
         accepted = f"`{pairs}`"
     raise InputError(Problem("params", what, accepted))
 

@@ -29,8 +29,8 @@ _REFUSALS: Sequence[tuple[str, str, str, str]] = (
         "drive.",
         "storage quota",
         (
-            "A file belongs to the account that uploads it, and a service account has no room of "
-            "its own; a folder that a person shares with it does not change that."
+            "A file belongs to the account that uploads it, and a service account has no storage "
+            "of its own; a folder that a person shares with it does not change that."
         ),
         (
             'Upload into a shared drive (`metadata: {"parents": ["FOLDER"]}` and `params: '
@@ -67,7 +67,7 @@ _REFUSALS: Sequence[tuple[str, str, str, str]] = (
     (
         "storage.",
         "uniform bucket-level access",
-        "The bucket takes no access lists for single objects.",
+        "The bucket accepts no access lists for individual objects.",
         "Leave `predefinedAcl` out of `params`, and grant access on the bucket.",
     ),
     (
@@ -157,7 +157,7 @@ def _correct_bucket(params: dict[str, Any], problems: Problems) -> None:
     accepted = f"`bucket: {name}`"
     path = (address[2] or "").strip("/")
     if path:
-        what += f" The path goes into 'name': `{path}/` for all that is to lie below it."
+        what += f" The path goes into 'name': `{path}/` for everything below it."
         accepted += f" and `name: {path}/`"
     problems.add("params", what, accepted)
 

@@ -153,7 +153,7 @@ def prepare(inputs: AppDistributionInputs, files: Artifacts, workspace: Workspac
     recipients = Recipients(inputs.testers, inputs.tester_groups)
     count = len(recipients.testers) + len(recipients.groups)
     if count > MAX_RECIPIENTS:
-        what = f"{count} testers and groups are given; Firebase takes {MAX_RECIPIENTS} at once."
+        what = f"{count} testers and groups are given; Firebase accepts {MAX_RECIPIENTS} at once."
         problems.add("testers", what, "groups in place of single testers")
     batch.require_one(files, "a distribution", problems)
     builds = [problems.collect(partial(_build, file)) for file in files]
@@ -457,7 +457,7 @@ def _gone_or_refused(
         if error.status == 404:
             context.forget_uploads(f"/upload/v1/{job.app}")
             return refused.with_advice(
-                cause="An earlier run uploaded the release, and it is gone since.",
+                cause="An earlier run uploaded the release, but it no longer exists.",
                 hint="Run again: the file will be sent again.",
             )
     return refused.with_advice(also=release.stays)

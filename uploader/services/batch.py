@@ -75,7 +75,7 @@ def one_app(names: tuple[str, ...], problems: Problems) -> str:
     if len(names) > 1:
         problems.add(
             "package-name",
-            f"{len(names)} apps are given, and this target works on one.",
+            f"{len(names)} apps are given, but this target works with one.",
             "one package name",
         )
     if not names:

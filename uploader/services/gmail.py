@@ -119,7 +119,7 @@ def _check_shard(inputs: CommonInputs, problems: Problems) -> None:
     """Add a problem where the files of the mail are divided among several jobs."""
     if inputs.shard and inputs.shard[1] > 1:
         what = (
-            "this is job {}/{}, and each of them would make a mail with its own part of the "
+            "this is job {}/{}, and each job would make a mail with its own part of the "
             "attachments."
         )
         problems.add("shard", what.format(*inputs.shard), "`1/1` for all files in one job")
@@ -185,7 +185,7 @@ def read_resource(inputs: MailInputs, *, mail: bool) -> dict[str, Any]:
     _check_message(message, problems)
     if "raw" in message:
         if mail:
-            what = "holds a message in `raw`, and the other inputs describe one as well."
+            what = "contains a message in `raw`, and the other inputs describe one as well."
             problems.add("metadata", what, "one of the two")
         else:
             _check_raw(message["raw"], problems, to_send=method.endswith(".send"))

@@ -129,9 +129,9 @@ class _Awaited:
                 code="processing-failed",
             )
         if reading.stage is Stage.AT_WORK:
-            cause = "It has received the file, and has not said what came of it."
+            cause = "It has received the file, but has not reported a result."
             if self._unanswered:
-                cause += f" The last question was not answered: {self._unanswered}"
+                cause += f" The last query was not answered: {self._unanswered}"
             return TemporaryError(
                 f"The service is still processing {path} after {seconds:g} s.",
                 cause=cause,
@@ -226,7 +226,7 @@ def _call(endpoint: Endpoint, lookup: Lookup, answer: Mapping[str, Any]) -> Call
         endpoint.root,
         expand(lookup.path, values),
         tuple(query),
-        what=f"the question what came of the upload ({endpoint.id})",
+        what=f"the query for the result of the upload ({endpoint.id})",
     )
 
 

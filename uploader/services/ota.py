@@ -97,9 +97,9 @@ def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outc
         raise refused.with_advice(
             cause="The API is not enabled in the account's project, Google has not admitted the "
             f"project to it, or the account has no access to deployment {deployment}.",
-            hint="Enable the Android Over the Air API in the project, and have the account let "
-            "into the deployment where it was made, at partner.android.com, or by your contact at "
-            "Google.",
+            hint="Enable the Android Over the Air API in the project, and have the account "
+            "added to the deployment where it was created, at partner.android.com, or by your "
+            "contact at Google.",
         ) from refused
 
 
@@ -142,7 +142,7 @@ def _look_before(context: Context, deployment: str, title: str) -> Packages | No
         raise
     except UploaderError as error:
         context.warning(
-            f"{_UNKNOWN} {sentence(error.what)} Nor can it be told whether the service accepts the "
+            f"{_UNKNOWN} {sentence(error.what)} It is also unknown whether the service accepts the "
             "package."
         )
         return None
@@ -217,7 +217,7 @@ def _failed(context: Context, result: FileResult, new: Packages) -> ServiceError
     failure = ServiceError(
         f"The upload of {result.path} arrived, but the service reports that it failed (package "
         f"{name}): {why}",
-        cause="The service received the file and could not make a package of it.",
+        cause="The service received the file and could not make a package from it.",
         hint="Correct what the service's message names, then run again: the package will be "
         "sent again.",
         code="package-failed",

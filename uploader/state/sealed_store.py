@@ -162,7 +162,7 @@ class SealedStore:
                     raise
                 self.reporter.info(
                     "Another run is using the state folder: this one neither continues nor keeps "
-                    "unfinished uploads. Set `state-dir` to a folder of its own where runs overlap."
+                    "unfinished uploads. Set `state-dir` to a separate folder if runs overlap."
                 )
                 return None
             if os.fstat(lock).st_nlink:

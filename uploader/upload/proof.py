@@ -130,7 +130,7 @@ def _unknown(name: str, refused: ApiError, why: str) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"It is not known whether {name} was stored: the answer to one attempt was lost, "
         f"and the next was refused ({refused.status}: {refused.message.rstrip('.')}); {why}.",
-        cause="Either the attempt whose answer was lost or somebody else wrote the object.",
+        cause="Either the attempt whose answer was lost or someone else wrote the object.",
         hint="Compare the object with the file before you run again, perhaps with another "
         "precondition.",
     )

@@ -202,7 +202,7 @@ class ResumableUpload:
             is_success = response.status < 300
             is_unconfirmed = self._session.state is State.UNCONFIRMED
             if is_success and is_unconfirmed and self._session.at_most_once:
-                cause = "The service took everything, and never said what became of it."
+                cause = "The service received everything, but never reported the result."
                 raise self._doubt(cause, kept=False) from None
             raise
 
@@ -274,7 +274,7 @@ class ResumableUpload:
             )
             return None
         self._sender.reporter.redact_session(record.uri, self._media.with_query())
-        self._sender.info("An earlier run began this upload; asking the server how far it came.")
+        self._sender.info("An earlier run began this upload; asking the server how far it got.")
         return record
 
     def _of_earlier_session(self, record: SessionRecord, event: Event) -> Event:
@@ -305,7 +305,7 @@ class ResumableUpload:
         elif isinstance(event, Completed):
             stored = self._session.size or 0
         if stored > record.length and not record.same_file:
-            return "the server holds bytes that can't be compared with this file"
+            return "the server has bytes that can't be compared with this file"
         # What a list shows is not sent at all, so that it may have been removed since.
         is_listed = self._upload.job.search is not None
         if isinstance(event, Completed) and (is_listed or not record.own_run):

@@ -173,7 +173,7 @@ def test_who_sends_changes_for_review_is_not_claimed_of_a_commit_that_nobody_saw
     engine = Engine(play)
     engine.run(release_job(artifact(42)))
     assert (engine.outputs["committed"], engine.outputs["sent-for-review"]) == ("true", "")
-    assert "by its commit, whose answer was lost, or by others" in engine.log
+    assert "through its own commit, whose answer was lost, or through" in engine.log
 
 
 def test_an_edit_without_changes_is_not_continued() -> None:

@@ -501,7 +501,7 @@ def test_a_shared_edit_that_was_committed_without_this_job_is_refused_in_clear_w
     play.take("1")
     engine = Engine(play)
     with pytest.raises(
-        ServiceError, match="Edit 1 is committed, and what this run asks for is not seen"
+        ServiceError, match="Edit 1 is committed, but what this run asks for was not found"
     ) as caught:
         engine.run(release_job(existing_edit="1", **asked))
     assert (caught.value.code, caught.value.exit_code) == ("edit-committed", 4)
@@ -523,8 +523,8 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     outcome = engine.run(release_job(artifact(2)))
     assert outcome.headline == f"{PACKAGE} 2.0 (2) is released on internal."
     assert (
-        "What this job was to publish is live: by its commit, whose answer was lost, or by others."
-        in engine.log
+        "What this job was to publish is live, through its own commit, whose answer was lost, or "
+        "through someone else's." in engine.log
     )
     assert "Nothing had to be changed" not in engine.log
     assert not any("nothing" in line for line in engine.shown[-1].lines)
@@ -534,7 +534,10 @@ def test_a_commit_that_was_not_answered_is_told_as_this_run_s() -> None:
     ("name", "besides"),
     [
         ("PUT tracks", ""),
-        ("commit", ", or the commit of this run has, though it was answered that its edit is gone"),
+        (
+            "commit",
+            ", or the commit of this run has, although the answer was that its edit is gone",
+        ),
     ],
 )
 def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str, besides: str) -> None:
@@ -549,7 +552,7 @@ def test_the_loser_of_two_equal_releases_says_whose_it_is(name: str, besides: st
     play.fail(name, refused(404, DELETED), effect=other_job)
     engine = Engine(play)
     outcome = engine.run(release_job(artifact(2)))
-    published = "another job, or someone in the Play Console, has published it meanwhile"
+    published = "another job, or someone in the Play Console, has published it in the meantime"
     assert outcome.headline == f"{PACKAGE} 2.0 (2) is on Google Play: {published}{besides}."
     assert (engine.outputs["committed"], len(play.commits)) == ("true", 1)
     assert "Nothing had to be changed" not in engine.log
@@ -590,7 +593,7 @@ def test_what_is_only_in_the_edit_is_not_said_to_be_on_google_play() -> None:
         (
             "Not found.",
             (
-                "Edit 1 is not found any more (The service refused it (404): Not found.); "
+                "Edit 1 can't be found any more (The service refused it (404): Not found.); "
                 "if it is there, it"
             ),
         ),
@@ -985,7 +988,7 @@ HALTED = release(2, status="halted", userFraction=0.1)
     [
         (
             release(2, status="inProgress", userFraction=0.5),
-            "on production has gone on since: 50 % of users",
+            "on production has progressed since: 50 % of users",
         ),
         (release(2), "on production"),
         (HALTED, "is halted at 10 % on production"),

@@ -59,7 +59,7 @@ def test_without_the_input_the_refusal_names_it() -> None:
         ("prod", "misspelling of production"),
         ("Closed testing", "misspelling of alpha"),
         ("wear:prodution", "misspelling of wear:production"),
-        ("tv:team", "phones, `wear:` and `automotive:` alone"),
+        ("tv:team", "only for phones, `wear:` and `automotive:`"),
     ],
 )
 def test_what_is_probably_another_track_or_can_t_be_created_is_refused(
@@ -67,7 +67,7 @@ def test_what_is_probably_another_track_or_can_t_be_created_is_refused(
 ) -> None:
     """Before the upload, and the edit is deleted."""
     app = play()
-    with pytest.raises(ReleaseRefused, match="none is created") as caught:
+    with pytest.raises(ReleaseRefused, match="this run does not create it") as caught:
         Engine(app).run(job(track))
     assert (caught.value.code, cause in caught.value.cause) == ("track-not-created", True)
     assert (app.uploads, app.count(CREATE), app.edits) == ([], 0, {})

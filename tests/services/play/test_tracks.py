@@ -308,7 +308,7 @@ def test_a_fraction_never_goes_down(live: list[dict[str, Any]], reached: str) ->
         )
     assert caught.value.code == "user-fraction-lower"
     assert (
-        "Give 0.2 or more" in caught.value.hint
+        "Set 0.2 or more" in caught.value.hint
         if live[0] == HALTED
         else "`status: halted`" in caught.value.hint
     )
@@ -496,8 +496,8 @@ def test_a_release_that_reached_more_users_since_is_done() -> None:
     )
     outcome = engine.run(job)
     assert outcome.headline == (
-        f"{PACKAGE} 5.0 (5) goes to 10 % of beta when the review passes. 5 on production has gone "
-        "on since: 50 % of users, in progress."
+        f"{PACKAGE} 5.0 (5) goes to 10 % of beta when the review passes. 5 on production has "
+        "progressed since: 50 % of users, in progress."
     )
     assert play.live.tracks["production"][0]["userFraction"] == 0.5
     assert play.count("PUT tracks") == 1
@@ -516,8 +516,8 @@ def test_what_a_release_that_has_gone_on_does_not_get_is_said() -> None:
     )
     outcome = Engine(play).run(job)
     assert outcome.headline.endswith(
-        "5 on production has gone on since: 50 % of users, in progress. What it has there stays as "
-        "well, other than this run asks for: release notes, in-app update priority."
+        "5 on production has progressed since: 50 % of users, in progress. There, these stay as "
+        "they are, too, unlike what this run asks for: release notes, in-app update priority."
     )
     assert play.live.tracks["production"][0]["releaseNotes"] == [german]
 
@@ -538,7 +538,9 @@ def test_a_newer_release_that_keeps_our_version_is_not_replaced_by_ours() -> Non
     play = Play(production=[release(6, 5)])
     play.live.bundles[5] = sha256(artifact(5))
     outcome = Engine(play).run(release_job(artifact(5), tracks=("production",)))
-    assert outcome.headline.endswith("6+5 on production has gone on since: all users, completed.")
+    assert outcome.headline.endswith(
+        "6+5 on production has progressed since: all users, completed."
+    )
     assert play.live.tracks["production"] == [release(6, 5)]
 
 
@@ -605,7 +607,7 @@ def test_in_a_shared_edit_only_what_is_live_has_gone_on(live: bool) -> None:
         options=ReleaseOptions("inProgress", 0.1),
     )
     if live:
-        assert "has gone on since" in Engine(play).run(again).headline
+        assert "has progressed since" in Engine(play).run(again).headline
     else:
         with pytest.raises(ReleaseRefused) as caught:
             Engine(play).run(again)

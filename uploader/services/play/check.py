@@ -384,7 +384,7 @@ def _of_edit(job: CheckJob, context: Context) -> list[Row]:
         edit = client.insert(context, job.package)
     except ApiError as refusal:
         return _no_edit(job, refusal)
-    opened = Row(EDIT, "ok", "One could be opened; nothing was changed in it.")
+    opened = Row(EDIT, "ok", "An edit could be opened; nothing was changed in it.")
     return [opened, *read_and_deleted(edit, partial(_read, job), context)]
 
 

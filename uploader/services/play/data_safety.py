@@ -62,7 +62,8 @@ def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Conte
         context.call(call)
     if not rehearsal:
         context.info(
-            "Google Play has taken the data safety form. It goes live when Google has reviewed it."
+            "Google Play has accepted the data safety form. It goes live once Google has reviewed "
+            "it."
         )
     return Outcome(f"The data safety form of {package} was sent, with {plural(answers, 'answer')}.")
 

@@ -771,8 +771,8 @@ def _warn_of_closing(package: str, context: Context) -> None:
     if kept:
         context.warning(
             f"Edit {kept} of an unfinished release of {package} is closed by the edit of this run, "
-            "because an account has one open edit of an app. The next run of the release begins in "
-            "a fresh one, and uploads again."
+            "because an account can have only one open edit for an app. The next run of the "
+            "release begins in a fresh one, and uploads again."
         )
 
 
@@ -959,7 +959,7 @@ def _who_checks(edit: ReleaseEdit) -> str:
         return "check in the Play Console"
     if edit.job.lasting_state:
         return "the next run checks"
-    return "a run that finds the state of this one checks; else look in the Play Console"
+    return "a run that finds the state of this one checks; otherwise look in the Play Console"
 
 
 def discard(edit: ReleaseEdit) -> None:
@@ -1018,7 +1018,7 @@ def _tell_undeleted(edit: Edit, refused: ApiError, context: Context) -> None:
     elif refused.status in (404, 410):
         # Its words are not about an edit, so the response need not be Google Play's.
         context.info(
-            f"Edit {edit.id} is not found any more ({refused.what}); if it is there, it "
+            f"Edit {edit.id} can't be found any more ({refused.what}); if it is there, it "
             "expires by itself."
         )
     else:

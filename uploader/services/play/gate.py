@@ -261,7 +261,8 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
         rate = _number(metrics[rate_name].get("decimalValue"))
         if not (0 <= users < 1e12 and 0 <= rate <= 1):
             raise ProtocolError(
-                f"The Reporting API returned a rate of {rate:g} of {users:g} users, which can't be."
+                f"The Reporting API returned a rate of {rate:g} of {users:g} users, which is "
+                "impossible."
             )
         yield Measurement(
             code=code,
@@ -388,7 +389,7 @@ def _judge(
     midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
     age = now - midnight - DAY_ENDS
     if age < 0:
-        reason = f"the {name} is not known: Google dates its newest data to the future, {end}."
+        reason = f"the {name} is not known: Google's newest data is dated in the future, {end}."
         return Judgement("hold", (reason,), briefs=(unknown,))
     if age > gate.max_age:
         hours = f"{gate.max_age / 3600:g} hours"

@@ -149,7 +149,8 @@ def list_generated_apks(package: str, code: str, context: Context) -> list[Signi
     if sum(len(key.apks) for key in keys) > MAX_APKS:
         raise ProtocolError(
             f"Google Play lists more than {MAX_APKS:,} APKs of version {code}.",
-            cause="No app has so many; the service has a fault, or something answers in its place.",
+            cause="No app has so many; the service has a fault, or something else answers in its "
+            "place.",
             hint="Run again; report the error if it recurs.",
         )
     return keys

@@ -123,7 +123,7 @@ def conflict(error: ApiError) -> str:
     resource: edits).
     """
     if "uploads are not completed yet" in error.message:
-        return "Google Play has not taken in all uploaded bundles yet."
+        return "Google Play has not processed all uploaded bundles yet."
     passes = error.status == 409 and find(error) is not EDIT_GONE
     return (
         "Another job, or someone in the Play Console, is changing the same app." if passes else ""

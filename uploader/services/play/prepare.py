@@ -104,9 +104,7 @@ def _flow(jobs: Sequence[ReleaseJob], artifacts: Artifacts) -> Callable[[Context
     return partial(flow_of_several, jobs, order)
 
 
-def _perhaps_committed(
-    jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]
-) -> str:
+def _perhaps_committed(jobs: Sequence[ReleaseJob], recall: Callable[[str], str | None]) -> str:
     from uploader.services.play.edit_lifecycle import perhaps_committed
 
     return perhaps_committed(jobs, recall)
@@ -454,7 +452,7 @@ def _check_release(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
     at afterwards.
     """
     if inputs.require_unprotected and not inputs.verify:
-        what = "what is served is not looked at."
+        what = "what Google Play serves is not compared."
         problems.add("require-unprotected", what, "together with `verify: true`")
     _check_promotion(inputs, files, problems)
     _check_tracks(inputs, files, problems)
@@ -525,7 +523,7 @@ def _for_all_users(inputs: ReleaseInputs, files: Artifacts, problems: Problems) 
         )
         problems.add("user-fraction", what, "a share below 100 %, or `status: completed`")
     elif not inputs.status and not _makes_release(inputs, files):
-        what = "100 % alone does not say that the release that is on the track goes to all users."
+        what = "100 % alone does not complete the release that is on the track."
         problems.add("user-fraction", what, "`status: completed`, which says so")
     return replace(inputs, user_fraction=None)
 

@@ -154,7 +154,7 @@ def _review(edit: ReleaseEdit, left: str) -> str:
     if left:
         return "must still be sent for review in the Play Console, under Publishing overview"
     if edit.record.by_hand is None:
-        return "committed by an earlier run; whether it was sent for review, the Play Console tells"
+        return "committed by an earlier run; the Play Console shows whether it was sent for review"
     if edit.job.options.status == "draft":
         return "saved as a draft; roll it out in the Play Console"
     return "sent for review"
@@ -192,12 +192,12 @@ def found_committed(edit: ReleaseEdit) -> str:
     """
     edit.tell_committed(True)
     if edit.previous.surely_committed:
-        edit.context.info("A commit of this job whose answer was lost has happened.")
+        edit.context.info("A commit of this job, whose answer was lost, took effect.")
         by_hand = edit.record.by_hand
     else:
         edit.context.info(
-            "What this job was to publish is live: by its commit, whose answer was lost, or by "
-            "others."
+            "What this job was to publish is live, through its own commit, whose answer was lost, "
+            "or through someone else's."
         )
         # Who sends it for review is known only of this job's own commit.
         by_hand = None
@@ -215,7 +215,7 @@ def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
     job = edit.job
     context = edit.context
     if job.rehearsal and by_hand:
-        return "committed; Google Play would leave it to you to send it to the review"
+        return "committed; Google Play would leave it to you to send it for review"
     if job.rehearsal:
         return ""
     if by_hand is None:
@@ -263,7 +263,7 @@ def _why_unneeded(edit: ReleaseEdit) -> str:
     if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
         return "What it was to publish is live"
     if edit.previous.overtaken:
-        return "Another job, or someone in the Play Console, has published the same meanwhile"
+        return "Another job, or someone in the Play Console, has published the same in the meantime"
     return "Nothing had to be changed"
 
 
@@ -274,14 +274,14 @@ def _headline_without_commit(edit: ReleaseEdit, changes: Changes) -> str:
         return f"{what} is halted already on {', '.join(edit.job.tracks)}."
     if edit.previous.overtaken and edit.state.commit is CommitKnowledge.HAPPENED:
         return (
-            f"{what} is on Google Play: another job, or someone in the Play Console, has published "
-            "it meanwhile, or the commit of this run has, though it was answered that its edit is "
-            "gone."
+            f"{what} is on Google Play: another job, or someone in the Play Console, has "
+            "published it in the meantime, or the commit of this run has, although the answer was "
+            "that its edit is gone."
         )
     if edit.previous.overtaken:
         return (
-            f"{what} is on Google Play: another job, or someone in the Play Console, has published "
-            "it meanwhile."
+            f"{what} is on Google Play: another job, or someone in the Play Console, has "
+            "published it in the meantime."
         )
     return f"{what} is on Google Play already."
 

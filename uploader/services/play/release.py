@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LOOK_FIRST = (
     "Look in the Play Console before you run again: a run that does not find the state of this one "
-    f"would give users the release again, though somebody may have halted it. {client.CONSOLE}"
+    f"would give users the release again, although someone may have halted it. {client.CONSOLE}"
 )
 MAX_REPLAYS = 2  # fresh edits after the first, where another job or the console keeps closing ours
 
@@ -110,8 +110,7 @@ def _check_part_was_committed(job: ReleaseJob, versions: Sequence[str], context:
     if missing:
         where = f"on {', '.join(missing)}"
     raise ReleaseRefused(
-        f"Edit {job.existing_edit} is committed, and what this run asks for is not seen to be "
-        f"{where}.",
+        f"Edit {job.existing_edit} is committed, but what this run asks for was not found {where}.",
         cause="Another job committed the edit, perhaps before this run had put its part into it.",
         hint="Let the job that commits run last. To release what is missing, leave "
         "`existing-edit-id` out.",
@@ -207,7 +206,7 @@ def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str
     headline = f"{who} apps {what}."
     waiting = [app.package for app in apps if app.outputs.get("sent-for-review") == "false"]
     if waiting:
-        headline += f" Go on in the Play Console with {', '.join(waiting)}."
+        headline += f" Continue in the Play Console with {', '.join(waiting)}."
     return headline
 
 

@@ -27,8 +27,8 @@ WHAT: Mapping[str, str] = {
 }
 """The kinds of supplementary files, in words."""
 IN_THE_LIBRARY = (
-    "The app's library of bundles has an artifact once a release with it is committed, be it a "
-    "draft: `tracks: internal` with `status: draft`."
+    "An artifact enters the app's library of bundles when a release with it is committed, even as "
+    "a draft: `tracks: internal` with `status: draft`."
 )
 """What to do about a bundle that is to be released later."""
 

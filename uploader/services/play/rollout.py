@@ -361,8 +361,8 @@ def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decisi
         return Decision("stepped", f"{name} goes to {following * 100:g} %", step)
     if release.targets_countries:
         what = (
-            "is limited to some countries, and completing it would release it in all of them: that "
-            "is left to you"
+            "is limited to some countries, and completing it would release it in all countries: "
+            "that is left to you"
         )
         brief = "it is limited to some countries"
         return Decision("held", f"{name} {what}: {CONSOLE}", brief=brief)
@@ -544,7 +544,7 @@ class Rollout:
         who = "another run, or someone in the Play Console, changed it"
         in_doubt = earlier.in_doubt and not edit.previous.overtaken
         why = f"{who}: {tracks.in_words(step)}"
-        return Decision("held", why, in_doubt=in_doubt, brief="it was changed meanwhile")
+        return Decision("held", why, in_doubt=in_doubt, brief="it was changed in the meantime")
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
         """Whether a step that is live can be the one that this job sent, and whose answer was lost.

@@ -152,8 +152,8 @@ class _Matching:
             refuse(what, _ONE_EACH, code="companion-for-several")
         elif self._split:
             what = (
-                "it belongs to one artifact, and each of the jobs that share `files` would give it "
-                "to its own."
+                "it belongs to one artifact, and each of the jobs that share `files` would use it "
+                "for its own."
             )
             refuse(what, _ONE_EACH, code="companion-for-several")
         else:

@@ -68,9 +68,9 @@ def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> N
             are = "is a person's address"
         problems.add(
             "testers",
-            f"{', '.join(people)} {are}, and Google Play takes Google Groups alone here. Single "
-            "people are added in the Play Console (Testing, Testers).",
-            "groups, such as `name@googlegroups.com` or one of your own domain",
+            f"{', '.join(people)} {are}, and Google Play accepts only Google Groups here. Add "
+            "individual people in the Play Console (Testing, Testers).",
+            "groups, such as `name@googlegroups.com` or one from your own domain",
         )
     if not closed(tracks):
         actual = "`tracks` has none"

@@ -7,7 +7,7 @@ release takes the place of its own kind, and one that reaches everybody ends the
 A staged one leaves the completed one to all other users, and may retain its versions. A release in
 progress is given up only when told so.
 
-A run with files, or a promotion, may come again when its release has gone on since: to more users,
+A run with files, or a promotion, may come again when its release has gone further: to more users,
 or to a halt, by the daily rollout or by a person. Then there is nothing left to do, and the track
 stays as it is. Only a run that has neither changes what is there.
 """
@@ -422,7 +422,7 @@ def changed(options: ReleaseOptions, release: Release) -> Release:
         raise ReleaseRefused(
             f"The release {named(release)} can't be put in progress: no user fraction is known.",
             cause=cause,
-            hint="Give `user-fraction`, or set `status: completed` for all users.",
+            hint="Set `user-fraction`, or set `status: completed` for all users.",
             code="user-fraction-missing",
         )
     return result
@@ -565,14 +565,16 @@ def remark(job: ReleaseJob, update: TrackChange) -> str:
     if not update.gone_on.left_out:
         return sentence
     left_out = ", ".join(update.gone_on.left_out)
-    return f"{sentence}. What it has there stays as well, other than this run asks for: {left_out}"
+    return (
+        f"{sentence}. There, these stay as they are, too, unlike what this run asks for: {left_out}"
+    )
 
 
 def _what_it_is_now(job: ReleaseJob, track: str, release: Release, *, moved: bool) -> str:
     if not moved:
         return f"{named(release)} is on {track}: {in_words(release)}"
     if release.status != "halted":
-        return f"{named(release)} on {track} has gone on since: {in_words(release)}"
+        return f"{named(release)} on {track} has progressed since: {in_words(release)}"
     where = f"on {track}"
     if share(release):
         where = f"at {share(release)} on {track}"
@@ -934,7 +936,7 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
             f"`countries`: the release {named(release)} on track {update.track} is not a staged "
             "rollout.",
             cause="Google Play accepts countries only for a rollout in progress on production.",
-            hint="Give `user-fraction` as well, or choose the countries in the Play Console.",
+            hint="Set `user-fraction` as well, or choose the countries in the Play Console.",
             code="countries-not-allowed",
         )
     # A rollout that is limited to countries can't be completed as it is, nor is it widened to all

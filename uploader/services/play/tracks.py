@@ -304,7 +304,7 @@ def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
             heading, name = similar
             also = f" ({heading} is `{name}`)"
         yield (
-            f"`{track}` is none of Google's own tracks: the emulator has a track of every name, "
+            f"`{track}` is not one of Google's own tracks: the emulator has a track of every name, "
             f"Google Play only those that were created in the Play Console{also}."
         )
 
@@ -323,15 +323,15 @@ def _plan_creation(edit: ReleaseEdit, track: str, known: Collection[str]) -> Non
         other = TrackName(track).beside(standard).lower()
     if other:
         raise ReleaseRefused(
-            f"The app has no track {track}, and none is created.",
+            f"The app has no track {track}, and this run does not create it.",
             cause=f"It is probably a misspelling of {other}.",
             hint=f"Write `{other}`, or create the closed track {track} in the Play Console.",
             code="track-not-created",
         )
     if not _config_form_factor(track):
         raise ReleaseRefused(
-            f"The app has no track {track}, and none is created.",
-            cause="The Publishing API creates tracks for phones, `wear:` and `automotive:` alone.",
+            f"The app has no track {track}, and this run does not create it.",
+            cause="The Publishing API creates tracks only for phones, `wear:` and `automotive:`.",
             hint=f"Create the closed track {track} in the Play Console.",
             code="track-not-created",
         )

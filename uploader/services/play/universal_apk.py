@@ -117,13 +117,12 @@ def _check_overwriting(destination: Destination, artifacts: Artifacts, problems:
     if path in locations:
         what = (
             f"{destination.name} is one of `files`, which the APK would replace; "
-            "name another place."
+            "choose another place."
         )
         problems.add(NAME, what)
     elif path.rpartition("/")[2] in _OWN_FILES:
         what = (
-            f"{destination.name} is a name that the run gives to files of its own; "
-            "name another place."
+            f"{destination.name} is the name of one of the run's own files; choose another place."
         )
         problems.add(NAME, what)
 
@@ -190,7 +189,7 @@ def _tell_protection(apk: UniversalApk, code: str, context: Context) -> None:
     """Say which APK is fetched where Google Play's automatic protection is on."""
     if apk.instead:
         context.info(
-            "Google Play's automatic protection is on, so that the universal APK of version "
+            "Google Play's automatic protection is on, so the universal APK of version "
             f"{code} starts only where Google Play installed it: the standalone APK without the "
             "protection is fetched instead."
         )

@@ -104,7 +104,7 @@ def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Works
     problems = Problems()
     batch.require(problems, files=files)
     if inputs.common.rehearsal:
-        what = "the embedded emulator has no release that could be compared."
+        what = "the embedded emulator has no release to compare."
         problems.add("api-endpoint", what, "a rehearsal of `target: play` with `verify: true`")
     goal = goal_of(inputs, files, workspace, problems)
     problems.raise_if_any()
