@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from functools import partial
@@ -142,11 +143,12 @@ class Judgement:
             other = lowest.get(day.limit.metric)
             if other is None or _bound(day) < _bound(other):
                 lowest[day.limit.metric] = day
-        by_chance = ", perhaps by chance" if self.ruling == "hold" else ""
-        passed = [f"{_in_brief(day)}{by_chance}" for day in lowest.values()]
-        if not passed:
+        if not lowest:
             return "; ".join(dict.fromkeys(self.briefs))
-        return "; ".join(passed)
+        by_chance = ""
+        if self.ruling == "hold":
+            by_chance = ", perhaps by chance"
+        return "; ".join(f"{_in_brief(day)}{by_chance}" for day in lowest.values())
 
 
 def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured | str]:
@@ -191,9 +193,15 @@ def _measured(context: Context, package: str, metric: Metric, days: int) -> Meas
     }
     measurements: list[Measurement] = []
     for _ in range(MAX_PAGES):
-        response = context.call(
-            Call("POST", ROOT, f"{path}:query", json=query, what=f"the {metric}", ask_twice=True)
+        call = Call(
+            "POST",
+            ROOT,
+            f"{path}:query",
+            json=query,
+            what=f"the {metric}",
+            ask_twice=True,
         )
+        response = context.call(call)
         measurements += _measurements(response, rate_name)
         token = response.get("nextPageToken")
         if not token:
@@ -218,7 +226,8 @@ def _newest_end(context: Context, path: str, metric: Metric) -> date:
     """Return the day before which the daily data of a metric end."""
     what = f"the freshness of the {metric}"
     response = context.call(Call("GET", ROOT, path, what=what, promised=("freshnessInfo",)))
-    for freshness in entries(response.get("freshnessInfo") or {}, "freshnesses"):
+    info = response.get("freshnessInfo") or {}
+    for freshness in entries(info, "freshnesses"):
         if freshness.get("aggregationPeriod") == "DAILY":
             return _date(freshness.get("latestEndTime"))
     raise ProtocolError("The Reporting API does not say how fresh its data are.")
@@ -235,11 +244,10 @@ def _midnight(day: date) -> dict[str, Json]:
 
 def _date(value: object) -> date:
     """Return the day of a google.type.DateTime. Raises ProtocolError for anything else."""
-    fields = value if isinstance(value, Mapping) else {}
-    try:
-        day = date(fields["year"], fields["month"], fields["day"])
-    except (LookupError, TypeError, ValueError, OverflowError):
-        day = date.min
+    day = date.min
+    if isinstance(value, Mapping):
+        with suppress(LookupError, TypeError, ValueError, OverflowError):
+            day = date(value["year"], value["month"], value["day"])
     if day < ANDROID:  # nor may the days before it leave the calendar
         raise ProtocolError("The Reporting API returned a time in an undocumented format.")
     return day
@@ -254,7 +262,9 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
         dimensions = entries(row, "dimensions")
         if dimensions:
             code = str(dimensions[0].get("int64Value"))
-        metrics = {str(metric.get("metric")): metric for metric in entries(row, "metrics")}
+        metrics = {}
+        for metric in entries(row, "metrics"):
+            metrics[str(metric.get("metric"))] = metric
         if rate_name not in metrics or "distinctUsers" not in metrics:
             continue  # left out for this version and day, as if the whole row were
         users = _number(metrics["distinctUsers"].get("decimalValue"))
@@ -381,24 +391,13 @@ def _judge(
     baseline: set[str],
 ) -> Judgement:
     """Return what follows from one limit. Data that are unknown or too old hold the rollout."""
-    name = NAMES[limit.metric]
-    unknown = f"the {_SHORT_NAMES[limit.metric]} is not known"
+    metric = limit.metric
     if isinstance(measured, str):
-        return Judgement("hold", (f"the {name} is not known: {measured}",), briefs=(unknown,))
+        return _hold_as_unknown(metric, measured)
     end, measurements = measured
-    midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
-    age = now - midnight - DAY_ENDS
-    if age < 0:
-        reason = f"the {name} is not known: Google's newest data is dated in the future, {end}."
-        return Judgement("hold", (reason,), briefs=(unknown,))
-    if age > gate.max_age:
-        hours = f"{gate.max_age / 3600:g} hours"
-        reason = (
-            f"the {name} is stale: the newest data end before {end}, which is more than {hours} "
-            "ago."
-        )
-        stale = f"the {_SHORT_NAMES[limit.metric]} is older than {hours}"
-        return Judgement("hold", (reason,), briefs=(stale,))
+    held = _hold_by_age(gate, metric, now, end)
+    if held:
+        return held
     first_day = end - timedelta(gate.days)
     rows: list[Measurement] = []
     compared: list[Measurement] = []
@@ -411,11 +410,37 @@ def _judge(
             compared.append(row)
     rows.sort(key=lambda row: (row.day, row.code))
     users = _users_by_day(measurements)
-    judged = tuple(
-        replace(_day(limit, row, compared, gate.min_users), share=row.users / users[row.day])
-        for row in rows
+    judged = []
+    for row in rows:
+        day = _day(limit, row, compared, gate.min_users)
+        judged.append(replace(day, share=row.users / users[row.day]))
+    return _ruling(tuple(judged), gate.min_users, NAMES[metric])
+
+
+def _hold_as_unknown(metric: Metric, why: str) -> Judgement:
+    """Return that the rollout is held, because nobody knows what was measured."""
+    reason = f"the {NAMES[metric]} is not known: {why}"
+    brief = f"the {_SHORT_NAMES[metric]} is not known"
+    return Judgement("hold", (reason,), briefs=(brief,))
+
+
+def _hold_by_age(gate: Gate, metric: Metric, now: float, end: date) -> Judgement | None:
+    """Return that the rollout is held, where the newest data, which end before a day, are too old
+    or of the future; None where they count.
+    """
+    midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
+    age = now - midnight - DAY_ENDS
+    if age < 0:
+        return _hold_as_unknown(metric, f"Google dates its newest data to the future, {end}.")
+    if age <= gate.max_age:
+        return None
+    hours = f"{gate.max_age / 3600:g} hours"
+    reason = (
+        f"the {NAMES[metric]} is stale: the newest data end before {end}, which is more than "
+        f"{hours} ago."
     )
-    return _ruling(judged, gate.min_users, name)
+    brief = f"the {_SHORT_NAMES[metric]} is older than {hours}"
+    return Judgement("hold", (reason,), briefs=(brief,))
 
 
 def _users_by_day(measurements: Iterable[Measurement]) -> dict[date, int]:
@@ -426,28 +451,55 @@ def _users_by_day(measurements: Iterable[Measurement]) -> dict[date, int]:
     return {day: max(count, 1) for day, count in users.items()}
 
 
+@dataclass(frozen=True)
+class _Others:
+    """The versions that everybody has, on one day: their rate, and its upper bound."""
+
+    codes: tuple[str, ...]
+    rate: float
+    upper: float
+
+
+def _others_on(day: date, compared: Iterable[Measurement]) -> _Others | None:
+    """Return what the compared versions had on a day, weighted by their users; None without any."""
+    codes = []
+    users = 0
+    weighted_rate = 0.0
+    weighted_upper = 0.0
+    for row in compared:
+        if row.day == day:
+            codes.append(row.code)
+            users += row.users
+            weighted_rate += row.users * row.rate
+            weighted_upper += row.users * row.bounds[1]
+    if not users:
+        return None
+    return _Others(tuple(dict.fromkeys(codes)), weighted_rate / users, weighted_upper / users)
+
+
 def _day(limit: Limit, row: Measurement, compared: Iterable[Measurement], min_users: int) -> Judged:
     """Return the finding for one version on one day."""
     if row.users < min_users:
         return Judged(limit, row, None, "too few users")
-    bound = limit.value
-    surely = limit.value  # a rate whose lower bound is above it is surely too high
-    rate: float | None = None
-    codes: tuple[str, ...] = ()
-    if limit.relative:
-        others = [other for other in compared if other.day == row.day]
-        users = sum(other.users for other in others)  # as weights only
-        if not users:
-            return Judged(limit, row, None, "nothing to compare with")
-        rate = sum(other.users * other.rate for other in others) / users
-        upper = sum(other.users * other.bounds[1] for other in others) / users
-        codes = tuple(dict.fromkeys(other.code for other in others))
-        bound = limit.value * rate
-        surely = limit.value * max(rate, upper)
-    finding: Finding = "below"
-    if row.rate > bound:
-        finding = "surely above" if row.bounds[0] > surely else "above"
-    return Judged(limit, row, bound, finding, rate, codes)
+    if not limit.relative:
+        # A rate whose lower bound is above the limit is surely too high.
+        return Judged(limit, row, limit.value, _finding(row, limit.value, limit.value))
+    others = _others_on(row.day, compared)
+    if others is None:
+        return Judged(limit, row, None, "nothing to compare with")
+    bound = limit.value * others.rate
+    surely = limit.value * max(others.rate, others.upper)
+    return Judged(limit, row, bound, _finding(row, bound, surely), others.rate, others.codes)
+
+
+def _finding(row: Measurement, bound: float, surely: float) -> Finding:
+    """Return the finding for a rate with a limit; its lower bound is compared with `surely`."""
+    if row.rate <= bound:
+        return "below"
+    lower, _ = row.bounds
+    if lower > surely:
+        return "surely above"
+    return "above"
 
 
 def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
@@ -457,7 +509,7 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
     surely_above = _with_finding(judged, "surely above")
     if surely_above:
         # the worst day alone: the table has the others
-        worst = max(surely_above, key=lambda day: day.row.bounds[0])
+        worst = max(surely_above, key=_lower_bound)
         return Judgement("halt", judged=judged, deciding=(worst,))
     newest = _newest(judged)
     above = _with_finding(newest, "above")
@@ -467,6 +519,12 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
         return Judgement("pass", (), judged)
     reason, brief = _why_not_judged(judged, min_users, name)
     return Judgement("hold", (reason,), judged, briefs=(brief,))
+
+
+def _lower_bound(judged: Judged) -> float:
+    """Return the rate that a version had at least."""
+    lower, _ = judged.row.bounds
+    return lower
 
 
 def _with_finding(judged: Iterable[Judged], finding: Finding) -> list[Judged]:
@@ -499,7 +557,9 @@ def _why_not_judged(judged: tuple[Judged, ...], min_users: int, name: str) -> tu
 
 def _bound(judged: Judged) -> float:
     """Return the limit of a finding as a share of users; infinite where it was not judged."""
-    return math.inf if judged.bound is None else judged.bound
+    if judged.bound is None:
+        return math.inf
+    return judged.bound
 
 
 def _in_brief(judged: Judged) -> str:
@@ -525,11 +585,7 @@ def section(judged: Sequence[Judged]) -> Section:
     """Return the table of the measurements, a row for each day and version and a column for each
     limit, and a chart for each metric and version.
     """
-    limits: dict[Metric, list[Limit]] = {metric: [] for metric in _metrics(judged)}
-    for day in judged:
-        of_metric = limits[day.limit.metric]
-        if day.limit not in of_metric:
-            of_metric.append(day.limit)
+    limits = _limits_by_metric(judged)
     header = ["Day", "Version", "Users (share of all)"]
     for metric, of_metric in limits.items():
         header.append(capitalised(_SHORT_NAMES[metric]))
@@ -542,6 +598,18 @@ def section(judged: Sequence[Judged]) -> Section:
             cells += _cells(metric, of_metric, days)
         rows.append(tuple(cells))
     return Section("Measurements", tuple(header), tuple(rows), tuple(_charts(judged)))
+
+
+def _limits_by_metric(judged: Iterable[Judged]) -> dict[Metric, list[Limit]]:
+    """Return the limits of each metric that was measured, each once."""
+    limits: dict[Metric, list[Limit]] = {}
+    for metric in _metrics(judged):
+        limits[metric] = []
+    for day in judged:
+        of_metric = limits[day.limit.metric]
+        if day.limit not in of_metric:
+            of_metric.append(day.limit)
+    return limits
 
 
 def _metrics(judged: Iterable[Judged]) -> list[Metric]:
@@ -584,7 +652,7 @@ def _cells(metric: Metric, limits: Sequence[Limit], days: Sequence[Judged]) -> l
     if row.users:
         rate += f" (at least {_percent(row.bounds[0])})"
     findings = {day.limit: _in_a_cell(day) for day in of_metric}
-    return [rate, *(findings.get(limit, "") for limit in limits)]
+    return [rate] + [findings.get(limit, "") for limit in limits]
 
 
 def _in_a_cell(judged: Judged) -> str:
@@ -647,7 +715,7 @@ def _certainty(metric: Metric, days: Sequence[Judged]) -> str:
     certain = _with_finding(days, "surely above")
     if not certain:
         return ""
-    worst = max(certain, key=lambda day: day.row.bounds[0]).row
+    worst = max(certain, key=_lower_bound).row
     least = _percent(worst.bounds[0])
     name = _SHORT_NAMES[metric]
     return f"The {name} of {worst.day:%d %b} is at least {least}, with 95 % confidence."
@@ -682,7 +750,8 @@ def _other_codes(judged: Iterable[Judged]) -> str:
 
 def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
     """Return shares of users in percent; one that is not known is that of the day beside it."""
-    last = next(share for share in shares if share is not None)
+    known = [share for share in shares if share is not None]
+    last = known[0]
     percents = []
     for share in shares:
         if share is not None:
@@ -692,7 +761,9 @@ def _in_percent(shares: Sequence[float | None]) -> tuple[float, ...]:
 
 
 def _limit(judged: Judged) -> str:
-    bound = "" if judged.bound is None else _percent(judged.bound)
+    bound = ""
+    if judged.bound is not None:
+        bound = _percent(judged.bound)
     if judged.limit.relative:
         return f"{bound} ({judged.limit.value:g}x)"
     return bound
