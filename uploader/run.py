@@ -121,7 +121,7 @@ class Run:
         # A package of its own, and a part of Play: nothing else of the program needs them.
         from google_emulator import Emulator
         from uploader.services.play.rehearsal import live_app
-        from uploader.services.play.tracks import only_in_the_emulator
+        from uploader.services.play.track_names import only_in_the_emulator
 
         release = plan.inputs.record(ReleaseInputs)
         min_users = plan.inputs.record(RolloutInputs).gate_min_users

@@ -49,7 +49,11 @@ from uploader.inputs.records import LoginInputs
 from uploader.plan import make_plan
 from uploader.services import media_types
 from uploader.services.base import Call, Endpoint, Upload
-from uploader.services.play import client, track_merge, tracks
+from uploader.services.play import (
+    client,
+    release_words,
+    track_merge,
+)
 from uploader.services.play.edit_lifecycle import recalled
 from uploader.services.play.gate import Gate, judge, measure
 from uploader.services.play.model import Release
@@ -369,7 +373,7 @@ def track_answers(data: bytes) -> None:
     with suppress(UploaderError):
         live = client.releases(response)
         options = ReleaseOptions()
-        tracks.describe_all(live)
+        release_words.describe_all(live)
         release = track_merge.new(ReleaseOptions(status="inProgress", fraction=0.5), ["7"])
         for decide in (
             lambda: track_merge.merged("beta", live, release, replace_rollout=False),

@@ -23,7 +23,7 @@ from tests.support.turns import Choose, in_order
 from uploader.errors import Interrupted, TemporaryError, UploaderError
 from uploader.services.play.model import Release
 from uploader.services.play.release_job import ReleaseJob
-from uploader.services.play.tracks import in_words
+from uploader.services.play.release_words import in_words
 
 MOST_REFUSALS = 2  # of one job, after each of which somebody starts it again
 # What a person makes of a release in the Play Console, or another job of it.

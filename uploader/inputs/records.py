@@ -34,11 +34,9 @@ from uploader.inputs.specs import (
 Show = Literal["", "usage", "help", "version"]
 
 # No record has a repr that shows its values: they may hold credentials, also where none belong.
-# None is compared with another, and each method that a dataclass does not get makes the start of
-# every run shorter.
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class CommonInputs:
     """What every target reads."""
 
@@ -55,7 +53,7 @@ class CommonInputs:
         return self.api_endpoint == EMULATOR
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class LoginInputs:
     """What a login reads. No target is given any of its secrets."""
 
@@ -68,7 +66,7 @@ class LoginInputs:
     platform: Platform = Platform()
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class TransferInputs:
     """How to transfer."""
 
@@ -82,7 +80,7 @@ class TransferInputs:
     api_endpoint: str = specs.API_ENDPOINT.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class WorkspaceInputs:
     """Which files the run may open."""
 
@@ -91,7 +89,7 @@ class WorkspaceInputs:
     allow_credential_files: bool = specs.ALLOW_CREDENTIAL_FILES.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class RunInputs:
     """What the run itself reads: where it keeps its state, and what it writes at its end.
 
@@ -104,7 +102,7 @@ class RunInputs:
     lasting_state: bool = False
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class ReleaseInputs:
     """What `play` reads; `tag` is the one that the CI system builds.
 
@@ -149,7 +147,7 @@ class ReleaseInputs:
     lasting_state: bool = False
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class StatusInputs:
     """What `play-status` reads; a `status` it refuses."""
 
@@ -163,7 +161,7 @@ class StatusInputs:
     universal_apk: str = specs.UNIVERSAL_APK.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class RolloutInputs:
     """What `play-rollout` reads; `status`, `user_fraction` and `wait_for` it refuses.
 
@@ -189,7 +187,7 @@ class RolloutInputs:
     lasting_state: bool = False
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class ListingPullInputs:
     """What `play-listing-pull` reads."""
 
@@ -201,7 +199,7 @@ class ListingPullInputs:
     existing_edit_id: str = specs.EXISTING_EDIT_ID.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class CheckInputs:
     """What `check` reads."""
 
@@ -211,7 +209,7 @@ class CheckInputs:
     halt_above: tuple[Limit, ...] = specs.HALT_ABOVE.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class VerifyInputs:
     """What `play-verify` reads."""
 
@@ -221,7 +219,7 @@ class VerifyInputs:
     wait_deadline: float = specs.WAIT_DEADLINE.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class InternalSharingInputs:
     """What `play-internal-sharing` reads."""
 
@@ -229,14 +227,14 @@ class InternalSharingInputs:
     expected_certificate: str = specs.EXPECTED_CERTIFICATE.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class DataSafetyInputs:
     """What `play-data-safety` reads."""
 
     package_name: tuple[str, ...] = specs.PACKAGE_NAME.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class MailInputs:
     """What `gmail` reads.
 
@@ -261,7 +259,7 @@ class MailInputs:
     impersonated: bool = False
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class AppDistributionInputs:
     """What `firebase-app-distribution` reads."""
 
@@ -275,7 +273,7 @@ class AppDistributionInputs:
     params: str = specs.PARAMS.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class GamesInputs:
     """What `play-games` reads."""
 
@@ -284,7 +282,7 @@ class GamesInputs:
     metadata: str = specs.METADATA.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class OtaInputs:
     """What `ota` reads."""
 
@@ -292,7 +290,7 @@ class OtaInputs:
     package_title: str = specs.PACKAGE_TITLE.default_value
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class MethodInputs:
     """What any other upload method reads."""
 
@@ -325,7 +323,7 @@ Record: TypeAlias = (
 R = TypeVar("R", bound=Record)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class Inputs:
     """What was asked for, before it is handed out in records.
 

@@ -30,12 +30,17 @@ from uploader.files.artifacts import Artifact, Artifacts, inspect
 from uploader.inputs.parsers import Limit
 from uploader.inputs.records import CheckInputs
 from uploader.services.base import Context, Outcome, Prepared, Section
-from uploader.services.play import client, gate, review
+from uploader.services.play import (
+    SCOPE,
+    client,
+    gate,
+    review,
+)
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import read_and_deleted, unfinished
 from uploader.services.play.known_errors import explained, find
 from uploader.services.play.model import TrackName
-from uploader.services.play.tracks import STANDARD
+from uploader.services.play.track_names import STANDARD
 from uploader.text import capitalised, plural, sentence
 
 Result = Literal["ok", "missing", "look at this", "could not be checked"]
@@ -90,7 +95,7 @@ def prepare(inputs: CheckInputs, files: Artifacts) -> Prepared:
     lines: list[str] = []
     for job in jobs:
         lines += _steps(job)
-    scopes: tuple[str, ...] = (client.SCOPE,)
+    scopes: tuple[str, ...] = (SCOPE,)
     if inputs.halt_above:
         scopes += (gate.SCOPE,)
     apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}

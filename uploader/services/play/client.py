@@ -29,7 +29,6 @@ from uploader.services.play.model import (
 )
 
 ROOT = "https://androidpublisher.googleapis.com"
-SCOPE = "https://www.googleapis.com/auth/androidpublisher"
 # it knows apps by numbers of its own and has no address by package name
 CONSOLE = "https://play.google.com/console/"
 

@@ -19,7 +19,10 @@ from uploader.inputs.records import CommonInputs
 from uploader.services import batch
 from uploader.services.base import Call, Context, Outcome, Prepared
 from uploader.services.catalogue import expand
-from uploader.services.play import client
+from uploader.services.play import (
+    SCOPE,
+    client,
+)
 from uploader.services.play.known_errors import explained_refusals
 from uploader.text import plural
 
@@ -51,7 +54,7 @@ def prepare(inputs: CommonInputs, files: Artifacts, packages: tuple[str, ...]) -
         flow = batch.dry_run(f"Would send {what}.")
     else:
         flow = partial(_flow, package, text, answers, inputs.rehearsal)
-    return Prepared((f"Send {what}",), (client.SCOPE,), flow, apps={package: ()})
+    return Prepared((f"Send {what}",), (SCOPE,), flow, apps={package: ()})
 
 
 def _flow(package: str, text: str, answers: int, rehearsal: bool, context: Context) -> Outcome:

@@ -49,7 +49,11 @@ from uploader.services.base import (
     Section,
     Upload,
 )
-from uploader.services.play import client, model
+from uploader.services.play import (
+    SCOPE,
+    client,
+    model,
+)
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import ReleaseEdit, read_and_deleted, unfinished
 from uploader.services.play.known_errors import explained
@@ -597,7 +601,7 @@ def prepare(inputs: ListingPullInputs, files: Artifacts, workspace: Workspace) -
         f"write it to {printable(folder)}",
         f"write the notes of the newest release on {track or 'production'} to {printable(notes)}",
     )
-    return Prepared(lines, (client.SCOPE,), pull.flow, apps={package: ()})
+    return Prepared(lines, (SCOPE,), pull.flow, apps={package: ()})
 
 
 @dataclass(frozen=True)

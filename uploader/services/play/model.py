@@ -441,3 +441,15 @@ def _is_fraction(value: object) -> bool:
 
 def _is_text(value: object) -> bool:
     return value is None or isinstance(value, str)
+
+
+def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
+    """The version codes of the newest release that everybody has; none where there is no such
+    release.
+
+    Those of a staged one are not: to retain them would hand them to everybody.
+    """
+    completed = having_status(live, "completed")
+    if not completed:
+        return ()
+    return newest(completed).version_codes

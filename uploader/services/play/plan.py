@@ -24,14 +24,10 @@ from uploader.services.play.model import (
 )
 from uploader.services.play.release_job import WHAT, ReleaseJob, SupplementaryFile
 from uploader.services.play.release_names import as_told
+from uploader.services.play.release_words import describe, in_words, named
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
-from uploader.services.play.tracks import (
-    QA,
-    describe,
-    in_words,
-    named,
-)
+from uploader.services.play.track_names import QA
 from uploader.text import first_line, plural
 
 OTHERS: Final = "Also in the edit, not from this run"

@@ -3,6 +3,9 @@
 Every check that needs no network happens here, and all problems are reported at once.
 """
 
+# What is needed only once nothing is refused, or only for an input that few jobs give, is imported
+# where it is needed: so a wrong input is refused in half the time.
+
 from __future__ import annotations
 
 import re
@@ -14,7 +17,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from uploader.errors import Problems
 from uploader.files.android import preflight
 from uploader.files.android.limits import MAX_RELEASE_NAME, MAX_RELEASE_NOTES, check_size
-from uploader.files.android.listing import store_listing
 from uploader.files.android.notes import (
     inline_notes,
     release_names,
@@ -27,7 +29,7 @@ from uploader.files.workspace import Workspace
 from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, FilesByVersion
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Context, Outcome, Prepared
-from uploader.services.play import client, plan, reach, review, testers, universal_apk
+from uploader.services.play import SCOPE, reach
 from uploader.services.play.model import STAGED, Notes, Release
 from uploader.services.play.release_job import (
     IN_THE_LIBRARY,
@@ -36,8 +38,9 @@ from uploader.services.play.release_job import (
     version_code,
 )
 from uploader.services.play.release_names import told_name
+from uploader.services.play.release_words import in_words, named
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
-from uploader.services.play.tracks import in_words, is_standard, named
+from uploader.services.play.track_names import is_standard
 from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
@@ -75,7 +78,7 @@ def prepare(inputs: ReleaseInputs, files: Artifacts, workspace: Workspace) -> Pr
     problems.raise_if_any()
     return Prepared(
         lines=tuple(_lines(jobs)),
-        scopes=(client.SCOPE,),
+        scopes=(SCOPE,),
         flow=_flow(jobs, artifacts),
         warnings=tuple(dict.fromkeys((*warnings, *problems.warnings))),
         apps={job.package: tuple(int(code) for code in job.codes) for job in jobs},
@@ -227,6 +230,8 @@ def _job(
     names = _names(inputs, workspace, problems)
     listing = None
     if inputs.images_directory:
+        from uploader.files.android.listing import store_listing
+
         listing = store_listing(inputs.images_directory, workspace, problems)
     _check_artifacts(artifacts, problems)
     preflight.check_release(artifacts, problems)
@@ -235,6 +240,8 @@ def _job(
     reach.check_form_factors(artifacts, inputs.tracks, problems)
     tester_tracks: tuple[str, ...] = ()
     if inputs.testers:
+        from uploader.services.play import testers
+
         testers.check(inputs.tracks, inputs.testers, problems)
         tester_tracks = testers.closed(inputs.tracks)
     # A problem with `files` may be the reason why the name is not known.
@@ -253,9 +260,13 @@ def _job(
         tracks = inputs.tracks
     review_goal = None
     if inputs.wait_for:
+        from uploader.services.play import review
+
         review_goal = review.goal_of(inputs, tracks, problems)
     apk_goal = None
     if inputs.universal_apk:
+        from uploader.services.play import universal_apk
+
         apk_goal = universal_apk.goal_of(inputs, artifacts, workspace, problems)
     verify_goal = None
     if inputs.verify:
@@ -617,13 +628,15 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
 
 def _steps(job: ReleaseJob) -> Iterator[str]:
     """Yield a line for each step of the job, in order, to be read before it begins."""
+    from uploader.services.play.plan import files_of
+
     if job.existing_edit and not job.dry_run:
         yield f"work in edit {job.existing_edit}"
     else:
         yield f"open an edit for {job.package}"
     for artifact in job.artifacts:
         yield from _steps_of_artifact(artifact)
-    for file in plan.files_of(job):
+    for file in files_of(job):
         if file.kind != "artifact":
             yield f"with {file}"
     if job.listing:

@@ -12,6 +12,7 @@ from uploader.services.play import (
     companions,
     edit_lifecycle,
     reach,
+    release_words,
     track_merge,
     tracks,
 )
@@ -38,7 +39,7 @@ def publish(edit: ReleaseEdit, changes: Changes) -> Outcome:
     if changes.tracks:
         # Empty, too: the run may have begun in another edit, with another share.
         release = changes.tracks[-1].release
-        edit.context.publish({"user-fraction": tracks.user_fraction(release)})
+        edit.context.publish({"user-fraction": release_words.user_fraction(release)})
     if job.commits and changes.tracks:
         on_tracks = {}
         for change in changes.tracks:
@@ -140,7 +141,7 @@ def _show_whole_edit(edit: ReleaseEdit, changes: Changes) -> Changes:
     published = []
     for change in changes.tracks:
         after = [as_told(edit.job, release) for release in change.after]
-        published.append(f"{change.track} {tracks.describe_all(after)}")
+        published.append(f"{change.track} {release_words.describe_all(after)}")
     published += [f"{other.track} {other} (not from this run)" for other in changes.others]
     what = ", ".join(published) or "no release"
     edit.context.info(f"The commit of edit {edit.id} publishes: {what}.")
@@ -169,7 +170,7 @@ def _release(changes: Changes) -> str:
     """Return the release that the run is about: `1.4.2 (42)`; empty where there is none."""
     if not changes.version_codes:
         return ""
-    return tracks.named(Release.of(changes.version_codes), _name(changes))
+    return release_words.named(Release.of(changes.version_codes), _name(changes))
 
 
 def committed(edit: ReleaseEdit) -> str:
@@ -313,7 +314,7 @@ def _are_of_one_release(updates: Sequence[TrackChange]) -> bool:
 def _with_places(what: str, updates: Sequence[TrackChange]) -> str:
     if not updates:
         return what
-    places = [f"{update.track} ({tracks.in_words(update.release)})" for update in updates]
+    places = [f"{update.track} ({release_words.in_words(update.release)})" for update in updates]
     return f"{what} on {', '.join(places)}"
 
 
@@ -351,7 +352,7 @@ def _fates(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> str:
 
 def _fate_on_track(edit: ReleaseEdit, update: TrackChange) -> str:
     """What became of the release of one track, where each track has another one."""
-    release = tracks.named(as_told(edit.job, update.release))
+    release = release_words.named(as_told(edit.job, update.release))
     if track_merge.settled(update.before, update.after):
         return f"{release} on {update.track} is unchanged"
     return f"{release} {_fate(edit, update).on([update.track])}"
@@ -363,7 +364,7 @@ def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
     release = update.release
     if _awaits_review(edit, update):
         return _fate_after_review(job, release)
-    share = tracks.share(release)
+    share = release_words.share(release)
     if job.promote_from:
         hows = {"inProgress": f", at {share},", "draft": ", as a draft,"}
         how = hows.get(release.status, "")
@@ -401,7 +402,7 @@ def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
     verb = "goes to"
     if job.promote_from:
         verb = f"goes from {job.promote_from} to"
-    share = tracks.share(release)
+    share = release_words.share(release)
     if share:
         verb += f" {share} of"
     # A run that waits for the review says next what came of it.
@@ -430,7 +431,7 @@ def _what_would_be(changes: Changes) -> str:
     fates = []
     for update in changes.tracks:
         verb = verbs.get(update.release.status, "would be released on {track}")
-        share = tracks.share(update.release)
+        share = release_words.share(update.release)
         fates.append(verb.format(share=share, track=update.track))
     return f"{release} {' and '.join(fates)}"
 

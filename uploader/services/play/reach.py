@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from uploader.errors import Problems, ReleaseRefused
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
-from uploader.services.play.model import Release, Releases, TrackName
+from uploader.services.play.model import Release, Releases, TrackName, last_completed
 from uploader.services.play.release_job import ReleaseJob
-from uploader.services.play.track_merge import TrackChange, last_completed
-from uploader.services.play.tracks import FORM_FACTORS, QA, STANDARD, meant
+from uploader.services.play.track_names import FORM_FACTORS, QA, STANDARD, meant
+
+if TYPE_CHECKING:
+    from uploader.services.play.track_merge import TrackChange
 
 _MAX_KNOWN = 20  # version codes whose API levels are remembered
 

@@ -16,7 +16,8 @@ from uploader.inputs.parsers import LAST_RELEASE
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Prepared
 from uploader.services.play.model import Release, TrackName
-from uploader.services.play.tracks import STANDARD, describe, form_factor, meant
+from uploader.services.play.release_words import describe
+from uploader.services.play.track_names import STANDARD, form_factor, meant
 
 SHARE = 0.1  # of users who have the release in progress
 

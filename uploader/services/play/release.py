@@ -17,7 +17,11 @@ from uploader.errors import (
     UploaderError,
 )
 from uploader.services.base import Context, Outcome
-from uploader.services.play import client, edit_lifecycle, tracks
+from uploader.services.play import (
+    client,
+    edit_lifecycle,
+    release_words,
+)
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
     EditState,
@@ -92,7 +96,7 @@ def _committed_by_others(job: ReleaseJob, context: Context) -> Outcome:
     who = "by another job or an earlier run"
     headline = f"Edit {job.existing_edit} of {job.package} is committed already, {who}"
     if job.tracks:
-        release = tracks.named(Release.of(versions), told_name(job))
+        release = release_words.named(Release.of(versions), told_name(job))
         headline += f", with {release} on {', '.join(job.tracks)}"
     return Outcome(f"{headline}.")
 

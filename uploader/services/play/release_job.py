@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.inputs.specs import ImagesPrune
-from uploader.services.play.client import SupplementaryKind
-from uploader.services.play.model import Notes
-from uploader.services.play.review import ReviewGoal
-from uploader.services.play.universal_apk import UniversalApkGoal
 
 if TYPE_CHECKING:
+    from uploader.services.play.client import SupplementaryKind
+    from uploader.services.play.model import Notes
+    from uploader.services.play.review import ReviewGoal
+    from uploader.services.play.universal_apk import UniversalApkGoal
     from uploader.services.play.verify import VerifyGoal
 
 WHAT: Mapping[str, str] = {

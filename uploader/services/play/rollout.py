@@ -34,7 +34,14 @@ from uploader.inputs.parsers import Metric
 from uploader.inputs.records import RolloutInputs
 from uploader.services import batch
 from uploader.services.base import Context, Heading, Outcome, Prepared
-from uploader.services.play import client, gate, review, status, track_merge, tracks
+from uploader.services.play import (
+    SCOPE,
+    gate,
+    release_words,
+    review,
+    status,
+    track_merge,
+)
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
@@ -204,7 +211,7 @@ def prepare(inputs: RolloutInputs, files: Artifacts) -> Prepared:
         inputs.gate_max_age,
     )
     job = RolloutJob(release, inputs.rollout_steps, held_to)
-    scopes = [client.SCOPE]
+    scopes = [SCOPE]
     if held_to.limits:
         scopes.append(gate.SCOPE)
     unsettled = partial(perhaps_committed, (release,))
@@ -379,10 +386,10 @@ def _share_of_all(release: Release) -> float:
 
 def _version(release: Release) -> str:
     """A release by its name, its version codes and its share: `1.4.2 (42) at 5 %`."""
-    share = tracks.share(release)
+    share = release_words.share(release)
     if share:
-        return f"{tracks.named(release)} at {share}"
-    return tracks.named(release)
+        return f"{release_words.named(release)} at {share}"
+    return release_words.named(release)
 
 
 def flow(job: RolloutJob, context: Context) -> Outcome:
@@ -539,11 +546,11 @@ class Rollout:
             kind: Kind = "stepped"
             if step.status == "completed":
                 kind = "completed"
-            why = f"the step that was under way is live: {tracks.in_words(step)}"
+            why = f"the step that was under way is live: {release_words.in_words(step)}"
             return Decision(kind, why, made=step)
         who = "another run, or someone in the Play Console, changed it"
         in_doubt = earlier.in_doubt and not edit.previous.overtaken
-        why = f"{who}: {tracks.in_words(step)}"
+        why = f"{who}: {release_words.in_words(step)}"
         return Decision("held", why, in_doubt=in_doubt, brief="it was changed in the meantime")
 
     def _is_ours(self, edit: ReleaseEdit, made: Release) -> bool:
@@ -704,7 +711,10 @@ class Rollout:
         outputs = {**status.outputs({self._track: tuple(states)}), "decision": decision.kind}
         if ours:
             outputs |= version_code_outputs(codes)
-            outputs |= {"user-fraction": tracks.user_fraction(ours[0]), "lifecycle": lifecycle}
+            outputs |= {
+                "user-fraction": release_words.user_fraction(ours[0]),
+                "lifecycle": lifecycle,
+            }
         self._context.publish(outputs)
 
 
@@ -729,8 +739,8 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
     verb, would = _VERBS[decision.kind]
     if job.dry_run:
         verb = would
-    subject = f"{tracks.named(release)} {verb}"
-    share = tracks.share(decision.release or decision.made or release)
+    subject = f"{release_words.named(release)} {verb}"
+    share = release_words.share(decision.release or decision.made or release)
     if decision.kind == "stepped":
         return Heading(f"{subject} {share} of {track}")
     if decision.kind == "completed":

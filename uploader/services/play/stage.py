@@ -16,7 +16,15 @@ from uploader.files.android.listing import StoreFiles
 from uploader.files.artifacts import Artifact
 from uploader.results import FileResult
 from uploader.services.base import Context
-from uploader.services.play import companions, plan, reach, testers, track_merge, tracks
+from uploader.services.play import (
+    companions,
+    plan,
+    reach,
+    testers,
+    track_merge,
+    track_names,
+    tracks,
+)
 from uploader.services.play import listing as store_listing
 from uploader.services.play.edit_lifecycle import (
     CommitKnowledge,
@@ -558,7 +566,7 @@ def other_tracks(edit: ReleaseEdit) -> tuple[OtherTrack, ...]:
     if edit.state.own:
         return ()
     others = []
-    for track in dict.fromkeys((*tracks.STANDARD, *edit.seen)):
+    for track in dict.fromkeys((*track_names.STANDARD, *edit.seen)):
         releases = tracks.current_releases(edit, track)
         if releases and track not in edit.job.tracks:
             live = live_versions(edit.context, edit.job.package, track)

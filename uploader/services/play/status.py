@@ -21,7 +21,13 @@ from uploader.inputs.parsers import PACKAGE
 from uploader.inputs.records import StatusInputs
 from uploader.services import batch
 from uploader.services.base import Context, Outcome, Prepared, Section
-from uploader.services.play import client, review, tracks, universal_apk
+from uploader.services.play import (
+    SCOPE,
+    client,
+    release_words,
+    review,
+    universal_apk,
+)
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import blaming_the_input, read_and_deleted, unfinished
 from uploader.services.play.known_errors import EDIT_GONE, explained_refusals, find
@@ -34,7 +40,7 @@ from uploader.services.play.model import (
     version_code_outputs,
 )
 from uploader.services.play.several_apps import App, SeveralApps, check_several
-from uploader.services.play.tracks import STANDARD
+from uploader.services.play.track_names import STANDARD
 
 _EDIT = (
     "in an edit of its own, which closes any other edit that this account has open for the app; "
@@ -107,7 +113,7 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
     problems.raise_if_any()
     begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
     apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
-    return Prepared(tuple(lines), (client.SCOPE,), begin, apps=apps)
+    return Prepared(tuple(lines), (SCOPE,), begin, apps=apps)
 
 
 def _apk_to_fetch(
@@ -254,7 +260,7 @@ def _summary(newest_first: Mapping[str, Reviewed]) -> str:
     for track, releases in newest_first.items():
         reviewed = newest(releases)
         facts = ", ".join(filter(None, (_in_words(reviewed.release), _review(reviewed))))
-        return f"{track} has {tracks.named(reviewed.release)}: {facts}"
+        return f"{track} has {release_words.named(reviewed.release)}: {facts}"
     return "no releases"
 
 
@@ -354,7 +360,7 @@ def outputs(on_tracks: Mapping[str, Reviewed]) -> dict[str, str]:
     if on_all:
         latest = newest(on_all)
         values["lifecycle"] = latest.state
-        values["user-fraction"] = tracks.user_fraction(latest.release)
+        values["user-fraction"] = release_words.user_fraction(latest.release)
     return values
 
 
@@ -382,7 +388,7 @@ def _row(track: str, reviewed: ReviewedRelease) -> tuple[str, ...]:
     release = reviewed.release
     return (
         track,
-        tracks.named(release),
+        release_words.named(release),
         _in_words(release),
         ", ".join(release.countries),
         _review(reviewed),
@@ -399,4 +405,4 @@ def _review(reviewed: ReviewedRelease) -> str:
 def _in_words(release: Release) -> str:
     if not release.status:
         return ""
-    return tracks.in_words(release)
+    return release_words.in_words(release)

@@ -12,8 +12,8 @@ from uploader.services.play.model import Release, Releases, find_same_versions, 
 from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.release_names import as_told
+from uploader.services.play.release_words import in_words, named, share
 from uploader.services.play.track_merge import TrackChange
-from uploader.services.play.tracks import in_words, named, share
 from uploader.services.release_facts import (
     ChangedImages,
     ChangedText,

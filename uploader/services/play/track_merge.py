@@ -33,15 +33,9 @@ from uploader.services.play.model import (
 )
 from uploader.services.play.release_job import ReleaseJob, ReleaseOptions
 from uploader.services.play.release_names import as_told
+from uploader.services.play.release_words import describe, describe_all, in_words, named, share
 from uploader.services.play.review import live_versions
-from uploader.services.play.tracks import (
-    current_releases,
-    describe,
-    describe_all,
-    in_words,
-    named,
-    share,
-)
+from uploader.services.play.tracks import current_releases
 
 KEPT_BACK = {"halted": "halted", "draft": "a draft"}
 """The statuses of a release that its users do not get, in words."""
@@ -324,7 +318,7 @@ def _wanted(edit: ReleaseEdit, track: str, live: Releases, source: Release | Non
         version_codes = list(source.version_codes)
     version_codes += job.retained
     if job.retain_last:
-        version_codes += last_completed(live)
+        version_codes += model.last_completed(live)
     base = _kept_fields(live, version_codes)
     if source:
         base = base.with_fields_of(source.promoted_fields())
@@ -499,18 +493,6 @@ def _newest_of(
         hint=hint,
         code="no-release-on-track",
     )
-
-
-def last_completed(live: Sequence[Release]) -> tuple[str, ...]:
-    """The version codes of the newest release that everybody has; none where there is no such
-    release.
-
-    Those of a staged one are not: to retain them would hand them to everybody.
-    """
-    completed = model.having_status(live, "completed")
-    if not completed:
-        return ()
-    return model.newest(completed).version_codes
 
 
 def further(ours: Collection[str], live: Releases, asked: Release) -> Release | None:
@@ -956,7 +938,7 @@ def _check(edit: ReleaseEdit, update: TrackChange) -> None:
 
 def _oddities(edit: ReleaseEdit, update: TrackChange) -> Iterator[str]:
     """What is odd about a release, though it is possible, in sentences."""
-    if edit.job.retain_last and not last_completed(update.before):
+    if edit.job.retain_last and not model.last_completed(update.before):
         yield "there is no completed release whose versions could be retained."
     if edit.job.copy_notes and not update.release.has_notes:
         yield "there are no release notes to copy from the last release."

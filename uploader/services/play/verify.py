@@ -38,7 +38,9 @@ from uploader.files.workspace import Workspace, printable
 from uploader.inputs.records import ReleaseInputs, VerifyInputs
 from uploader.services import batch
 from uploader.services.base import Context, Flow, Outcome, Prepared, Section
-from uploader.services.play import client
+from uploader.services.play import (
+    SCOPE,
+)
 from uploader.services.play.known_errors import explained, explained_refusals
 from uploader.services.play.served_apks import WORST_FIRST, Version, compare_served
 from uploader.services.play.several_apps import App, SeveralApps
@@ -117,7 +119,7 @@ def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Works
         flow = batch.dry_run(f"Would compare {plural(len(files), 'bundle')} with what is served.")
     else:
         flow = _flow_of(goal)
-    return Prepared(tuple(lines), (client.SCOPE,), flow, apps=apps, sends_files=False)
+    return Prepared(tuple(lines), (SCOPE,), flow, apps=apps, sends_files=False)
 
 
 def _flow_of(goal: VerifyGoal) -> Flow:

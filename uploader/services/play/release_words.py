@@ -1,0 +1,64 @@
+"""A release in words: its name and version codes, whom it reaches, and its status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from uploader.services.play.model import Release
+from uploader.text import first_line
+
+
+def user_fraction(release: Release) -> str:
+    """The share of users of a staged release, as the input `user-fraction` takes it; empty where it
+    has none.
+    """
+    if release.user_fraction is None:
+        return ""
+    return f"{release.user_fraction:.15g}"
+
+
+def share(release: Release) -> str:
+    """How many users a staged release is for: `10 %`; empty where it says nothing."""
+    if release.user_fraction is None:
+        return ""
+    return f"{release.user_fraction * 100:g} %"
+
+
+def in_words(release: Release) -> str:
+    """Whom a release reaches, and its status: `10 % of users, in progress`."""
+    status: str = release.status or "of unknown status"
+    if release.status == "inProgress":
+        status = "in progress"
+    if share(release):
+        return f"{share(release)} of users, {status}"
+    if release.status == "completed":
+        return f"all users, {status}"
+    return status
+
+
+def named(release: Release, name: str = "") -> str:
+    """A release by its name, or else `name`, and its version codes: `1.4.2 (42)`; `42` where it has
+    no name.
+    """
+    versions = "+".join(release.version_codes) or "no version"
+    name = release.name or name
+    if name.startswith(f"{versions} ("):
+        name = name.removeprefix(f"{versions} (").removesuffix(")")
+    if not name or name == versions:
+        return versions
+    return f"{first_line(name)} ({versions})"
+
+
+def describe(release: Release) -> str:
+    """A release for people: `1.4.2 (42), 10 % of users, in progress`; without a name `42 (10 % of
+    users, …)`.
+    """
+    what = named(release)
+    if what.endswith(")"):
+        return f"{what}, {in_words(release)}"
+    return f"{what} ({in_words(release)})"
+
+
+def describe_all(live: Iterable[Release]) -> str:
+    """All releases of a track in one line."""
+    return "; ".join(map(describe, live)) or "empty"
