@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from uploader.redaction import Redactor
 
+MAX_UNBROKEN = 50  # characters of a cell that is a value rather than a sentence
 MAX_CELL = 300  # characters of outside text in one cell
 MAX_SENTENCE = 2000  # characters of a warning, a label, an address
 MAX_PROSE = 20_000  # characters of a text that is nowhere else on the page
@@ -92,7 +93,11 @@ def table_row(cells: Sequence[str]) -> str:
 
 
 def unbroken(cell: str) -> str:
-    """A cell in which no line ends between a number and its percent sign, or inside a date."""
+    """A cell in which no line ends between a number and its percent sign, or inside a date; one
+    with a whole sentence as it is.
+    """
+    if len(cell) > MAX_UNBROKEN:
+        return cell
     cell = re.sub(r"(?<=\d) %", f"{NO_BREAK_SPACE}%", cell)
     return _DATE.sub(rf"\1{NO_BREAK_HYPHEN}\2{NO_BREAK_HYPHEN}\3", cell)
 

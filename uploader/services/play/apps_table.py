@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from uploader.errors import ApiError, UploaderError
 from uploader.services.base import Section
 from uploader.services.play import review
-from uploader.services.release_facts import ReleaseFacts, TrackFacts
+from uploader.services.release_facts import ReleaseFacts
 from uploader.text import capitalised
 
-HEADER = ("App", "Version", "Was", "Is", "Review")
+HEADER = ("App", "Version", "Was", "Is", "Review", "Remarks")
 _REVIEWS = {"true": "sent", "false": "to be sent in the Play Console"}
 
 
@@ -34,59 +34,85 @@ class AppState:
     @property
     def facts(self) -> ReleaseFacts:
         """What its release changes."""
-        found = [section.facts for section in self.sections if section.facts]
-        return found[-1] if found else ReleaseFacts()
+        facts = ReleaseFacts()
+        for section in self.sections:
+            if section.facts:
+                facts = section.facts
+        return facts
 
 
 def table(apps: Sequence[AppState], *, commits: bool) -> Section:
     """Return the table of all apps, in the order in which they were given."""
     rows = []
     for app in apps:
-        tracks = app.facts.tracks
-        versions = list(dict.fromkeys(track.release for track in tracks if track.release))
-        codes = app.outputs.get("version-codes", "").replace(",", "+")
-        was = [_on_track(track, track.before or "empty", tracks) for track in tracks]
-        rows.append(
-            (
-                app.package,
-                ", ".join(versions) or codes,
-                "; ".join(was),
-                _state(app, commits=commits),
-                _review(app) if commits else "",
-            )
-        )
+        state = _committed(app) if commits else _tried(app)
+        review = _review(app) if commits else ""
+        rows.append((app.package, _version(app), _was(app), state, review, _remarks(app)))
     return Section("Apps", HEADER, tuple(rows))
 
 
-def _on_track(track: TrackFacts, words: str, tracks: Sequence[TrackFacts]) -> str:
-    """Return what is said of a track, with its name where there are several."""
-    return words if len(tracks) == 1 else f"{track.track}: {words}"
+def _version(app: AppState) -> str:
+    """Return the releases of an app, or the version codes where their names are not known."""
+    releases = [track.release for track in app.facts.tracks if track.release]
+    if releases:
+        return ", ".join(dict.fromkeys(releases))
+    return app.outputs.get("version-codes", "").replace(",", "+")
 
 
-def _state(app: AppState, *, commits: bool) -> str:
-    """Return what an app is now, behind a sign that shows at a glance how that is."""
+def _was(app: AppState) -> str:
+    """Return what was on the tracks of an app, which are named where there are several."""
     tracks = app.facts.tracks
-    after = "; ".join(f"{track.after} of {track.track}" for track in tracks)
+    was = []
+    for track in tracks:
+        before = track.before or "empty"
+        if len(tracks) > 1:
+            before = f"{track.track}: {before}"
+        was.append(before)
+    return "; ".join(was)
+
+
+def _on_tracks(app: AppState) -> str:
+    """Return what is on the tracks of an app, once the change is made."""
+    after = "; ".join(f"{track.after} of {track.track}" for track in app.facts.tracks)
+    if app.facts.in_review:
+        after += ", after the review"
+    return after
+
+
+def _tried(app: AppState) -> str:
+    """Return what an app would be, in a run that commits nothing."""
+    if app.failure:
+        return "❌ refused"
+    after = _on_tracks(app)
+    if after:
+        return f"📝 would be: {after}"
+    return f"✅ {app.headline}"
+
+
+def _committed(app: AppState) -> str:
+    """Return what an app is, behind a sign that shows at a glance how that is."""
     committed = app.outputs.get("committed", "false")
-    why = f": {_why(app.failure)}" if app.failure else ""
-    if not commits:
-        if app.failure:
-            return f"❌ refused{why}"
-        return f"📝 would be: {after}.{app.remarks}" if after else f"✅ {app.headline}"
+    if committed == "":
+        return "❓ perhaps committed"
     if committed == "true":
-        done = after or capitalised(app.headline) or "committed"
+        state = _on_tracks(app) or capitalised(app.headline) or "committed"
         served = app.outputs.get("served", "")
         if served:
-            done += f"; what is served: {served}"
-        if app.failure:
-            return f"⚠️ {done}{why}"
-        return f"✅ {done}.{app.remarks}" if app.remarks else f"✅ {done}"
-    if committed == "":
-        return f"❓ perhaps committed{why}"
-    kept = ", its edit is kept" if app.outputs.get("edit-id") else ""
+            state += f"; what is served: {served}"
+        mark = "⚠️" if app.failure else "✅"
+        return f"{mark} {state}"
+    state = "not committed"
+    if app.outputs.get("edit-id"):
+        state += ", its edit is kept"
+    mark = "❌" if app.failure else "⏸️"
+    return f"{mark} {state}"
+
+
+def _remarks(app: AppState) -> str:
+    """Return why an app failed, or what has to be known besides."""
     if app.failure:
-        return f"❌ not committed{kept}{why}"
-    return f"⏸️ not committed{kept}"
+        return _why(app.failure)
+    return app.remarks.strip()
 
 
 def _why(failure: BaseException) -> str:

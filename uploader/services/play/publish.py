@@ -104,7 +104,8 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     review = []
     if left or changes.reviewed:
         review.append(_review(edit, left))
-    in_review = any(_awaits_review(edit, update) for update in changes.tracks)
+    # A run that waits for the review tells what came of it.
+    in_review = not job.review and any(_awaits_review(edit, update) for update in changes.tracks)
     outcome = _outcome(job, headline, "Changes", changes, review, in_review=in_review)
     if left and outcome.heading:
         todo = (

@@ -184,12 +184,18 @@ class App:
     # --- the log, the outputs, the results --------------------------------------------------------
 
     def info(self, text: str) -> None:
-        """Log a sentence under the app's name."""
-        self._whole.info(f"{self.package}: {text}")
+        """Log a sentence with the app's name in it."""
+        self._whole.info(self._with_name(text))
 
     def warning(self, text: str) -> None:
         """Log a warning under the app's name."""
         self._whole.warning(f"{self.package}: {text}")
+
+    def _with_name(self, text: str) -> str:
+        """Return a sentence with the app's name before it, unless it has the name."""
+        if self.package in text:
+            return text
+        return f"{self.package}: {text}"
 
     def show(self, title: str, lines: Sequence[str], sections: tuple[Section, ...] = ()) -> None:
         """Log what is about to change, and keep it beside that of the other apps."""

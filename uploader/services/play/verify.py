@@ -55,6 +55,7 @@ _STATES_FIRST = ("changed", "missing", "added", "protected", "unverified", "by-r
 _MAX_LINES = 6  # findings in the log
 _MAX_ROWS = 200  # of a table in the summary
 _MAX_NAME = 200  # characters of the name of an entry that people are shown
+_SHORT_FINGERPRINT = 11  # characters of a certificate's fingerprint: four bytes
 _NOT_TOLD = ("by-rule",)  # states that neither the log nor the summary lists
 
 
@@ -410,17 +411,19 @@ def _told(findings: Sequence[Finding]) -> list[Finding]:
 
 def _sections(verdicts: Sequence[Verdict], findings: Sequence[Finding]) -> tuple[Section, ...]:
     """Return the tables of the summary."""
-    apks = [apk for verdict in verdicts for apk in verdict.apks]
+    apks: list[ApkReport] = []
+    for verdict in verdicts:
+        apks += verdict.apks
+    # What decides comes first, since a wide table is cut at its right.
     header = (
         "APK",
-        "For",
-        "Entries",
+        "Changed",
+        "Protected",
+        "Unverified",
         "Same",
         "Added by rule",
-        "Unverified",
-        "Protected",
-        "Changed",
-        "SHA-256 of its certificate",
+        "For",
+        "Certificate (SHA-256)",
     )
     rows = tuple(_row(apk) for apk in apks[:_MAX_ROWS])
     sections = [Section(_title("APKs compared", len(apks)), header, rows)]
@@ -440,9 +443,12 @@ def _title(text: str, count: int) -> str:
 
 
 def _row(apk: ApkReport) -> tuple[str, ...]:
-    numbers = (apk.entries, apk.same, apk.by_rule, apk.unverified, apk.protected, apk.changed)
-    certificate = fingerprint(apk.certificate) if apk.certificate else "not proven"
-    return (apk.name, apk.devices, *(str(number) for number in numbers), certificate)
+    numbers = (apk.changed, apk.protected, apk.unverified, apk.same, apk.by_rule)
+    certificate = "not proven"
+    if apk.certificate:
+        # The statement has all of it.
+        certificate = f"{fingerprint(apk.certificate)[:_SHORT_FINGERPRINT]}…"
+    return (apk.name, *(str(number) for number in numbers), apk.devices, certificate)
 
 
 def _transparency(verdict: Verdict) -> Section:
