@@ -169,7 +169,9 @@ class Run:
                 error = error.with_what(f"{self._beginning()}In the emulator: {error.what}")
             reporter.error(error)
         else:
-            reporter.result(f"{last_line} {self._times()}")
+            heading = self._outcome.heading if self._outcome else None
+            is_done = heading is None or heading.mark == "done"
+            reporter.result(f"{last_line} {self._times()}", is_done=is_done)
         if self.engine:
             self.engine.clear_journal(
                 ok=error is None, told=not isinstance(error, OutputsNotWritten)

@@ -21,7 +21,7 @@ const ATTRIBUTES = { img: ["src", "alt", "width", "height", "title"], a: ["href"
 const ALERTS = { NOTE: "Note", TIP: "Tip", IMPORTANT: "Important", WARNING: "Warning", CAUTION: "Caution" };
 const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-const DIFF = { "+": "pl-mi1", "-": "pl-md" };
+const DIFF = { "+": "pl-mi1", "-": "pl-md", "!": "pl-mc" };
 const markdown = new Marked({
   gfm: true,
   renderer: {

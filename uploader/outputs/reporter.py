@@ -68,9 +68,12 @@ class LogReporter:
         style = CHANGES.get(text.lstrip()[:2].rstrip(" "))
         self._say(self._painted(text, style, self._out) if style else text)
 
-    def result(self, text: str) -> None:
-        """Log how a run that went well ended, as its last line."""
-        self._say(self._painted(self._indented(text), RESULT, self._out))
+    def result(self, text: str, *, is_done: bool = True) -> None:
+        """Log how a run that went well ended, as its last line. One after which a release is held,
+        or waits for a person, is not `is_done`.
+        """
+        style = RESULT if is_done else YELLOW
+        self._say(self._painted(self._indented(text), style, self._out))
 
     def debug(self, text: str) -> None:
         """Log `text` where debug output is on (`RUNNER_DEBUG=1` and its kin)."""

@@ -320,11 +320,13 @@ def decide(
     unreviewed = _decide_by_review(release, state)
     if unreviewed:
         return unreviewed
-    name = _version(release)
     if judgement.ruling != "pass" and job.gate.halts:
-        return Decision("held", f"{name} stays: {judgement.why}", brief=judgement.brief)
+        name = release_words.named(release)
+        share = release_words.share(release)
+        stays = f"{name} stays at {share}" if share else f"{name} stays as it is"
+        return Decision("held", f"{stays}: {judgement.why}", brief=judgement.brief)
     if release.user_fraction is None:
-        why = f"Google Play does not say how many users {name} is for"
+        why = f"Google Play does not say how many users {_version(release)} is for"
         return Decision("held", why, brief="Google Play does not say how many users it is for")
     return _decide_next_step(job, release, release.user_fraction)
 
@@ -358,23 +360,26 @@ def _decide_by_review(release: Release, state: str | None) -> Decision | None:
 
 def _decide_next_step(job: RolloutJob, release: Release, share: float) -> Decision:
     """Return the step to the smallest share that is larger than the one that the release has."""
-    name = _version(release)
+    name = release_words.named(release)
     larger = [step for step in job.shares if is_smaller_share(share, step)]
     if not larger:
-        return Decision("nothing", f"{name} has reached the last of `rollout-steps`")
+        why = f"{_version(release)} has reached the last of `rollout-steps`"
+        return Decision("nothing", why)
     following = larger[0]
+    before = release_words.share(release)
     if following < 1:
         step = release.with_user_fraction(following)
-        return Decision("stepped", f"{name} goes to {following * 100:g} %", step)
+        why = f"{name} goes from {before} to {following * 100:g} %"
+        return Decision("stepped", why, step)
     if release.targets_countries:
         what = (
             "is limited to some countries, and completing it would release it in all countries: "
             "that is left to you"
         )
         brief = "it is limited to some countries"
-        return Decision("held", f"{name} {what}: {CONSOLE}", brief=brief)
+        return Decision("held", f"{_version(release)} {what}: {CONSOLE}", brief=brief)
     done = release.without_user_fraction().with_status("completed")
-    return Decision("completed", f"{name} goes to all users", done)
+    return Decision("completed", f"{name} goes from {before} to all users", done)
 
 
 def _share_of_all(release: Release) -> float:
@@ -677,10 +682,7 @@ class Rollout:
         if rollout:
             codes = rollout.version_codes
         self._publish(live, codes, state, decision)
-        subject = f"{self._job.package} on {self._track}"
-        if decision.kind != "nothing":
-            subject += f", {decision.kind}"
-        headline = f"{subject}: {decision.why}."
+        headline = f"{self._job.package} on {self._track}: {decision.why}."
         if self._job.dry_run:
             tables = [section(PLANNED, changes)]
         else:
