@@ -37,10 +37,10 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
     it may be a link to a file far away, or a device; and so is a folder of the workspace that leads
     out of it.
     """
-    inside = not os.path.relpath(path.parent, workspace).startswith("..")
-    if inside and os.path.relpath(
-        os.path.realpath(path.parent), os.path.realpath(workspace)
-    ).startswith(".."):
+    folder = os.path.realpath(path.parent)
+    if _is_within(str(path.parent), str(workspace)) and not _is_within(
+        folder, os.path.realpath(workspace)
+    ):
         raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -56,6 +56,11 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
         raise
 
 
+def _is_within(folder: str, workspace: str) -> bool:
+    """Whether a folder is the workspace or below it, by the names alone."""
+    return not os.path.relpath(folder, workspace).startswith("..")
+
+
 def append_whole(path: Path, text: str) -> None:
     """Add `text` to a file of the runner's, on a line of its own, as UTF-8: all of it, or nothing.
 
@@ -64,8 +69,10 @@ def append_whole(path: Path, text: str) -> None:
     """
     with path.open("ab+", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        broken = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
-        data = (("\n" if broken else "") + text).encode("utf-8")
+        data = text.encode("utf-8")
+        ends_in_line = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+        if ends_in_line:
+            data = b"\n" + data
         try:
             while data:
                 data = data[file.write(data) :]
@@ -87,16 +94,17 @@ def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[
     The longest go first: the short ones, single ids, always stay. A value stands on one line.
     GitLab reads the report, and any other runner to which `UPLOADER_DOTENV` names a file.
     """
-    lines = {
-        name: f"{_key(name)}={redactor.one_line(value).strip()}\n"
-        for name, value in outputs.items()
-        if name not in ALSO_INPUTS
-    }
-    left_out: list[str] = []
-    while sum(len(line.encode("utf-8")) for line in lines.values()) > DOTENV_LIMIT:
-        left_out.append(max(lines, key=lambda name: len(lines[name].encode("utf-8"))))
-        del lines[left_out[-1]]
-    return list(lines.values()), left_out
+    lines: dict[str, str] = {}
+    for name, value in outputs.items():
+        if name not in ALSO_INPUTS:
+            lines[name] = f"{_key(name)}={redactor.one_line(value).strip()}\n"
+    left_out = []
+    sizes = {name: len(line.encode("utf-8")) for name, line in lines.items()}
+    while sum(sizes.values()) > DOTENV_LIMIT:
+        longest = max(sizes, key=sizes.__getitem__)
+        left_out.append(longest)
+        del sizes[longest]
+    return [line for name, line in lines.items() if name in sizes], left_out
 
 
 def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
@@ -106,10 +114,13 @@ def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
     ASCII alone: an escape sequence in a file name is exact for a program and harmless on a
     terminal.
     """
-    lines = [
-        json.dumps(_masked(result.as_json(), redactor.hide), allow_nan=False) for result in results
-    ]
-    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+    lines = []
+    for result in results:
+        masked = _masked(result.as_json(), redactor.hide)
+        lines.append(json.dumps(masked, allow_nan=False))
+    if not lines:
+        return "[]\n"
+    return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
 def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:

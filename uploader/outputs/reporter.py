@@ -65,8 +65,10 @@ class LogReporter:
     def change(self, line: str) -> None:
         """Log a line of a plan, in the colour of its sign where the platform has colours."""
         text = self._indented(line)
-        style = CHANGES.get(text.lstrip()[:2].rstrip(" "))
-        self._say(self._painted(text, style, self._out) if style else text)
+        sign = text.lstrip()[:2].rstrip(" ")
+        if sign in CHANGES:
+            text = self._painted(text, CHANGES[sign], self._out)
+        self._say(text)
 
     def result(self, text: str, *, is_done: bool = True) -> None:
         """Log how a run that went well ended, as its last line. One after which a release is held,
@@ -87,10 +89,10 @@ class LogReporter:
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
         if isinstance(error, InputError):
-            problems = (
-                replace(problem, name=self.names.get(problem.name, problem.name))
-                for problem in error.problems
-            )
+            problems = []
+            for problem in error.problems:
+                name = self.names.get(problem.name, problem.name)
+                problems.append(replace(problem, name=name))
             error = InputError(*problems)
         self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
 
@@ -137,8 +139,9 @@ class LogReporter:
                 "limits to 5 KiB."
             )
         text = "".join(lines)
+        workspace = self.platform.workspace
         return self.written(
-            f"The outputs ({path.name})", lambda: write_whole(path, text, self.platform.workspace)
+            f"The outputs ({path.name})", lambda: write_whole(path, text, workspace)
         )
 
     def _list_outputs(self, outputs: Mapping[str, str]) -> None:
@@ -179,8 +182,12 @@ class LogReporter:
         """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays
         plain.
         """
-        shown = {"gitlab": True, "console": stream.isatty()}.get(self.platform.kind, False)
-        return f"\x1b[{style}m{text}\x1b[0m" if shown and self.platform.color else text
+        has_styles = self.platform.kind == "gitlab"
+        if self.platform.kind == "console":
+            has_styles = stream.isatty()
+        if not (has_styles and self.platform.color):
+            return text
+        return f"\x1b[{style}m{text}\x1b[0m"
 
     def _indented(self, text: str) -> str:
         return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
@@ -189,36 +196,38 @@ class LogReporter:
         """The text with every input in backticks under its name here: `UPLOADER_STATUS=draft` for
         `status: draft`.
         """
+        if not self.names:
+            return text
+        return _NAMED.sub(self._name_here, text)
 
-        def name(found: re.Match[str]) -> str:
-            here = self.names.get(found[1])
-            return (
-                found[0]
-                if here is None
-                else f"`{here}{self._assign}{found[2]}`"
-                if found[2]
-                else f"`{here}`"
-            )
-
-        return _NAMED.sub(name, text) if self.names else text
+    def _name_here(self, found: re.Match[str]) -> str:
+        """An input in backticks, perhaps with a value, under its name here."""
+        name = self.names.get(found[1])
+        if name is None:
+            return found[0]
+        if found[2]:
+            return f"`{name}{self._assign}{found[2]}`"
+        return f"`{name}`"
 
     def _short(self, text: str, limit: int = MAX_SENTENCE) -> str:
         """One clean line of at most `limit` characters, an ellipsis for what is cut."""
         line = self.redactor.one_line(self._renamed(text))
-        return line if len(line) <= limit else line[: limit - 1] + "…"
+        if len(line) <= limit:
+            return line
+        return line[: limit - 1] + "…"
 
     def _text_of(self, error: UploaderError) -> str:
         """The error on one line, and below it each of its details on a line of its own."""
-        after = [
-            self._short(sentence(text), MAX_SENTENCE // 4)
-            for text in (error.cause, error.hint)
-            if text
-        ]
+        advice = []
+        left = MAX_SENTENCE
+        for text in (error.cause, error.hint):
+            if text:
+                short = self._short(sentence(text), MAX_SENTENCE // 4)
+                advice.append(short)
+                left -= len(short) + 1
         # What happened is cut where the whole would be too long: the hint must be readable.
-        what = self._short(
-            sentence(error.what), MAX_SENTENCE - sum(len(text) + 1 for text in after)
-        )
-        return "\n".join([" ".join([what, *after]), *self._details(error)])
+        what = self._short(sentence(error.what), left)
+        return "\n".join([" ".join([what, *advice]), *self._details(error)])
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
