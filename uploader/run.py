@@ -161,22 +161,31 @@ class Run:
         self._write_files(results, outputs, last_line)
         if self._inputs.record(RunInputs).job_summary:
             reporter.write_summary(lambda: self._page(headline, results, outputs))
-        error = self._error
-        if error:
-            if self.engine:
-                reporter.info(self._times())
-            if self._common.rehearsal and self.engine:
-                error = error.with_what(f"{self._beginning()}In the emulator: {error.what}")
-            reporter.error(error)
+        if self._error:
+            self._log_failure(self._error)
         else:
-            heading = self._outcome.heading if self._outcome else None
-            is_done = heading is None or heading.mark == "done"
-            reporter.result(f"{last_line} {self._times()}", is_done=is_done)
+            reporter.result(f"{last_line} {self._times()}", is_done=self._is_done())
         if self.engine:
             self.engine.clear_journal(
-                ok=error is None, told=not isinstance(error, OutputsNotWritten)
+                ok=self._error is None, told=not isinstance(self._error, OutputsNotWritten)
             )
-        return error.exit_code if error else 0
+        if self._error:
+            return self._error.exit_code
+        return 0
+
+    def _log_failure(self, error: UploaderError) -> None:
+        """Log how the run failed. One that never began took no time."""
+        if self.engine:
+            self._reporter.info(self._times())
+            if self._common.rehearsal:
+                error = error.with_what(f"{self._beginning()}In the emulator: {error.what}")
+        self._reporter.error(error)
+
+    def _is_done(self) -> bool:
+        """Whether nothing is held, and nothing is left to a person."""
+        if self._outcome is None or self._outcome.heading is None:
+            return True
+        return self._outcome.heading.mark == "done"
 
     def _beginning(self) -> str:
         """Return how the last line of a run begins that had no lasting effect."""
@@ -218,8 +227,9 @@ class Run:
     def _seconds(self) -> tuple[float, float]:
         """Return how many seconds the run took, and how many of them it waited for answers."""
         seconds = self._clock.monotonic() - self._began
-        answers = self.engine.waited_for_answers if self.engine else 0.0
-        return seconds, min(answers, seconds)
+        if self.engine is None:
+            return seconds, 0.0
+        return seconds, min(self.engine.waited_for_answers, seconds)
 
     def _results(self) -> list[FileResult]:
         """Return a result for each upload, and for each file that the run did not come to."""
@@ -240,12 +250,18 @@ class Run:
         steps = self._planned_steps()
         if steps:
             outputs["plan"] = steps.as_json()
-        record = self.engine.record if self.engine else RunRecord()
+        record = RunRecord()
+        if self.engine:
+            record = self.engine.record
         outputs.update(outputs_of(results, record))
-        if self._common.rehearsal and "committed" in outputs:
-            outputs["committed"] = "false"  # whatever the emulator says
-        outputs["rehearsal"] = "true" if self._common.rehearsal else "false"
-        outputs["failure"] = self._error.code if self._error else ""
+        outputs["rehearsal"] = "false"
+        if self._common.rehearsal:
+            outputs["rehearsal"] = "true"
+            if "committed" in outputs:
+                outputs["committed"] = "false"  # whatever the emulator says
+        outputs["failure"] = ""
+        if self._error:
+            outputs["failure"] = self._error.code
         workspace = self._inputs.platform.workspace
         outputs["results-file"] = str(workspace / RESULTS)
         if workspace == CONTAINER_WORKSPACE:
@@ -276,22 +292,35 @@ class Run:
         platform = self._inputs.platform
         sections = self._sections(outcome)
         facts = [section.facts for section in sections if section.facts]
-        seconds, waited = self._seconds() if self.engine else (0.0, 0.0)
+        seconds = 0.0
+        waited = 0.0
+        if self.engine:
+            seconds, waited = self._seconds()
+        links = outcome.links
+        if self._common.rehearsal:
+            links = ()
+        fate = ""
+        if error:
+            headline = error.what
+            fate = self._what_did_not_happen(outputs)
+        title = ""
+        for fact in facts:
+            title = fact.title
         report = Report(
-            headline=error.what if error else headline,
+            headline=headline,
             target=self._common.target,
             endpoint=self._common.api_endpoint,
             apps=self._apps(),
-            app_title=facts[-1].title if facts else "",
+            app_title=title,
             outcome=self._ending(),
             files=tuple(results),
             outputs=outputs,
             warnings=warnings,
             error=error,
-            links=() if self._common.rehearsal else outcome.links,
+            links=links,
             sections=sections,
             heading=outcome.heading,
-            fate=self._what_did_not_happen(outputs) if error else "",
+            fate=fate,
             todo=outcome.todo,
             provenance=platform.provenance,
             seconds=seconds,
@@ -310,7 +339,9 @@ class Run:
 
     def _planned_sections(self) -> tuple[Section, ...]:
         """Return the tables of what a run without an outcome was about to change."""
-        return self.engine.planned if self.engine else ()
+        if self.engine is None:
+            return ()
+        return self.engine.planned
 
     def _sections(self, outcome: Outcome) -> tuple[Section, ...]:
         """Return the tables of the summary; those of a rehearsal say that they are about the
@@ -337,7 +368,9 @@ class Run:
         committed = outputs.get("committed", "false")
         if committed == "true":
             return ""
-        done = "released" if self._inputs.record(ReleaseInputs).tracks else "published"
+        done = "published"
+        if self._inputs.record(ReleaseInputs).tracks:
+            done = "released"
         if committed == "false":
             return f"Not {done}"
         return f"Perhaps {done}"
@@ -367,4 +400,6 @@ class Run:
             return "rehearsal"
         if self._common.dry_run:
             return "dry-run"
-        return "failed" if self._error else "ok"
+        if self._error:
+            return "failed"
+        return "ok"

@@ -127,7 +127,10 @@ def _remember_committed(edit: ReleaseEdit, *, happened: bool) -> None:
 
 
 def _headline_of_commit(edit: ReleaseEdit, changes: Changes, left: str, *, happened: bool) -> str:
-    """Return what happened, in one sentence; `left` is what is left to do."""
+    """Return what became of the release, in one sentence; `left` is what a person has to do.
+
+    `happened` says that the commit had happened before this run came to it.
+    """
     written = [update for update in changes.tracks if not update.gone_on]
     if happened and changes.tracks and not written:
         fate = left or "committed, by a commit whose answer was lost"
@@ -406,9 +409,9 @@ def _fate_after_review(job: ReleaseJob, release: Release) -> Fate:
     share = release_words.share(release)
     if share:
         verb += f" {share} of"
-    # A run that waits for the review says next what came of it.
-    condition = "" if job.review else "when the review passes"
-    return Fate(verb, condition)
+    if job.review:  # the run waits for it, and says next what came of it
+        return Fate(verb)
+    return Fate(verb, "when the review passes")
 
 
 def _what_would_be(changes: Changes) -> str:
