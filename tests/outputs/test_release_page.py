@@ -48,7 +48,7 @@ def test_shares_are_bars_of_versions() -> None:
     )
     assert shares(facts, PLAIN).split("\n\n") == [
         f"**production:** `▓{'░' * 19}` ▓ 1.4.2 (42) 1&#160;% · ░ 1.4.1 (41) 99&#160;%",
-        f"**beta:** `{'▓' * 20}` 42 halted · ▓ 41 100&#160;%",
+        f"**beta:** `{'▓' * 20}` ▓ 41 100&#160;% · 42 halted",
     ]
 
 

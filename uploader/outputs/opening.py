@@ -47,7 +47,9 @@ def opening(report: Report, escaper: Escaper) -> str:
         return _without_release(report, escaper)
     words = escaper.text(heading.text)
     if is_dry_run:
-        mark = "🛑" if heading.mark == "halted" else "📝"
+        mark = "📝"
+        if heading.mark == "halted":
+            mark = "🛑"
         return f"## {mark} Dry run: {words}\n\n**{_NOTHING_PUBLISHED}.**"
     return f"## {_MARKS[heading.mark]} {words}"
 
@@ -145,7 +147,9 @@ def advice(report: Report, escaper: Escaper) -> list[str]:
 def _more_than_heading(report: Report) -> str:
     """What the last line of the log says beyond the heading."""
     if report.heading is None or report.outcome == "rehearsal":
-        return "" if len(report.headline) <= MAX_CELL else report.headline
+        if len(report.headline) <= MAX_CELL:
+            return ""
+        return report.headline
     before, heading, after = report.headline.partition(report.heading.text)
     if heading:
         return after.lstrip(". ")
@@ -156,16 +160,7 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     """What happened, where the heading does not say it, what to do, and why; folded what only
     helps to find a fault.
     """
-    heading = opening(report, escaper)
-    in_heading = escaper.text(error.what.rstrip("."), len(error.what)) in heading
-    is_technical = bool(_TECHNICAL.search(error.what))
-    message = _message(error)
-    paragraphs = []
-    if is_technical and message:
-        if escaper.text(message.rstrip("."), len(message)) not in heading:
-            paragraphs.append(_paragraph("Google says", message, escaper))
-    elif not (is_technical or in_heading):
-        paragraphs.append(_paragraph("What happened", error.what, escaper))
+    paragraphs = _what_happened(report, error, escaper)
     if error.hint:
         paragraphs.append(_paragraph("What to do", error.hint, escaper))
     if error.cause:
@@ -176,13 +171,32 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     code = link(f"`{error.code}`", address)
     pages = _console_pages(f"{error.hint} {error.cause}")
     paragraphs.append(" · ".join([f"**Failure:** {code}", *pages]))
-    # A run that was told to stop has done nothing wrong.
-    kind = "IMPORTANT" if isinstance(error, Interrupted) else "CAUTION"
+    kind = "CAUTION"
+    if isinstance(error, Interrupted):  # nobody has done anything wrong
+        kind = "IMPORTANT"
     blocks = [alert(kind, paragraphs)]
-    if is_technical and not in_heading:
+    if _TECHNICAL.search(error.what) and not _is_in_heading(error.what, report, escaper):
         happened = escaper.prose(sentence(error.what))
         blocks.append(details("What happened, with codes and numbers", happened))
     return blocks
+
+
+def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> list[str]:
+    """What happened, unless the heading says it; without codes and numbers, so that of a refusal
+    there are only the service's own words.
+    """
+    label = "What happened"
+    words = error.what
+    if _TECHNICAL.search(error.what):
+        label = "Google says"
+        words = _message(error)
+    if not words or _is_in_heading(words, report, escaper):
+        return []
+    return [_paragraph(label, words, escaper)]
+
+
+def _is_in_heading(words: str, report: Report, escaper: Escaper) -> bool:
+    return escaper.text(words.rstrip("."), len(words)) in opening(report, escaper)
 
 
 def _paragraph(label: str, words: str, escaper: Escaper) -> str:

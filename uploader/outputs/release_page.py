@@ -64,23 +64,18 @@ def shares(facts: ReleaseFacts, escaper: Escaper) -> str:
 
 
 def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
-    """The versions of a track: one bar, then each version with its part of it."""
+    """The versions of a track: one bar, then each version with its part of it; those that are
+    halted, which nobody is offered, come last.
+    """
     served = [one for one in offered if one.share]
-    shades = _SHADES[len(served)] if len(served) < len(_SHADES) else ""
-    signs = iter(shades)
-    parts = []
-    for one in offered:
-        version = escaper.text(one.version)
-        if not one.share:
-            parts.append(f"{version} halted")
-        elif shades:
-            parts.append(f"{next(signs)} {version} {_percent(one.share)}")
-        else:
-            parts.append(f"{version} {_percent(one.share)}")
-    versions = " · ".join(parts)
-    if not shades:
-        return versions
-    return f"`{shared_bar([one.share for one in served], shades)}` {versions}"
+    halted = [f"{escaper.text(one.version)} halted" for one in offered if not one.share]
+    parts = [f"{escaper.text(one.version)} {_percent(one.share)}" for one in served]
+    if not served or len(served) >= len(_SHADES):
+        return " · ".join(parts + halted)
+    shades = _SHADES[len(served)]
+    parts = [f"{shade} {part}" for shade, part in zip(shades, parts, strict=True)]
+    bar = shared_bar([one.share for one in served], shades)
+    return f"`{bar}` {' · '.join(parts + halted)}"
 
 
 def _percent(share: float) -> str:
