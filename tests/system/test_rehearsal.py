@@ -262,7 +262,9 @@ def test_a_step_that_waits_for_a_person_is_told_by_the_output(job: Job) -> None:
     assert (ended.outputs["decision"], ended.outputs["sent-for-review"]) == ("stepped", "false"), (
         ended.log
     )
-    assert ended.last_line.endswith(f"goes to 20 %; {TO_SEND}.")
+    assert ended.last_line.endswith(f"42 goes from 10 % to 20 %; {TO_SEND}.")
+    heading = "## ⚠️ 42 goes to 20 % of production once you have sent it for review\n"
+    assert ended.summary.startswith(heading)
 
 
 def test_a_rehearsal_keeps_nothing_for_a_later_run(job: Job) -> None:

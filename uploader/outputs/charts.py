@@ -188,7 +188,7 @@ def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
     return {
         "gantt": {
             "leftPadding": 24 + 7 * longest,
-            "rightPadding": 16,
+            "rightPadding": 24,
             "barHeight": 24,
             "fontSize": 12,
             "sectionFontSize": 12,

@@ -391,12 +391,12 @@ def _fate(edit: ReleaseEdit, update: TrackChange) -> Fate:
 def _awaits_review(edit: ReleaseEdit, update: TrackChange) -> bool:
     """Whether users get the release of this commit only once Google has reviewed it.
 
-    A version that was on the track before was reviewed then.
+    A version that was on the track before was reviewed then, unless it was a draft.
     """
     if edit.job.rehearsal or edit.record.by_hand is not False or is_internal(update.track):
         return False
     live = find_same_versions(update.before, update.release)
-    if live is not None and live.status in SERVED:
+    if live is not None and live.status != "draft":
         return False
     return update.release.status in SERVED
 

@@ -94,7 +94,7 @@ class Decision:
     `trouble` ends the run as an error does. `made` is the release that is live by a commit of this
     job whose response was lost. `in_doubt` says that it went further since, so that nobody knows
     whether that commit happened. `brief` is `why` in a few words, where the release is named before
-    them.
+    them. `by_hand` says that a person has to send the step for review.
     """
 
     kind: Kind
@@ -104,6 +104,7 @@ class Decision:
     made: Release | None = None
     in_doubt: bool = False
     brief: str = ""
+    by_hand: bool = False
 
 
 @dataclass(frozen=True)
@@ -640,7 +641,7 @@ class Rollout:
         left = committed(edit)
         self._halting = ""
         if left:
-            return replace(decision, why=f"{decision.why}; {left}")
+            return replace(decision, why=f"{decision.why}; {left}", by_hand=True)
         return decision
 
     def _note(self) -> str:
@@ -743,6 +744,11 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
         verb = would
     subject = f"{release_words.named(release)} {verb}"
     share = release_words.share(decision.release or decision.made or release)
+    if decision.by_hand and decision.kind in ("stepped", "completed"):
+        users = share or "all users"
+        name = release_words.named(release)
+        words = f"{name} goes to {users} of {track} once you have sent it for review"
+        return Heading(words, "attention")
     if decision.kind == "stepped":
         return Heading(f"{subject} {share} of {track}")
     if decision.kind == "completed":
