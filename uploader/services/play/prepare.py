@@ -30,7 +30,7 @@ from uploader.inputs.parsers import LAST_RELEASE, MAX_VERSION_CODE, PACKAGE, Fil
 from uploader.inputs.records import ReleaseInputs
 from uploader.services.base import Context, Outcome, Prepared
 from uploader.services.play import SCOPE, reach
-from uploader.services.play.model import STAGED, Notes, Release
+from uploader.services.play.model import STAGED, Notes, Release, TrackName
 from uploader.services.play.release_job import (
     IN_THE_LIBRARY,
     ReleaseJob,
@@ -44,6 +44,7 @@ from uploader.services.play.track_names import is_standard
 from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
+    from uploader.files.android.listing import StoreFiles
     from uploader.services.play.verify import VerifyGoal
 
 
@@ -130,7 +131,9 @@ def _check_tracks_are_served(
 def _lines(jobs: Sequence[ReleaseJob]) -> Iterator[str]:
     """Yield the steps of all jobs; with several apps each line names its app."""
     for job in jobs:
-        prefix = "" if len(jobs) == 1 else f"for {job.package}: "
+        prefix = ""
+        if len(jobs) > 1:
+            prefix = f"for {job.package}: "
         for step in _steps(job):
             yield prefix + step
 
@@ -159,8 +162,11 @@ def _by_app(
             what = f"{artifact.name} belongs to {package}, which `package-name` does not name."
             problems.add("files", what, "the artifacts of the apps that are named")
     all_can_be_read = len(artifacts) == len(files)
+    apps: _ByApp = {}
     for name, own in by_app.items():
-        if files and not own and all_can_be_read:
+        if own or not files:
+            apps[name] = (tuple(own), tuple(own))
+        elif all_can_be_read:
             what = f"none of the files belongs to {name}."
             problems.add("package-name", what, "only the apps of the files")
     if inputs.promote_version_codes:
@@ -171,7 +177,7 @@ def _by_app(
             "and images."
         )
     check_several(inputs, problems)
-    return {name: (tuple(own), tuple(own)) for name, own in by_app.items() if own or not files}
+    return apps
 
 
 def _for_app(
@@ -182,11 +188,11 @@ def _for_app(
     """
 
     def own_files(files: FilesByVersion) -> FilesByVersion:
-        return tuple(
-            (code, path.replace(PACKAGE, package))
-            for code, path in files
-            if code not in codes_of_others
-        )
+        own = []
+        for code, path in files:
+            if code not in codes_of_others:
+                own.append((code, path.replace(PACKAGE, package)))
+        return tuple(own)
 
     return replace(
         inputs,
@@ -346,7 +352,9 @@ def _notes(
         what = "release notes were given in `whats-new-directory` as well."
         problems.add("whats-new", what, "one of them")
     cuts = inputs.whats_new_overflow == "cut"
-    max_length = None if cuts else MAX_RELEASE_NOTES
+    max_length: int | None = MAX_RELEASE_NOTES
+    if cuts:
+        max_length = None
     notes: dict[str | None, dict[str, str]]
     if text and text != LAST_RELEASE:
         input_name = "whats-new"
@@ -359,14 +367,14 @@ def _notes(
         notes = release_notes(
             directory, workspace, codes, inputs.tracks, problems, max_length=max_length
         )
-    if not cuts:
-        return {track: tuple(texts.items()) for track, texts in notes.items()}, {}
     kept: dict[str | None, Notes] = {}
     left_out: dict[str | None, Notes] = {}
     for track, texts in notes.items():
-        short, rest = shortened(texts, input_name, problems)
-        kept[track] = tuple(short.items())
-        left_out[track] = tuple(rest.items())
+        kept[track] = tuple(texts.items())
+        if cuts:
+            short, rest = shortened(texts, input_name, problems)
+            kept[track] = tuple(short.items())
+            left_out[track] = tuple(rest.items())
     return kept, left_out
 
 
@@ -403,8 +411,8 @@ def _package(inputs: ReleaseInputs, artifacts: Artifacts, problems: Problems) ->
         if artifact.manifest:
             packages[artifact.manifest.package] = artifact.name
     if len(packages) > 1:
-        apps = ", ".join(f"{package} ({name})" for package, name in packages.items())
-        what = f"the artifacts belong to different apps: {apps}."
+        apps = [f"{package} ({name})" for package, name in packages.items()]
+        what = f"the artifacts belong to different apps: {', '.join(apps)}."
         problems.add(
             "files", what, "the artifacts of one app, or the names of all in `package-name`"
         )
@@ -572,8 +580,9 @@ def _check_countries(inputs: ReleaseInputs, *, new: bool, problems: Problems) ->
         return
     # A release that is on the track may have its fraction.
     staged = inputs.user_fraction is not None or not new
-    production = all(track.rpartition(":")[2] == "production" for track in inputs.tracks)
-    if not (staged and production and inputs.status in ("", "inProgress")):
+    in_progress = inputs.status in ("", "inProgress")
+    names = {TrackName(track).base for track in inputs.tracks}
+    if not (staged and in_progress and names <= {"production"}):
         what = "Google Play accepts them only for a staged rollout on production."
         accepted = "with `tracks: production` and `user-fraction`"
         problems.add("countries", what, accepted, code="countries-not-allowed")
@@ -609,21 +618,27 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
         )
     if inputs.images_prune != "false" and not inputs.images_directory:
         yield "`images-prune` does nothing without `images-directory`."
-    if inputs.create_tracks and all(is_standard(track) for track in inputs.tracks):
+    if inputs.create_tracks and all(map(is_standard, inputs.tracks)):
         yield "`create-tracks` does nothing: `tracks` has no closed track with a name of its own."
-    if len(inputs.release_name) > MAX_RELEASE_NAME:
+    yield from _warnings_of_names(inputs, artifacts)
+    if inputs.status == "halted" and (artifacts or inputs.promote_from):
+        yield "`status: halted`: Google Play halts only a release that is on the track already."
+
+
+def _warnings_of_names(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
+    """Yield a warning where the name of the release is too long for the Play Console."""
+    name = inputs.release_name
+    if len(name) > MAX_RELEASE_NAME:
         yield (
-            f"`release-name` has {len(inputs.release_name)} characters; the Play Console allows "
+            f"`release-name` has {len(name)} characters; the Play Console allows "
             f"{MAX_RELEASE_NAME}."
         )
-    named_after_tag = _makes_release(inputs, artifacts) and not inputs.release_name
+    named_after_tag = _makes_release(inputs, artifacts) and not name
     if named_after_tag and len(inputs.tag) > MAX_RELEASE_NAME:
         yield (
             f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set "
             "`release-name` for another."
         )
-    if inputs.status == "halted" and (artifacts or inputs.promote_from):
-        yield "`status: halted`: Google Play halts only a release that is on the track already."
 
 
 def _steps(job: ReleaseJob) -> Iterator[str]:
@@ -640,9 +655,7 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
         if file.kind != "artifact":
             yield f"with {file}"
     if job.listing:
-        count = sum(len(images) for images in job.listing.images.values())
-        languages = plural(len(job.listing.texts), "language")
-        yield f"synchronise {plural(count, 'image')} and the texts of {languages}"
+        yield _step_of_listing(job.listing)
     if job.create_tracks:
         yield "create the closed tracks that the app does not have"
     for track in job.tracks:
@@ -657,6 +670,15 @@ def _steps(job: ReleaseJob) -> Iterator[str]:
     else:
         yield "leave the edit open"
     yield from _steps_after_commit(job)
+
+
+def _step_of_listing(listing: StoreFiles) -> str:
+    """Return the synchronisation of the store listing, in words."""
+    images = 0
+    for of_place in listing.images.values():
+        images += len(of_place)
+    languages = plural(len(listing.texts), "language")
+    return f"synchronise {plural(images, 'image')} and the texts of {languages}"
 
 
 def _steps_after_commit(job: ReleaseJob) -> Iterator[str]:
@@ -693,7 +715,9 @@ def _step_on_track(job: ReleaseJob, track: str) -> str:
     codes = list(dict.fromkeys((*job.codes, *job.retained)))
     if not codes and not job.promote_from:
         step = f"update the current release on track {track}"
-        return f"{step} ({in_status})" if status else step
+        if status:
+            step += f" ({in_status})"
+        return step
     if job.promote_from:
         promoted = "+".join(job.promoted) or "the release"
         step = f"promote {promoted} of {job.promote_from}"
