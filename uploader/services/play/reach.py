@@ -16,9 +16,9 @@ from uploader.errors import Problems, ReleaseRefused
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
-from uploader.services.play.model import Release, Releases, TrackName, last_completed
+from uploader.services.play.model import Releases, TrackName, highest_of, last_completed
 from uploader.services.play.release_job import ReleaseJob
-from uploader.services.play.track_names import FORM_FACTORS, QA, STANDARD, meant
+from uploader.services.play.track_names import FORM_FACTORS, QA, STANDARD, FormFactor, meant
 
 if TYPE_CHECKING:
     from uploader.services.play.track_merge import TrackChange
@@ -33,35 +33,39 @@ def fitting(tracks: Sequence[str], artifacts: Sequence[Artifact]) -> tuple[str, 
     """
     manifests = [artifact.manifest for artifact in artifacts if artifact.manifest]
     forms = _forms_of_all(manifests)
-    form_tracks = [track for track in tracks if TrackName(track).form_factor in forms]
-    if form_tracks and any(_is_required(form, manifests) for form in forms):
+    prefixes = {form.prefix for form in forms}
+    form_tracks = []
+    own_tracks = []
+    for track in tracks:
+        prefix = TrackName(track).form_factor
+        if prefix in prefixes:
+            form_tracks.append(track)
+        if not prefix or prefix in prefixes:
+            own_tracks.append(track)
+    if form_tracks and _need_such_devices(manifests, forms):
         return tuple(form_tracks)  # the artifacts run on no other devices
-    own_tracks = [track for track in tracks if TrackName(track).form_factor in ("", *forms)]
     return tuple(own_tracks or tracks)
 
 
-def _forms_of_all(manifests: Sequence[Manifest]) -> list[str]:
+def _forms_of_all(manifests: Sequence[Manifest]) -> list[FormFactor]:
     """Return the form factors that every one of these builds is for."""
-    forms = list(FORM_FACTORS)
+    forms = list(FORM_FACTORS.values())
     for manifest in manifests:
         own_forms = _forms(manifest)
         forms = [form for form in forms if form in own_forms]
     return forms
 
 
-def _is_required(form: str, manifests: Sequence[Manifest]) -> bool:
-    """Whether one of the builds runs only on devices of this form factor."""
-    feature = FORM_FACTORS[form].feature
-    return any(feature in manifest.features for manifest in manifests)
+def _need_such_devices(manifests: Sequence[Manifest], forms: Sequence[FormFactor]) -> bool:
+    """Return whether one of the builds runs only on devices of one of these form factors."""
+    features = {form.feature for form in forms}
+    return any(not features.isdisjoint(manifest.features) for manifest in manifests)
 
 
-def _forms(manifest: Manifest) -> list[str]:
-    """Return the form factors that a build is for, alone or among others.
-
-    They are named by the prefixes of their tracks.
-    """
+def _forms(manifest: Manifest) -> list[FormFactor]:
+    """Return the form factors that a build is for, alone or among others."""
     features = (*manifest.features, *manifest.optional_features)
-    return [form.prefix for form in FORM_FACTORS.values() if form.feature in features]
+    return [form for form in FORM_FACTORS.values() if form.feature in features]
 
 
 def check_form_factors(
@@ -85,11 +89,12 @@ def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: P
     if ":" in track:
         suggestion = meant(track, STANDARD)
     prefix, _, base = (suggestion or track).rpartition(":")
-    if prefix in FORM_FACTORS and prefix not in forms:
-        feature = FORM_FACTORS[prefix].feature
-        devices = FORM_FACTORS[prefix].devices
+    form_of_track = FORM_FACTORS.get(prefix)
+    if form_of_track and form_of_track not in forms:
+        devices = form_of_track.devices
         what = (
-            f"{track} is for {devices}, but the manifest of {name} has no uses-feature {feature}."
+            f"{track} is for {devices}, but the manifest of {name} has no uses-feature "
+            f"{form_of_track.feature}."
         )
         if suggestion:
             what = f"{track}: did you mean `{suggestion}`? {what}"
@@ -97,8 +102,7 @@ def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: P
         problems.add("tracks", what, accepted, code="form-factor-differs")
     if prefix:
         return
-    for prefix in forms:
-        form = FORM_FACTORS[prefix]
+    for form in forms:
         if form.feature in manifest.features:
             problems.warn(
                 f"{name} is for {form.devices} only; Google Play has the track "
@@ -106,10 +110,10 @@ def _check_track_of_build(name: str, manifest: Manifest, track: str, problems: P
             )
 
 
-def _names_of_tracks(forms: Sequence[str], base: str) -> str:
+def _names_of_tracks(forms: Sequence[FormFactor], base: str) -> str:
     """Return the tracks that correspond to `base` for builds with these form factors."""
     if forms:
-        return " or ".join(f"`{form}:{base}`" for form in forms)
+        return " or ".join(f"`{form.prefix}:{base}`" for form in forms)
     if base == QA:
         return "`internal`"
     return f"`{base}`"
@@ -158,7 +162,7 @@ def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> It
         for track, releases in on_tracks.items():
             if not _is_more_open(track, change.track):
                 continue
-            offered = Release.of(last_completed(releases)).highest_version_code
+            offered = highest_of(last_completed(releases))
             if offered > new:
                 also = ""
                 if TrackName(track).base != STANDARD[0]:
@@ -180,7 +184,9 @@ def _openness(track: str) -> int:
     Closed tracks stand beside alpha.
     """
     base = TrackName(track).base
-    return STANDARD.index(base if base in STANDARD else "alpha")
+    if base not in STANDARD:
+        base = "alpha"
+    return STANDARD.index(base)
 
 
 def left_behind(job: ReleaseJob, changes: Sequence[TrackChange], context: Context) -> Iterator[str]:
@@ -230,11 +236,14 @@ def remember_levels(job: ReleaseJob, context: Context) -> None:
 
 def _remembered(job: ReleaseJob, context: Context) -> dict[str, int]:
     """Return the recorded API levels by version code, empty where nothing can be read."""
+    levels = {}
     try:
         record = json.loads(context.recall(_key(job)) or "{}")
-        return {str(code): int(level) for code, level in record.items()}
+        for code, level in record.items():
+            levels[str(code)] = int(level)
     except (ValueError, TypeError, AttributeError):
         return {}
+    return levels
 
 
 def _key(job: ReleaseJob) -> str:
