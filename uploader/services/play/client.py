@@ -51,17 +51,16 @@ def insert(context: Context, package: str) -> Edit:
     """Open an edit. Idempotent: a second one only invalidates the first, of which nobody has
     heard.
     """
-    response = context.call(
-        Call(
-            "POST",
-            ROOT,
-            expand(_EDITS, {"packageName": package}),
-            json={},
-            what=f"a new edit of {package}",
-            retry_on=conflict,
-            promised=("id",),
-        )
+    call = Call(
+        "POST",
+        ROOT,
+        expand(_EDITS, {"packageName": package}),
+        json={},
+        what=f"a new edit of {package}",
+        retry_on=conflict,
+        promised=("id",),
     )
+    response = context.call(call)
     name = response.get("id")
     if not isinstance(name, str) or not name.strip("."):
         raise ProtocolError("Google Play opened an edit but did not return its id.")
@@ -127,9 +126,10 @@ class Edit:
 
         Where there are none the response still names its `kind`.
         """
-        what = {"apks": "APKs", "listings": "store listings"}.get(resource, resource)
+        names = {"apks": "APKs", "listings": "store listings"}
+        what = f"the list of {names.get(resource, resource)}"
         promised = ("kind", resource)
-        response = self._call("GET", f"/{resource}", f"the list of {what}", promised=promised)
+        response = self._call("GET", f"/{resource}", what, promised=promised)
         return entries(response, resource)
 
     def details(self) -> Mapping[str, Any]:
@@ -140,8 +140,12 @@ class Edit:
 
     def artifacts(self, kind: ArtifactKind) -> tuple[ListedArtifact, ...]:
         """Return the bundles, or the APKs, that the edit has."""
-        artifacts = map(ListedArtifact.from_json, self.listed(kind))
-        return tuple(artifact for artifact in artifacts if artifact)
+        artifacts = []
+        for entry in self.listed(kind):
+            artifact = ListedArtifact.from_json(entry)
+            if artifact:
+                artifacts.append(artifact)
+        return tuple(artifacts)
 
     def tracks(self) -> tuple[Track, ...]:
         """Return all tracks with their releases."""
@@ -162,8 +166,14 @@ class Edit:
     def create_track(self, name: str, form_factor: str) -> None:
         """Create a closed track. Raises ApiError, for one that is there already as well."""
         body = {"track": name, "type": "CLOSED_TESTING", "formFactor": form_factor}
-        what = f"the new track {name}"
-        self._change("POST", "/tracks", what, body, promised=("track",), retry_on=_track_conflict)
+        self._change(
+            "POST",
+            "/tracks",
+            f"the new track {name}",
+            body,
+            promised=("track",),
+            retry_on=_track_conflict,
+        )
 
     def testers(self, track: str) -> tuple[str, ...]:
         """Return the Google Groups that test a closed track."""
@@ -180,7 +190,9 @@ class Edit:
         """Replace the groups of a track."""
         body = {"googleGroups": list(groups)}
         what = f"the update of the testers of track {track}"
-        promised = ("googleGroups",) if groups else ()
+        promised: tuple[str, ...] = ()
+        if groups:
+            promised = ("googleGroups",)
         self._change("PUT", _path("testers", track), what, body, promised=promised)
 
     def create_listing(self, language: str, texts: Mapping[str, str]) -> None:
@@ -237,9 +249,13 @@ class Edit:
 
     def _artifact(self, file: Artifact, kind: str) -> Upload:
         endpoint = replace(self._endpoint(f"{kind}s"), looked_up=True)
-        # The last of an APK's media types is its own one.
-        media_type = endpoint.media_types[-1]
-        return Upload(endpoint, file, media_type, retry_on=conflict, changes=self._root)
+        return Upload(
+            endpoint,
+            file,
+            endpoint.media_types[-1],  # the last of an APK's is its own one
+            retry_on=conflict,
+            changes=self._root,
+        )
 
     def upload_supplementary(
         self, file: Artifact, code: int, kind: SupplementaryKind
@@ -248,8 +264,13 @@ class Edit:
         method, parameter, value = _SUPPLEMENTARY[kind]
         endpoint = self._endpoint(method, apkVersionCode=str(code), **{parameter: value})
         endpoint = replace(endpoint, idempotent=True)
-        media_type = endpoint.media_types[0]
-        upload = Upload(endpoint, file, media_type, retry_on=conflict, changes=self._root)
+        upload = Upload(
+            endpoint,
+            file,
+            endpoint.media_types[0],
+            retry_on=conflict,
+            changes=self._root,
+        )
         return self.context.upload(upload)
 
     def image(self, language: str, kind: str, file: Artifact, search: Search) -> Upload:
@@ -311,7 +332,10 @@ def _track_conflict(refused: ApiError) -> str:
 
 
 def _path(*segments: str) -> str:
-    return "".join("/" + expand("{value}", {"value": segment}) for segment in segments)
+    path = ""
+    for segment in segments:
+        path += "/" + expand("{value}", {"value": segment})
+    return path
 
 
 def entries(response: object, name: str) -> Entries:
@@ -324,16 +348,20 @@ def entries(response: object, name: str) -> Entries:
 
 
 def _are_objects(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value)
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(entry, Mapping) for entry in value)
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(entry, str) for entry in value)
 
 
 def releases(response: object) -> Releases:
     """Return the releases in a response about a track. Raises ProtocolError for any other."""
-    return tuple(Release.from_json(entry) for entry in entries(response, "releases"))
+    return tuple(map(Release.from_json, entries(response, "releases")))
 
 
 def images(response: object) -> tuple[ListedImage, ...]:

@@ -69,13 +69,13 @@ class Release:
         """Read a release of an answer. Raises ProtocolError where a field that decisions depend on
         (version codes, user fraction, status, name) is not in the documented form.
         """
-        documented = (
-            _are_version_codes(entry.get("versionCodes") or [])
-            and _is_fraction(entry.get("userFraction"))
-            and _is_text(entry.get("status"))
-            and _is_text(entry.get("name"))
-        )
-        if not documented:
+        documented = [
+            _are_version_codes(entry.get("versionCodes") or []),
+            _is_fraction(entry.get("userFraction")),
+            _is_text(entry.get("status")),
+            _is_text(entry.get("name")),
+        ]
+        if not all(documented):
             raise ProtocolError("Google Play returned a release in an undocumented format.")
         return cls(entry)
 
@@ -126,7 +126,12 @@ class Release:
         entries = self.json.get("releaseNotes")
         if not isinstance(entries, list):
             return ()
-        return tuple(_note(entry) for entry in entries if isinstance(entry, Mapping))
+        notes = []
+        for entry in entries:
+            if isinstance(entry, Mapping):
+                language = str(entry.get("language", ""))
+                notes.append((language, str(entry.get("text", ""))))
+        return tuple(notes)
 
     @property
     def states_notes(self) -> bool:
@@ -142,7 +147,9 @@ class Release:
     def priority(self) -> int:
         """The in-app update priority; zero is what an absent one means."""
         priority = self.json.get("inAppUpdatePriority")
-        return priority if isinstance(priority, int) else 0
+        if not isinstance(priority, int):
+            return 0
+        return priority
 
     @property
     def countries(self) -> tuple[str, ...]:
@@ -152,8 +159,10 @@ class Release:
         targeting = self.json.get("countryTargeting")
         if not isinstance(targeting, Mapping):
             return ()
+        countries: list[str] = []
         named = targeting.get("countries")
-        countries = [str(country) for country in named] if isinstance(named, list) else []
+        if isinstance(named, list):
+            countries += map(str, named)
         if targeting.get("includeRestOfWorld"):
             countries.append(REST_OF_WORLD)
         return tuple(countries)
@@ -184,7 +193,9 @@ class Release:
 
     def covers(self, other: Release) -> bool:
         """Return whether every version of `other`, which has one at least, goes on in this one."""
-        return bool(other.version_codes) and set(other.version_codes) <= set(self.version_codes)
+        if not other.version_codes:
+            return False
+        return set(other.version_codes) <= set(self.version_codes)
 
     def with_version_codes(self, version_codes: Iterable[str]) -> Release:
         """Return the release with these version codes instead."""
@@ -413,10 +424,6 @@ def version_code_outputs(version_codes: Sequence[str]) -> dict[str, str]:
     """Return the outputs `version-code`, the highest, and `version-codes`, all in this order."""
     highest = max(version_codes, key=int, default="")
     return {"version-code": highest, "version-codes": ",".join(version_codes)}
-
-
-def _note(entry: Mapping[str, Any]) -> tuple[str, str]:
-    return str(entry.get("language", "")), str(entry.get("text", ""))
 
 
 def _are_version_codes(value: object) -> bool:

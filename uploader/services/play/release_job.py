@@ -248,4 +248,6 @@ def _digest(value: object) -> str:
 
 def version_code(artifact: Artifact) -> int:
     """Return the version code in an artifact's manifest, 0 where it could not be read."""
-    return artifact.manifest.version_code if artifact.manifest else 0
+    if artifact.manifest is None:
+        return 0
+    return artifact.manifest.version_code

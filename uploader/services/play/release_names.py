@@ -21,7 +21,9 @@ def given_name(job: ReleaseJob) -> str:
     if job.options.name:
         return job.options.name
     names = set(job.names.values())
-    return names.pop() if len(names) == 1 else ""
+    if len(names) != 1:
+        return ""
+    return names.pop()
 
 
 def told_name(job: ReleaseJob) -> str:

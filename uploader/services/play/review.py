@@ -6,6 +6,7 @@ The state comes from `applications.tracks.releases.list`, which needs no edit. T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +45,7 @@ WHY_REJECTED = (
 _ORDER = list(WORDS)
 _PATH = "/androidpublisher/v3/applications/{package}/tracks/{track}/releases"
 _PREFIX = "RELEASE_LIFECYCLE_STATE_"
+_DIGITS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -120,24 +122,23 @@ def live_versions(context: Context, package: str, track: str) -> frozenset[str] 
 
 def _list(context: Context, package: str, track: str) -> tuple[Listed, ...]:
     path = expand(_PATH, {"package": package, "track": track})
-    response = context.call(
-        Call("GET", ROOT, path, what=f"the releases of track {track}", ask_twice=True)
-    )
+    what = f"the releases of track {track}"
+    response = context.call(Call("GET", ROOT, path, what=what, ask_twice=True))
     return tuple(_read(entry, track) for entry in entries(response, "releases"))
 
 
 def _read(entry: Mapping[str, Any], track: str) -> Listed:
     """Return one release of the list. Raises ProtocolError for another format than Google's."""
     artifacts = entries(entry, "activeArtifacts")
-    codes = tuple(str(artifact.get("versionCode")) for artifact in artifacts)
+    codes = [str(artifact.get("versionCode")) for artifact in artifacts]
     name = entry.get("releaseName", "")
     state = entry.get("releaseLifecycleState", "")
-    digits = all(code.isascii() and code.isdigit() for code in codes)
-    if not (isinstance(name, str) and isinstance(state, str) and digits):
+    are_texts = isinstance(name, str) and isinstance(state, str)
+    if not are_texts or not all(map(_DIGITS.fullmatch, codes)):
         raise ProtocolError(
             f"Google Play returned a release of track {track} in an undocumented format."
         )
-    return Listed(codes, name, state.removeprefix(_PREFIX))
+    return Listed(tuple(codes), name, state.removeprefix(_PREFIX))
 
 
 def state_of(releases: Iterable[Listed], codes: Iterable[str]) -> str:
@@ -152,7 +153,9 @@ def state_of(releases: Iterable[Listed], codes: Iterable[str]) -> str:
 
 def _rank(state: str) -> int:
     """Return how advanced a state is; unknown ones rank as if the release were not listed."""
-    return _ORDER.index(state if state in WORDS else "")
+    if state not in WORDS:
+        state = ""
+    return _ORDER.index(state)
 
 
 def state_of_release(releases: Sequence[Listed], codes: Collection[str]) -> str:
@@ -191,7 +194,9 @@ def awaited(
             break
         if not poll.wait(f"the review has not finished ({summary})"):
             break
-    where = " in the emulator" if goal.rehearsal else ""
+    where = ""
+    if goal.rehearsal:
+        where = " in the emulator"
     context.info(f"Review{where}: {summary}.")
     rows = tuple((track, capitalised(words(state))) for track, state in states.items())
     section = Section("State of the review", ("Track", "State"), rows)
@@ -217,7 +222,8 @@ def _summary(states: Mapping[str, str]) -> str:
     """Return the states of all tracks in words."""
     if not states:
         return "it could not be looked up"
-    return ", ".join(f"{track}: {words(state)}" for track, state in states.items())
+    tracks = [f"{track}: {words(state)}" for track, state in states.items()]
+    return ", ".join(tracks)
 
 
 def _is_over(states: Mapping[str, str], goal: ReviewGoal) -> bool:
@@ -275,4 +281,6 @@ def _states(
 
 def _rank_known_first(state: str) -> int:
     """Return how advanced a state is; an unknown one ranks with the least advanced."""
-    return _ORDER.index(state) if state in WORDS else 0
+    if state not in WORDS:
+        return 0
+    return _ORDER.index(state)

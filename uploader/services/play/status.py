@@ -111,7 +111,9 @@ def prepare(inputs: StatusInputs, files: Artifacts, workspace: Workspace) -> Pre
         jobs.append(job)
         lines += _steps(job)
     problems.raise_if_any()
-    begin = partial(_flow_of_several, jobs) if several else partial(flow, jobs[0])
+    begin = partial(flow, jobs[0])
+    if several:
+        begin = partial(_flow_of_several, jobs)
     apps: dict[str, tuple[int, ...]] = {job.package: () for job in jobs}
     return Prepared(tuple(lines), (SCOPE,), begin, apps=apps)
 
@@ -252,7 +254,8 @@ def _newest_first(reviewed: Mapping[str, Reviewed]) -> dict[str, Reviewed]:
     def highest(track: str) -> int:
         return newest(reviewed[track]).highest_version_code
 
-    return {track: reviewed[track] for track in sorted(reviewed, key=highest, reverse=True)}
+    tracks_in_order = sorted(reviewed, key=highest, reverse=True)
+    return {track: reviewed[track] for track in tracks_in_order}
 
 
 def _summary(newest_first: Mapping[str, Reviewed]) -> str:
@@ -268,9 +271,8 @@ def _read_lists(
     job: StatusJob, names: Sequence[str], context: Context
 ) -> dict[str, tuple[review.Listed, ...]]:
     """Return the releases of each of these tracks, with how far their review is."""
-    lists = context.together(
-        [partial(review.listed, context, job.package, track) for track in names]
-    )
+    reads = [partial(review.listed, context, job.package, track) for track in names]
+    lists = context.together(reads)
     return dict(zip(names, lists, strict=True))
 
 
@@ -297,7 +299,9 @@ def _content(job: StatusJob, context: Context) -> _EditContent | None:
             raise
         context.warning(f"The account may not open an edit, so it can't release: {refused.message}")
         return None
-    opened = "Opened" if job.rehearsal else "The account may open an edit; opened"
+    opened = "The account may open an edit; opened"
+    if job.rehearsal:
+        opened = "Opened"
     context.info(f"{opened} edit {edit.id} to read it.")
     return read_and_deleted(edit, _read, context)
 

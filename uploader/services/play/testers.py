@@ -61,7 +61,7 @@ def closed(tracks: Iterable[str]) -> tuple[str, ...]:
 
 def check(tracks: Sequence[str], groups: Sequence[str], problems: Problems) -> None:
     """Add a problem for testers without a closed track, and for addresses that are no groups."""
-    people = [group for group in groups if _is_person(group)]
+    people = list(filter(_is_person, groups))
     if people:
         are = "are people's addresses"
         if len(people) == 1:
@@ -91,7 +91,8 @@ def _is_person(address: str) -> bool:
 def compare(edit: ReleaseEdit) -> tuple[TestersChange, ...]:
     """Return what becomes of the groups of each closed track."""
     tracks = edit.job.tester_tracks
-    groups = edit.context.together([partial(_groups, edit, track) for track in tracks])
+    reads = [partial(_groups, edit, track) for track in tracks]
+    groups = edit.context.together(reads)
     changes = []
     for track, before in zip(tracks, groups, strict=True):
         addresses = tuple(group.lower() for group in before)
