@@ -380,6 +380,13 @@ class ReleaseEdit:
             return ()
         return self.changes.keys()
 
+    @property
+    def may_be_resumed(self) -> bool:
+        """Whether the edit comes into the journal. One that `existing-edit-id` names does not, nor
+        does its replacement.
+        """
+        return self.state.own and not self.previous.shared_id
+
     def apply(self, event: Event) -> None:
         """Take the state one step further. Raises LookupError for an event that can't come now."""
         self.state = self.state.after(event)
@@ -496,11 +503,8 @@ class ReleaseEdit:
             self.remember()
 
     def remember(self) -> None:
-        """Write to the journal where the next run of the job can continue.
-
-        An edit that `existing-edit-id` names, or its replacement, is in no journal.
-        """
-        if not self.state.own or self.previous.shared_id:
+        """Write to the journal where the next run of the job can continue."""
+        if not self.may_be_resumed:
             return
         record: dict[str, object] = {
             "edit": self.id,
@@ -527,7 +531,7 @@ class ReleaseEdit:
 
         Uploads are remembered while a shared edit stays open, in which other jobs work on.
         """
-        if self.state.own and not self.previous.shared_id:
+        if self.may_be_resumed:
             self.context.remember(self.job.memory, None)
         if self.state.own or self.state.stage is Stage.COMMITTED:
             self.context.forget_uploads(client.uploads(self.job.package))
@@ -852,7 +856,9 @@ def settle(edit: ReleaseEdit, error: Exception, *, keep: bool = False) -> Except
         edit.tell_committed(None)
         # Where the commit was just sent, the reason for keeping the edit has said so.
         if state.stage is not Stage.COMMITTING:
-            subject = "It" if job.one_of_several else job.package  # the line names the app
+            subject = job.package
+            if job.one_of_several:
+                subject = "It"  # the line of the log names the app
             context.warning(f"{subject} is perhaps committed: {_who_checks(edit)}.")
     return error
 
@@ -904,7 +910,9 @@ def lost(edit: ReleaseEdit, error: BaseException) -> None:
 
 def _discarded(edit: ReleaseEdit, what: str, error: BaseException, *outputs: str) -> None:
     """Mark this run's uploads as discarded because of an error, and take back outputs."""
-    why = error.what if isinstance(error, UploaderError) else "the program itself failed."
+    why = "the program itself failed."
+    if isinstance(error, UploaderError):
+        why = error.what
     _take_back(edit, f"{what}: {why}", *outputs)
 
 
@@ -933,7 +941,9 @@ def _why_kept(edit: ReleaseEdit) -> str:
         return f"Edit {edit.id} is left behind: the next run opens a fresh one."
     if remembered and edit.job.lasting_state:
         return f"Edit {edit.id} is kept: the next run continues in it."
-    alone = "in a run of this app alone " if edit.job.one_of_several else ""
+    alone = ""
+    if edit.job.one_of_several:
+        alone = "in a run of this app alone "
     by_id = f"set `existing-edit-id: {edit.id}` {alone}to continue in it"
     if not remembered:
         return f"Edit {edit.id} is kept: {by_id}."
@@ -948,7 +958,7 @@ def _why_kept(edit: ReleaseEdit) -> str:
 
 def _is_remembered(edit: ReleaseEdit) -> bool:
     """Whether the journal has the edit. What it has under the job's name is never a shared one."""
-    if not edit.state.own or edit.previous.shared_id:
+    if not edit.may_be_resumed:
         return False
     return edit.context.recall(edit.job.memory) is not None
 
@@ -975,8 +985,10 @@ def discard(edit: ReleaseEdit) -> None:
     edit.context.publish({"edit-id": ""})
     failure = _delete(edit.api, edit.context)
     if before.stage is Stage.CHANGED:
-        may_be_live = _may_be_live(edit, before, failure)
-        edit.tell_committed(None if may_be_live else False)
+        if _may_be_live(edit, before, failure):
+            edit.tell_committed(None)
+        else:
+            edit.tell_committed(False)
     edit.forget()
 
 
@@ -1134,7 +1146,9 @@ def _gone_at_commit(edit: ReleaseEdit, refused: ApiError) -> None:
 
 def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     """Return the refusal of a commit, explained, with what becomes of the edit."""
-    error = explained(refused) if isinstance(refused, ApiError) else refused
+    error = refused
+    if isinstance(refused, ApiError):
+        error = explained(refused)
     if needs_new_build(error.code):
         return error.with_advice(also=f"Edit {edit.id} is kept with everything in it.")
     by_id = ""

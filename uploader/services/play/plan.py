@@ -162,8 +162,9 @@ class ImageChange:
         if self.sent_again:
             parts.append(f"{len(self.sent_again)} sent again for the order")
         if self.removed:
-            none_left = not (parts or self.kept)
-            removed = "removed, none is left" if none_left else "removed"
+            removed = "removed"
+            if not parts and not self.kept:
+                removed = "removed, none is left"
             parts.append(f"{self.removed} {removed}")
         if self.kept:
             parts.append(f"{self.kept} kept")
@@ -288,15 +289,15 @@ def files_of(
     """
     for artifact, code in zip(job.artifacts, job.codes, strict=True):
         version = int(code)
-        is_there = version in there
-        yield FileChange(
+        change = FileChange(
             "artifact",
             artifact.name,
             version,
-            is_there,
-            artifact.certificate_sha256,
-            edit=edit if is_there else "",
+            certificate_sha256=artifact.certificate_sha256,
         )
+        if version in there:
+            change = replace(change, there=True, edit=edit)
+        yield change
         for companion in job.supplementary:
             if companion.version_code == version:
                 yield _companion(companion, artifact, companion in published)
@@ -422,7 +423,9 @@ def _blocks(changes: Changes, review: Sequence[str]) -> Iterator[tuple[str, Sequ
 def _lines_of_files(changes: Changes) -> list[str]:
     lines = []
     for file in changes.files:
-        sign = "=" if file.there or file.inside else "+"
+        sign = "+"
+        if file.there or file.inside:
+            sign = "="
         lines.append(f"{sign} {file}")
     return lines
 
@@ -440,7 +443,9 @@ def _lines_of_notes_left_out(job: ReleaseJob) -> list[str]:
 def _lines_of_texts(changes: Changes) -> list[str]:
     lines = []
     for text in changes.texts:
-        sign = "~" if text.before else "+"
+        sign = "+"
+        if text.before:
+            sign = "~"
         lines.append(f"{sign} {text.language} {text.field}: {text}")
     return lines
 
@@ -478,7 +483,9 @@ def _removals(changes: Changes) -> Iterator[str]:
             total += image.removed
             languages.add(image.language)
     if languages:
-        verb = "is" if total == 1 else "are"
+        verb = "are"
+        if total == 1:
+            verb = "is"
         of_languages = plural(len(languages), "language")
         yield f"- {plural(total, 'image')} of {of_languages} {verb} removed in all"
 
@@ -594,9 +601,12 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
     for other in changes.others:
         releases = list(map(_release_as_json, other.held))
         others.append({"track": other.track, "releases": releases, "live": other.live})
+    target = "play"
+    if job.rollout:
+        target = "play-rollout"
     return {
         "version": 1,
-        "target": "play-rollout" if job.rollout else "play",
+        "target": target,
         "package": job.package,
         "tracks": tracks,
         "files": files,

@@ -228,7 +228,10 @@ def told_review(edit: ReleaseEdit, by_hand: bool | None) -> str:
         return ""
     # A draft waits for a person as well, who rolls it out.
     waits = by_hand or job.options.status == "draft"
-    context.publish({"sent-for-review": "false" if waits else "true"})
+    sent = "true"
+    if waits:
+        sent = "false"
+    context.publish({"sent-for-review": sent})
     if not by_hand:
         return ""
     edit.warn_about_app(f"{TO_SEND}, under Publishing overview: {CONSOLE}")

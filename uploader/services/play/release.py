@@ -329,7 +329,9 @@ class Attempt:
     def _replace_lost(self, error: Exception, *, overtaken: bool) -> None:
         """Open a fresh edit in place of one that others have closed."""
         lost = self.edit
-        what = error.what if isinstance(error, UploaderError) else str(error)
+        what = str(error)
+        if isinstance(error, UploaderError):
+            what = error.what
         lost.context.warning(f"{what.rstrip('.')}. Starting over in a fresh edit.")
         if not lost.state.in_doubt:
             edit_lifecycle.lost(lost, error)

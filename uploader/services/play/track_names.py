@@ -168,8 +168,10 @@ def meant(track: str, known: Iterable[str]) -> str:
     a misspelling.
     """
     of_devices = with_form_factor(track)
+    if of_devices == track:
+        return ""
     if of_devices:
-        return of_devices if of_devices != track else ""
+        return of_devices
     candidates = [*known]
     form = TrackName(track).form_factor.lower()
     if form:

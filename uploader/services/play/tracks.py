@@ -91,7 +91,9 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
     other = meant(track, known)
     if not other and not missing:
         return
-    instead = f"Write `{other}`" if other else "Correct the name"
+    instead = "Correct the name"
+    if other:
+        instead = f"Write `{other}`"
     raise ReleaseRefused(
         f"The app has no track {track}.",
         cause=_likely_cause(track, other, known),
