@@ -573,12 +573,6 @@ class _Bounds:
 def _whole_plan(changes: Changes) -> dict[str, Any]:
     """Return all changes, in the format of the output `plan`."""
     job = changes.job
-    tracks = []
-    for change in changes.tracks:
-        before = list(map(_release_as_json, change.before))
-        after = list(map(_release_as_json, change.after))
-        entry: dict[str, Any] = {"track": change.track, "created": change.created}
-        tracks.append({**entry, "before": before, "after": after})
     files = []
     for file in changes.files:
         entry = asdict(file)
@@ -608,7 +602,7 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
         "version": 1,
         "target": target,
         "package": job.package,
-        "tracks": tracks,
+        "tracks": list(map(_track_as_json, changes.tracks)),
         "files": files,
         "notes_left_out": notes_left_out,
         "listing": listing,
@@ -621,6 +615,15 @@ def _whole_plan(changes: Changes) -> dict[str, Any]:
             "cancel": job.cancel_review,
         },
         "others": others,
+    }
+
+
+def _track_as_json(change: TrackChange) -> dict[str, Any]:
+    return {
+        "track": change.track,
+        "created": change.created,
+        "before": list(map(_release_as_json, change.before)),
+        "after": list(map(_release_as_json, change.after)),
     }
 
 

@@ -244,23 +244,11 @@ def _job(
     preflight.check_certificate(artifacts, inputs.expected_certificate, problems)
     _check_release(inputs, files, problems)
     reach.check_form_factors(artifacts, inputs.tracks, problems)
-    tester_tracks: tuple[str, ...] = ()
-    if inputs.testers:
-        from uploader.services.play import testers
-
-        testers.check(inputs.tracks, inputs.testers, problems)
-        tester_tracks = testers.closed(inputs.tracks)
+    tester_tracks = _tester_tracks(inputs, problems)
     # A problem with `files` may be the reason why the name is not known.
     if not package and not files and "files" not in problems.names:
         problems.add("package-name", "not given, and there is no artifact to read it from.")
     _check_status(inputs, files, problems)
-    options = ReleaseOptions(
-        status=inputs.status,
-        fraction=inputs.user_fraction,
-        name=inputs.release_name,
-        priority=inputs.in_app_update_priority,
-        countries=inputs.countries,
-    )
     tracks: tuple[str, ...] = ()
     if _releases(inputs, files):
         tracks = inputs.tracks
@@ -281,7 +269,7 @@ def _job(
         package=package,
         artifacts=artifacts,
         tracks=tracks,
-        options=options,
+        options=_options(inputs),
         default_name=inputs.tag[:MAX_RELEASE_NAME],
         notes=notes,
         notes_left_out=notes_left_out,
@@ -310,6 +298,26 @@ def _job(
         universal_apk=apk_goal,
         verify=verify_goal,
     )
+
+
+def _options(inputs: ReleaseInputs) -> ReleaseOptions:
+    return ReleaseOptions(
+        status=inputs.status,
+        fraction=inputs.user_fraction,
+        name=inputs.release_name,
+        priority=inputs.in_app_update_priority,
+        countries=inputs.countries,
+    )
+
+
+def _tester_tracks(inputs: ReleaseInputs, problems: Problems) -> tuple[str, ...]:
+    """Return the tracks whose testers are replaced, and check that they can have such testers."""
+    if not inputs.testers:
+        return ()
+    from uploader.services.play import testers
+
+    testers.check(inputs.tracks, inputs.testers, problems)
+    return testers.closed(inputs.tracks)
 
 
 def _verify_goal(
