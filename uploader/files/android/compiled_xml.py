@@ -20,6 +20,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from uploader.files.android.protobuf import ABSENT, Field, ProtoReader
+from uploader.files.android.resource_values import (
+    ATTRIBUTE_REFERENCE,
+    BOOLEAN,
+    DYNAMIC_ATTRIBUTE,
+    DYNAMIC_REFERENCE,
+    EMPTY_VALUE,
+    NULL,
+    NULL_VALUE,
+    PRIMITIVES,
+    REFERENCE,
+    STRING,
+)
 from uploader.files.android.string_pool import StringPool
 
 MAX_DEPTH = 100  # elements within one another; layouts have some tens
@@ -46,17 +58,8 @@ _NAMES = struct.Struct("<2I")  # of a namespace its prefix and URI, of an elemen
 _ELEMENT = struct.Struct("<2I6H")
 _TEXT_VALUE = struct.Struct("<IH2BI")  # the text, then a Res_value that says nothing more
 _ATTRIBUTE = struct.Struct("<3IHBBI")  # namespace, name, raw string, then Res_value
-# types of a value (Res_value); the protobuf encoding has a field for each
-_NULL = 0x00
-_REFERENCE = 0x01
-_ATTRIBUTE_REFERENCE = 0x02
-_STRING = 0x03
-_FLOAT = 0x04
-_DIMENSION = 0x05
-_FRACTION = 0x06
-_BOOLEAN = 0x12
 # References to a package whose id is not known before the app runs.
-_DYNAMIC = {_REFERENCE: 0x07, _ATTRIBUTE_REFERENCE: 0x08}
+_DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE}
 _ID_ATTRIBUTE = 0x010100D0
 # Attributes of it help to write an app, and aapt2 leaves them out of an APK.
 _TOOLS = "http://schemas.android.com/tools"
@@ -79,22 +82,6 @@ _ITEM_STRING = 2
 _ITEM_RAW_STRING = 3
 _ITEM_STYLED_STRING = 4
 _ITEM_PRIMITIVE = 7
-_PRIMITIVES = {  # by field: the type of the value
-    3: _FLOAT,
-    4: _DIMENSION,
-    5: _FRACTION,
-    6: 0x10,  # decimal
-    7: 0x11,  # hexadecimal
-    8: _BOOLEAN,
-    9: 0x1C,  # #aarrggbb
-    10: 0x1D,  # #rrggbb
-    11: 0x1E,  # #argb
-    12: 0x1F,  # #rgb
-    13: _DIMENSION,
-    14: _FRACTION,
-}
-_PRIMITIVE_NULL = 1
-_PRIMITIVE_EMPTY = 2
 _DAMAGED = (struct.error, LookupError, UnicodeError, ValueError)
 
 
@@ -334,7 +321,7 @@ class _BinaryXml:
         # Older tools repeat the text as a value.
         if len(chunk) != _NODE_HEADER + _TEXT_VALUE.size or size not in (0, _VALUE_SIZE) or zero:
             raise ValueError(size)
-        if (kind, value) not in ((_NULL, 0), (_STRING, 0), (_STRING, place)):
+        if (kind, value) not in ((NULL, 0), (STRING, 0), (STRING, place)):
             raise ValueError(kind)
         text = self._budget.text(self._pool[place]).strip(_WHITE_SPACE)
         if text:
@@ -391,10 +378,9 @@ class _BinaryXml:
         """
         if size != _VALUE_SIZE or zero:
             raise ValueError(size)
-        if kind == _STRING:
+        value = _number_value(kind, content)
+        if kind == STRING:
             value = _text_value(self._pool[content])
-        else:
-            value = _number_value(kind, content)
         if raw != _NOTHING and _text_value(self._pool[raw]) != value:
             return f"{value} beside {_text_value(self._pool[raw])}"
         return value
@@ -425,7 +411,7 @@ def _text_value(text: str) -> str:
 def _number_value(kind: int, content: int) -> str:
     """Return what a value says that is not text; `content` is 32 bits."""
     content &= 0xFFFFFFFF
-    if kind == _BOOLEAN:
+    if kind == BOOLEAN:
         content = min(content, 1)
     return f"{kind:02x}:{content:08x}"
 
@@ -530,7 +516,7 @@ def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
         resource_id = reference.get(2, ABSENT).number
         if not resource_id and reference.get(3, ABSENT).data:
             raise NotComparable("refers to a resource by its name alone")
-        kind = _ATTRIBUTE_REFERENCE if reference.get(1, ABSENT).number else _REFERENCE
+        kind = ATTRIBUTE_REFERENCE if reference.get(1, ABSENT).number else REFERENCE
         dynamic = reference.get(5, ABSENT).data
         if resource_id and dynamic and proto.message(dynamic)[1].number:
             kind = _DYNAMIC[kind]
@@ -541,10 +527,10 @@ def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
     if _ITEM_PRIMITIVE not in item:
         raise NotComparable("has a value of an unknown kind")
     for one in proto.fields(item[_ITEM_PRIMITIVE].data):
-        if one.id in _PRIMITIVES:
-            return _number_value(_PRIMITIVES[one.id], one.number)
-        if one.id in (_PRIMITIVE_NULL, _PRIMITIVE_EMPTY):
-            return _number_value(_NULL, int(one.id == _PRIMITIVE_EMPTY))
+        if one.id in PRIMITIVES:
+            return _number_value(PRIMITIVES[one.id], one.number)
+        if one.id in (NULL_VALUE, EMPTY_VALUE):
+            return _number_value(NULL, int(one.id == EMPTY_VALUE))
     raise NotComparable("has a value of an unknown kind")
 
 

@@ -21,14 +21,14 @@ from uploader.files.android.resource_values import (
     BOOLEAN,
     CONFIGURATION_SIZE,
     DECIMAL,
-    DIMENSION,
     DYNAMIC_ATTRIBUTE,
     DYNAMIC_REFERENCE,
-    FLOAT,
-    FRACTION,
+    EMPTY_VALUE,
     MAX_VALUES,
     NULL,
+    NULL_VALUE,
     PLURALS,
+    PRIMITIVES,
     REFERENCE,
     Encoded,
     TableValue,
@@ -75,22 +75,6 @@ _ATTRIBUTE_SYMBOL = 4
 _STYLE_PARENT = 1
 _STYLE_ENTRY = 3
 
-_PRIMITIVES = {  # by field: the type of the value
-    3: FLOAT,
-    4: DIMENSION,
-    5: FRACTION,
-    6: DECIMAL,
-    7: 0x11,  # hexadecimal
-    8: BOOLEAN,
-    9: 0x1C,  # #aarrggbb
-    10: 0x1D,  # #rrggbb
-    11: 0x1E,  # #argb
-    12: 0x1F,  # #rgb
-    13: DIMENSION,
-    14: FRACTION,
-}
-_NULL_VALUE = 1
-_EMPTY_VALUE = 2
 # Types that only exist while an app is built.
 _BUILD_TYPES = ("styleable", "macro")
 # What an attribute accepts where it names no limits.
@@ -255,14 +239,14 @@ class ProtoTable:
 
     def _primitive(self, data: memoryview) -> Encoded:
         for field in self._proto.fields(data):
-            if field.id in _PRIMITIVES:
-                kind = _PRIMITIVES[field.id]
+            if field.id in PRIMITIVES:
+                kind = PRIMITIVES[field.id]
                 number = field.number
                 if kind == BOOLEAN and number:
                     number = 0xFFFFFFFF
                 return encode_number(kind, number)
-            if field.id in (_NULL_VALUE, _EMPTY_VALUE):
-                return encode_number(NULL, int(field.id == _EMPTY_VALUE))
+            if field.id in (NULL_VALUE, EMPTY_VALUE):
+                return encode_number(NULL, int(field.id == EMPTY_VALUE))
         raise UnreadableTable("has values of an unknown kind")
 
     def _compound(self, data: memoryview) -> Encoded:
@@ -359,47 +343,82 @@ def _pool_text(field: Field) -> str:
 
 
 _CONFIGURATION = struct.Struct("<2H2s2s2BH4B2H2H2BH2H4s8s2B")
+# fields of a configuration (Configuration.proto)
+_MCC = 1
+_MNC = 2
+_LOCALE = 3
+_LAYOUT_DIRECTION = 4
+_SCREEN_WIDTH = 5
+_SCREEN_HEIGHT = 6
+_SCREEN_WIDTH_DP = 7
+_SCREEN_HEIGHT_DP = 8
+_SMALLEST_WIDTH_DP = 9
+_SCREEN_SIZE = 10
+_SCREEN_LONG = 11
+_SCREEN_ROUND = 12
+_WIDE_COLOR_GAMUT = 13
+_HDR = 14
+_ORIENTATION = 15
+_UI_MODE_TYPE = 16
+_UI_MODE_NIGHT = 17
+_DENSITY = 18
+_TOUCHSCREEN = 19
+_KEYS_HIDDEN = 20
+_KEYBOARD = 21
+_NAVIGATION_HIDDEN = 22
+_NAVIGATION = 23
+_SDK_VERSION = 24
+_GRAMMATICAL_GENDER = 26
+_SDK_MINOR_VERSION = 27
+_LAST_FIELD = 28
+# Fields whose values "yes" and "no" are 1 and 2, and in ResTable_config 2 and 1.
+_YES_AND_NO = (0, 2, 1, 3)
 
 
 def _encode_configuration(message: Mapping[int, Field]) -> bytes:
     """Return a configuration as ResTable_config has it, without its size."""
-
-    def number(field_id: int) -> int:
-        return message.get(field_id, ABSENT).number
+    language, script, region, variant = _locale(_text(message.get(_LOCALE, ABSENT)))
+    if max(message, default=0) > _LAST_FIELD:
+        raise UnreadableTable("has values for an unknown kind of device")
+    numbers: dict[int, int] = {}
+    for field_id in range(1, _LAST_FIELD):
+        numbers[field_id] = message.get(field_id, ABSENT).number
 
     def choice(field_id: int) -> int:
-        """A field whose values "yes" and "no" are 1 and 2, and in ResTable_config 2 and 1."""
-        return (0, 2, 1, 3)[number(field_id)]
+        return _YES_AND_NO[numbers[field_id]]
 
-    language, script, region, variant = _locale(_text(message.get(3, ABSENT)))
-    if any(field_id > 27 and field_id != 28 for field_id in message):
-        raise UnreadableTable("has values for an unknown kind of device")
-    return _CONFIGURATION.pack(
-        number(1),
-        number(2),
+    input_flags = choice(_KEYS_HIDDEN) | choice(_NAVIGATION_HIDDEN) << 2
+    screen_layout = numbers[_SCREEN_SIZE] | choice(_SCREEN_LONG) << 4
+    screen_layout |= numbers[_LAYOUT_DIRECTION] << 6
+    ui_mode = numbers[_UI_MODE_TYPE] | choice(_UI_MODE_NIGHT) << 4
+    color_mode = choice(_WIDE_COLOR_GAMUT) | choice(_HDR) << 2
+    configuration = _CONFIGURATION.pack(
+        numbers[_MCC],
+        numbers[_MNC],
         language,
         region,
-        number(15),
-        number(19),
-        number(18),
-        number(21),
-        number(23),
-        choice(20) | choice(22) << 2,
-        number(26),
-        number(5),
-        number(6),
-        number(24),
-        number(27),
-        number(10) | choice(11) << 4 | number(4) << 6,
-        number(16) | choice(17) << 4,
-        number(9),
-        number(7),
-        number(8),
+        numbers[_ORIENTATION],
+        numbers[_TOUCHSCREEN],
+        numbers[_DENSITY],
+        numbers[_KEYBOARD],
+        numbers[_NAVIGATION],
+        input_flags,
+        numbers[_GRAMMATICAL_GENDER],
+        numbers[_SCREEN_WIDTH],
+        numbers[_SCREEN_HEIGHT],
+        numbers[_SDK_VERSION],
+        numbers[_SDK_MINOR_VERSION],
+        screen_layout,
+        ui_mode,
+        numbers[_SMALLEST_WIDTH_DP],
+        numbers[_SCREEN_WIDTH_DP],
+        numbers[_SCREEN_HEIGHT_DP],
         script,
         variant,
-        choice(12),
-        choice(13) | choice(14) << 2,
-    ).ljust(CONFIGURATION_SIZE, b"\0")
+        choice(_SCREEN_ROUND),
+        color_mode,
+    )
+    return configuration.ljust(CONFIGURATION_SIZE, b"\0")
 
 
 def _locale(tag: str) -> tuple[bytes, bytes, bytes, bytes]:

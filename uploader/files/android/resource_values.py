@@ -23,7 +23,7 @@ MAX_VALUES_OF_APKS = 10_000_000  # of the tables of all APKs that are compared w
 MAX_ITEMS = 2_000_000  # within all styles, arrays, plurals and attributes of one table
 MAX_ITEMS_OF_VALUE = 0xFFFF  # within one of them
 
-# types of a value (Res_value in ResourceTypes.h)
+# types of a value (Res_value in ResourceTypes.h), in tables and in compiled XML
 NULL = 0x00
 REFERENCE = 0x01
 ATTRIBUTE_REFERENCE = 0x02
@@ -35,6 +35,24 @@ DYNAMIC_REFERENCE = 0x07
 DYNAMIC_ATTRIBUTE = 0x08
 DECIMAL = 0x10
 BOOLEAN = 0x12
+# the same by the field of aapt2's message Primitive (Resources.proto)
+PRIMITIVES = {
+    3: FLOAT,
+    4: DIMENSION,
+    5: FRACTION,
+    6: DECIMAL,
+    7: 0x11,  # hexadecimal
+    8: BOOLEAN,
+    9: 0x1C,  # #aarrggbb
+    10: 0x1D,  # #rrggbb
+    11: 0x1E,  # #argb
+    12: 0x1F,  # #rgb
+    13: DIMENSION,
+    14: FRACTION,
+}
+# fields of Primitive that say that there is no value
+NULL_VALUE = 1
+EMPTY_VALUE = 2
 
 # keys of the items that are no attributes (ResTable_map)
 ATTRIBUTE_TYPE = 0x01000000
@@ -45,8 +63,6 @@ PLURALS = (5, 6, 7, 8, 9, 4)  # zero, one, two, few, many, other
 
 CONFIGURATION_SIZE = 60  # bytes of ResTable_config behind its size
 _DENSITY = struct.Struct("<10xH")
-# An empty density, and the one that stands for it.
-DEFAULT_DENSITY = 160
 _LANGUAGE = slice(4, 6)
 _LOCALE = (slice(4, 8), slice(32, 44), slice(49, 57))
 
