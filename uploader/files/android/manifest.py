@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from uploader.errors import InputError, Problem
 from uploader.files.android.archive import JAR_SIGNATURE, Archive, MalformedFile, input_errors
 from uploader.files.android.protobuf import Field, ProtoReader
+from uploader.files.android.string_pool import utf8_length, utf16_length
 
 if TYPE_CHECKING:
     from uploader.files.android.signatures import SigningCertificate
@@ -489,14 +490,9 @@ class StringPool(dict[int, str]):
     def _utf8_units(self, offset: int) -> bytes:
         """Return a string of a UTF-8 pool in UTF-16, surrogates as they are."""
         pool = self._chunk
-        # Its length in UTF-16 units comes first, in one byte or two, and is not needed.
-        offset += 1 + (pool[offset] >> 7)
-        length = pool[offset]
-        if length & 0x80:
-            length = (length & 0x7F) << 8 | pool[offset + 1]
-            offset += 2
-        else:
-            offset += 1
+        # Its length in UTF-16 units comes first, and is not needed.
+        _, offset = utf8_length(pool, offset)
+        length, offset = utf8_length(pool, offset)
         # Android's "modified UTF-8" writes characters beyond the BMP as two surrogates of three
         # bytes each.
         stop = offset + min(length, 6 * self._max_text)
@@ -505,13 +501,7 @@ class StringPool(dict[int, str]):
 
     def _utf16_units(self, offset: int) -> bytes:
         """Return a string of a UTF-16 pool as it is."""
-        (length,) = struct.unpack_from("<H", self._chunk, offset)
-        offset += 2
-        # A longer string has its length in four bytes, the upper half first.
-        if length & 0x8000:
-            (low,) = struct.unpack_from("<H", self._chunk, offset)
-            length = (length & 0x7FFF) << 16 | low
-            offset += 2
+        length, offset = utf16_length(self._chunk, offset)
         return self._chunk[offset : offset + 2 * min(length, 2 * self._max_text)]
 
 

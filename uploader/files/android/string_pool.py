@@ -91,8 +91,8 @@ class StringPool(dict[int, str]):
     def _utf8(self, offset: int) -> str:
         """Decode a string that has its lengths in UTF-16 units and in bytes, and a zero behind."""
         pool = self._chunk
-        units, offset = self._short_length(offset)
-        length, offset = self._short_length(offset)
+        units, offset = utf8_length(pool, offset)
+        length, offset = utf8_length(pool, offset)
         end = offset + length
         if pool[end]:
             raise ValueError(offset)
@@ -105,24 +105,30 @@ class StringPool(dict[int, str]):
             raise ValueError(units)
         return encoded.decode("utf-16-le", "surrogatepass")
 
-    def _short_length(self, offset: int) -> tuple[int, int]:
-        """Return a length of one byte or two, and the offset behind it."""
-        length = self._chunk[offset]
-        if length & 0x80:
-            return (length & 0x7F) << 8 | self._chunk[offset + 1], offset + 2
-        return length, offset + 1
-
     def _utf16(self, offset: int) -> str:
         """Decode a string that has its length in UTF-16 units, and a zero behind."""
-        (length,) = struct.unpack_from("<H", self._chunk, offset)
-        offset += 2
-        # A longer string has its length in four bytes, the upper half first.
-        if length & 0x8000:
-            (low,) = struct.unpack_from("<H", self._chunk, offset)
-            length = (length & 0x7FFF) << 16 | low
-            offset += 2
+        length, offset = utf16_length(self._chunk, offset)
         end = offset + 2 * length
         if struct.unpack_from("<H", self._chunk, end)[0]:
             raise ValueError(offset)
         self._spend(2 * length)
         return self._chunk[offset:end].decode("utf-16-le", "surrogatepass")
+
+
+def utf8_length(pool: bytes, offset: int) -> tuple[int, int]:
+    """Return a length in a UTF-8 pool, of one byte or two, and the offset behind it."""
+    length = pool[offset]
+    if length & 0x80:
+        return (length & 0x7F) << 8 | pool[offset + 1], offset + 2
+    return length, offset + 1
+
+
+def utf16_length(pool: bytes, offset: int) -> tuple[int, int]:
+    """Return a length in a UTF-16 pool, of two bytes or four with the upper half first, and the
+    offset behind it.
+    """
+    (length,) = struct.unpack_from("<H", pool, offset)
+    if length & 0x8000:
+        (low,) = struct.unpack_from("<H", pool, offset + 2)
+        return (length & 0x7FFF) << 16 | low, offset + 4
+    return length, offset + 2
