@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
+from typing import TypeAlias
 
 from uploader.errors import (
     ApiError,
@@ -30,7 +31,13 @@ from uploader.errors import (
 )
 from uploader.files.android import served
 from uploader.files.android.preflight import fingerprint
-from uploader.files.android.served import ApkReport, Finding, Served, Verdict
+from uploader.files.android.served import (
+    ApkReport,
+    CodeTransparency,
+    Finding,
+    Served,
+    Verdict,
+)
 from uploader.files.artifacts import Artifact, Artifacts, find
 from uploader.files.destination import Destination
 from uploader.files.watched import Watched
@@ -58,12 +65,15 @@ _MAX_NAME = 200  # characters of the name of an entry that people are shown
 _SHORT_FINGERPRINT = 11  # characters of a certificate's fingerprint: four bytes
 _NOT_TOLD = ("by-rule",)  # states that neither the log nor the summary lists
 
+Pair: TypeAlias = tuple[Artifact, tuple[Artifact, ...]]
+"""A bundle, and the APKs that are compared with it."""
+
 
 @dataclass(frozen=True)
 class VerifyJob:
     """Bundles, each with the APKs of its app and version."""
 
-    pairs: tuple[tuple[Artifact, tuple[Artifact, ...]], ...]
+    pairs: tuple[Pair, ...]
     destination: Destination
     require_unprotected: bool
 
@@ -89,16 +99,18 @@ def prepare(inputs: VerifyInputs, files: Artifacts, workspace: Workspace) -> Pre
         return _prepare_with_login(inputs, files, workspace)
     problems = Problems()
     batch.require(problems, files=files)
-    apks = problems.collect(partial(find, inputs.apks, workspace, "apks")) or ()
-    pairs = _pairs(files, apks, problems) if files and apks else ()
+    apks = problems.collect(partial(find, inputs.apks, workspace, "apks"))
+    pairs: tuple[Pair, ...] = ()
+    if files and apks:
+        pairs = _pairs(files, apks, problems)
     destination = Destination(workspace, "files", STATEMENT)
     problems.collect(destination.check)
     problems.raise_if_any()
     job = VerifyJob(pairs, destination, inputs.require_unprotected)
-    lines = [
-        f"Compare {plural(len(paired), 'APK')} with {bundle.name}, entry by entry"
-        for bundle, paired in pairs
-    ]
+    lines = []
+    for bundle, paired in pairs:
+        count = plural(len(paired), "APK")
+        lines.append(f"Compare {count} with {bundle.name}, entry by entry")
     return Prepared(tuple(lines), (), partial(_flow, job), sends_files=False)
 
 
@@ -125,13 +137,17 @@ def _prepare_with_login(inputs: VerifyInputs, files: Artifacts, workspace: Works
 
 def _flow_of(goal: VerifyGoal) -> Flow:
     """Return the flow for the bundles of one app, or of several."""
-    order = [package for _, (package, _) in goal.bundles]
-    if len(set(order)) == 1:
+    order = []
+    bundles: dict[str, list[tuple[Artifact, Version]]] = {}
+    for bundle, version in goal.bundles:
+        package, _ = version
+        order.append(package)
+        bundles.setdefault(package, []).append((bundle, version))
+    if len(bundles) == 1:
         return partial(_flow_with_login, goal)
     goals = {}
-    for package in order:
-        own = tuple(pair for pair in goal.bundles if pair[1][0] == package)
-        goals[package] = replace(goal, bundles=own)
+    for package, own in bundles.items():
+        goals[package] = replace(goal, bundles=tuple(own))
     return partial(_flow_of_several, goals, order)
 
 
@@ -185,10 +201,12 @@ def _flow_of_several(
     """
     run = SeveralApps(list(goals), order, context, commits=False)
     verification = Verification()
-    run.do_together(
-        {app: partial(_verify_app, goals[app.package], verification, app) for app in run.apps}
-    )
-    return run.end(" ".join(app.outcome.headline for app in run.apps if app.outcome))
+    flows = {}
+    for app in run.apps:
+        flows[app] = partial(_verify_app, goals[app.package], verification, app)
+    run.do_together(flows)
+    headlines = [app.outcome.headline for app in run.apps if app.outcome]
+    return run.end(" ".join(headlines))
 
 
 def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
@@ -198,8 +216,10 @@ def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
 
 def _publish_codes(goal: VerifyGoal, context: Context) -> None:
     """Publish which versions the run is about."""
-    codes = [code for _, (_, code) in goal.bundles]
-    listed = ",".join(str(code) for code in codes)
+    codes = []
+    for _, version in goal.bundles:
+        codes.append(version[1])
+    listed = ",".join(map(str, codes))
     context.publish({"version-code": str(max(codes)), "version-codes": listed})
 
 
@@ -215,8 +235,10 @@ def verified(
         served_outcome = _compared(goal, verification, context)
     except (Interrupted, Stopped):
         raise
+    except ApiError as error:
+        return replace(outcome, trouble=explained(error))
     except UploaderError as error:
-        return replace(outcome, trouble=explained(error) if isinstance(error, ApiError) else error)
+        return replace(outcome, trouble=error)
     return replace(
         outcome,
         headline=f"{outcome.headline} {served_outcome.headline}".lstrip(),
@@ -255,9 +277,7 @@ def _compared(goal: VerifyGoal, verification: Verification, context: Context) ->
     return report(verdicts, goal.destination, verification, context, require_unprotected=required)
 
 
-def _pairs(
-    files: Artifacts, apks: Artifacts, problems: Problems
-) -> tuple[tuple[Artifact, tuple[Artifact, ...]], ...]:
+def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair, ...]:
     """Return each bundle with its APKs. What can't be paired is added to the problems."""
     bundles = _by_version(files, problems)
     if len(bundles) < len(files):
@@ -277,7 +297,10 @@ def _pairs(
         if not paired[identity] and not problems:
             what = f"none is of {bundle.name} ({identity[0]} {identity[1]})."
             problems.add("apks", what, "APKs of every bundle in `files`")
-    return tuple((bundle, tuple(paired[identity])) for identity, bundle in bundles.items())
+    pairs = []
+    for identity, bundle in bundles.items():
+        pairs.append((bundle, tuple(paired[identity])))
+    return tuple(pairs)
 
 
 def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]:
@@ -331,7 +354,7 @@ def report(
     worst = _worst(verdicts)
     verification.add(verdicts, destination, context)
     context.publish({"served": worst, "served-file": destination.path})
-    findings = _told([finding for verdict in verdicts for finding in verdict.findings])
+    findings = _told(verdicts)
     for finding in findings[:_MAX_LINES]:
         context.info(f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why}).")
     if len(findings) > _MAX_LINES:
@@ -344,21 +367,25 @@ def report(
 
 def _worst(verdicts: Sequence[Verdict]) -> Served:
     """Return the worst of the results."""
-    results = {verdict.served for verdict in verdicts}
-    return next(served for served in WORST_FIRST if served in results)
+    return min((verdict.served for verdict in verdicts), key=WORST_FIRST.index)
 
 
 def _headline(verdict: Verdict) -> str:
     """Return what came of one comparison, as a sentence or two."""
     app = f"{verdict.package} {verdict.version_code}"
-    same_entries = sum(apk.same for apk in verdict.apks)
+    same_entries = 0
+    unverified_entries = 0
+    for apk in verdict.apks:
+        same_entries += apk.same
+        unverified_entries += apk.unverified
     same = _entries(same_entries)
     are = "is" if same_entries == 1 else "are"
-    where = f"{plural(len(verdict.apks), 'APK')}"
+    where = plural(len(verdict.apks), "APK")
     if verdict.served == "same":
         return f"{app}: the same as built: {same} of {where}."
-    unlike = sum(apk.unverified for apk in verdict.apks)
-    unverified = f" {_entries(unlike)} can't be compared." if unlike else ""
+    unverified = ""
+    if unverified_entries:
+        unverified = f" {_entries(unverified_entries)} can't be compared."
     if verdict.served == "unverified":
         return f"{app}: nothing differs in {same} of {where}.{unverified}"
     if verdict.served == "protected":
@@ -376,14 +403,16 @@ def _headline(verdict: Verdict) -> str:
 
 
 def _entries(count: int, words: str = "") -> str:
-    return f"{count:,} {words}{'entry' if count == 1 else 'entries'}"
+    noun = "entry" if count == 1 else "entries"
+    return f"{count:,} {words}{noun}"
 
 
 def _trouble(
     worst: Served, verdicts: Sequence[Verdict], *, require_unprotected: bool
 ) -> UploaderError | None:
     """Return what ends the run with 6, or None."""
-    bundles = ", ".join(verdict.bundle for verdict in verdicts if verdict.served == worst)
+    names = [verdict.bundle for verdict in verdicts if verdict.served == worst]
+    bundles = ", ".join(names)
     if worst == "changed":
         return ReleaseTrouble(
             f"The served APKs do not match {bundles}.",
@@ -403,9 +432,11 @@ def _trouble(
     return None
 
 
-def _told(findings: Sequence[Finding]) -> list[Finding]:
+def _told(verdicts: Sequence[Verdict]) -> list[Finding]:
     """Return the findings that people are told, the worst first."""
-    told = [finding for finding in findings if finding.state not in _NOT_TOLD]
+    told: list[Finding] = []
+    for verdict in verdicts:
+        told += [finding for finding in verdict.findings if finding.state not in _NOT_TOLD]
     return sorted(told, key=lambda finding: _STATES_FIRST.index(finding.state))
 
 
@@ -428,18 +459,22 @@ def _sections(verdicts: Sequence[Verdict], findings: Sequence[Finding]) -> tuple
     rows = tuple(_row(apk) for apk in apks[:_MAX_ROWS])
     sections = [Section(_title("APKs compared", len(apks)), header, rows)]
     if findings:
-        listed = tuple(
-            (finding.file, _short(finding.entry), finding.state, finding.why)
-            for finding in findings[:_MAX_ROWS]
-        )
         title = _title("What is not the same", len(findings))
+        listed = tuple(map(_row_of_finding, findings[:_MAX_ROWS]))
         sections.append(Section(title, ("File", "Entry", "State", "Why"), listed))
     transparent = [verdict for verdict in verdicts if verdict.transparency]
-    return (*sections, *map(_transparency, transparent))
+    sections.extend(map(_transparency, transparent))
+    return tuple(sections)
+
+
+def _row_of_finding(finding: Finding) -> tuple[str, ...]:
+    return finding.file, _short(finding.entry), finding.state, finding.why
 
 
 def _title(text: str, count: int) -> str:
-    return text if count <= _MAX_ROWS else f"{text} (the first {_MAX_ROWS} of {count:,})"
+    if count <= _MAX_ROWS:
+        return text
+    return f"{text} (the first {_MAX_ROWS} of {count:,})"
 
 
 def _row(apk: ApkReport) -> tuple[str, ...]:
@@ -452,10 +487,14 @@ def _row(apk: ApkReport) -> tuple[str, ...]:
 
 
 def _transparency(verdict: Verdict) -> Section:
-    transparency = verdict.transparency or served.CodeTransparency()
-    state = transparency.problem or f"holds for {plural(transparency.listed, 'file')}"
+    transparency = verdict.transparency or CodeTransparency()
+    state = transparency.problem
+    if not state:
+        state = f"holds for {plural(transparency.listed, 'file')}"
     unlisted = plural(len(transparency.unlisted), "served file")
-    certificate = fingerprint(transparency.certificate) if transparency.certificate else ""
+    certificate = ""
+    if transparency.certificate:
+        certificate = fingerprint(transparency.certificate)
     return Section(
         "Code transparency",
         ("Bundle", "State", "Not listed", "SHA-256 of its certificate"),
@@ -464,8 +503,10 @@ def _transparency(verdict: Verdict) -> Section:
 
 
 def _short(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
+    shown = printable(name)
+    if len(shown) > _MAX_NAME:
+        return f"{shown[:_MAX_NAME]}…"
+    return shown
 
 
 # The statement
@@ -478,7 +519,7 @@ def _statement(verdicts: Sequence[Verdict], worst: Served) -> bytes:
     subjects: list[Mapping[str, object]] = []
     for verdict in verdicts:
         subjects.append(_subject(verdict.bundle, verdict.bundle_sha256))
-        subjects += [_subject(apk.name, apk.sha256) for apk in verdict.apks]
+        subjects.extend(_subject(apk.name, apk.sha256) for apk in verdict.apks)
     statement = {
         "_type": _STATEMENT_TYPE,
         "subject": subjects,
@@ -496,7 +537,9 @@ def _subject(name: str, sha256: str) -> Mapping[str, object]:
 
 
 def _comparison(verdict: Verdict) -> Mapping[str, object]:
-    transparency = verdict.transparency
+    transparency: Mapping[str, object] | None = None
+    if verdict.transparency:
+        transparency = _code_transparency(verdict.transparency)
     return {
         "served": verdict.served,
         "package": verdict.package,
@@ -506,23 +549,27 @@ def _comparison(verdict: Verdict) -> Mapping[str, object]:
         "notGiven": verdict.not_given,
         "valuesNotGiven": verdict.values_not_given,
         "protection": list(verdict.protection),
-        "codeTransparency": transparency
-        and {
-            "certificateSha256": transparency.certificate,
-            "problem": transparency.problem,
-            "listed": transparency.listed,
-            "unlisted": [printable(entry) for entry in transparency.unlisted],
-        },
-        "findings": [
-            {
-                "file": finding.file,
-                "entry": printable(finding.entry),
-                "state": finding.state,
-                "why": printable(finding.why),
-            }
-            for finding in verdict.findings
-        ],
+        "codeTransparency": transparency,
+        "findings": [_finding(finding) for finding in verdict.findings],
         "findingsLeftOut": verdict.left_out,
+    }
+
+
+def _code_transparency(transparency: CodeTransparency) -> Mapping[str, object]:
+    return {
+        "certificateSha256": transparency.certificate,
+        "problem": transparency.problem,
+        "listed": transparency.listed,
+        "unlisted": [printable(entry) for entry in transparency.unlisted],
+    }
+
+
+def _finding(finding: Finding) -> Mapping[str, object]:
+    return {
+        "file": finding.file,
+        "entry": printable(finding.entry),
+        "state": finding.state,
+        "why": printable(finding.why),
     }
 
 
