@@ -458,6 +458,21 @@ def test_the_dex_files_of_the_base_keep_their_names_in_a_merged_apk() -> None:
     assert states(verdict) == {"classes.dex": "changed"}
 
 
+def test_modules_may_have_the_same_dex_file() -> None:
+    code = CODE["base/dex/classes.dex"]
+    alike = WITH_FEATURE.with_entries({"extra/dex/classes.dex": code})
+    entries = {"classes.dex": code, "classes2.dex": code}
+    assert compare(alike, (apk("universal.apk", MERGED, entries),)).served == "same"
+
+
+def test_a_feature_may_be_a_standalone_apk_of_its_own() -> None:
+    """A bundle can ask for one APK for each module, which Google Play lists as whole ones."""
+    base = apk("standalone.apk", manifest(ACTIVITY), CODE_IN_APK)
+    extra = apk("standalone-extra.apk", FEATURE, {"classes.dex": b"dex extra"})
+    names = (base.name, extra.name)
+    assert compare(WITH_FEATURE, (base, extra), whole=names).served == "same"
+
+
 def test_a_split_of_no_module_is_added() -> None:
     foreign = apk("split_evil.apk", manifest(split="text:evil"), {"classes.dex": b"dex evil"})
     verdict = compare(AAB, (*PHONE, foreign))

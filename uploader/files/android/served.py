@@ -197,7 +197,7 @@ class _Comparison:
         self._name = name
         self._bundle = bundle
         self._universal = universal
-        self._whole = {*universal, *whole}
+        self._whole = whole
         self._reports: list[ApkReport] = []
         self._findings: list[Finding] = []
         self._left_out = 0
@@ -225,7 +225,9 @@ class _Comparison:
                 f"{built.package} {built.version_code}."
             )
             raise InputError(Problem("apks", what, "the APKs of the version that was built"))
-        if apk.name in self._whole:
+        # A feature may be a standalone APK of its own, beside that of the base.
+        is_known = apk.name in self._whole and not identity.split
+        if is_known or apk.name in self._universal:
             identity = replace(identity, kind="standalone", module="base")
         if identity.kind == "standalone":
             # Nothing else is needed, whatever the APK says.

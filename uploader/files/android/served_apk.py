@@ -288,14 +288,13 @@ class ApkChecker:
         """
         if not self._is_loaded(name):
             return "changed", "Android does not load a dex file of this name here"
-        source = self._source_of_dex(name)
-        if source is not None:
-            path, entries = source
-            self.contents.seen.update(entries)
-            of_base = self._modules[0].entries.get(name)
-            if of_base and entries != of_base:
+        sources = self._sources_of_dex(name)
+        if sources:
+            self.contents.seen.update(sources)
+            of_base = self._modules[0].entries.get(name, [])
+            if of_base and of_base[0] not in sources:
                 # Android loads the class of the first dex file that has one of its name.
-                return "changed", f"its content is that of another dex file, {path}"
+                return "changed", f"its content is that of another dex file, {sources[0]}"
             return "same", ""
         self.contents.unmatched_dex += 1
         if self._identity.min_sdk < _MULTIDEX:
@@ -306,19 +305,15 @@ class ApkChecker:
         self._note_protection(name)
         return "added", "its content is that of no dex file in the bundle"
 
-    def _source_of_dex(self, name: str) -> tuple[str, list[str]] | None:
-        """Return the path and the entries of a module's dex file with this content: the one of this
-        name in the base where it has it.
-        """
+    def _sources_of_dex(self, name: str) -> list[str]:
+        """Return the dex files of the modules that have the content of this one."""
         sha256 = self._members.sha256(name)
-        base = self._modules[0].entries
-        if name in base and sha256 == self._bundle.members.sha256(base[name][0]):
-            return name, base[name]
+        sources = []
         for module in self._modules:
             for path, entries in module.entries.items():
                 if _is_dex(path) and sha256 == self._bundle.members.sha256(entries[0]):
-                    return f"{module.name}/{path}", entries
-        return None
+                    sources += entries
+        return sources
 
     def _is_loaded(self, dex: str) -> bool:
         """Return whether Android loads a dex file: `classes.dex`, then the numbers from 2 on, up to
