@@ -28,6 +28,7 @@ _MAX_LIST = 8 << 20  # bytes: some hundred for each entry
 _MAX_PARTS = 21  # the list, and two files for each of as many signers as Android accepts
 _MAX_BLOCK = 1 << 16  # bytes
 _MAX_REST = 2048  # bytes of a block beside its certificates: names, and a signature of 4,096 bits
+_SECTION_END = b"\r\n\r\n"
 _WRITER = re.compile(r"[\w.+() -]{1,60}", re.ASCII)
 _DIGESTS: Mapping[str, str] = {"SHA1-Digest": "sha1", "SHA-256-Digest": "sha256"}
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
@@ -138,10 +139,15 @@ class JarSignature:
         return hashlib.sha256(encoded[0]).hexdigest() in self._certificates
 
     def _read(self, name: str, max_bytes: int) -> bytes:
-        """Return a part; nothing where it is larger than any."""
+        """Return a part; nothing where it is larger than any, or has more sections than there are
+        entries.
+        """
         if self._members.size(name) > max_bytes:
             return b""
-        return self._members.archive.read(name, max_bytes)
+        data = self._members.archive.read(name, max_bytes)
+        if data.count(_SECTION_END) > len(self._members.archive.members) + 1:
+            return b""
+        return data
 
 
 def _is_main(attributes: Mapping[str, str], version: Mapping[str, str]) -> bool:
@@ -175,8 +181,8 @@ def _blocks(data: bytes) -> list[bytes]:
     """Return the sections, each with the empty line behind it. A line ends with CR and LF, as all
     known tools write it.
     """
-    blocks = data.split(b"\r\n\r\n")
-    complete = [block + b"\r\n\r\n" for block in blocks[:-1]]
+    blocks = data.split(_SECTION_END)
+    complete = [block + _SECTION_END for block in blocks[:-1]]
     if blocks[-1]:
         complete.append(blocks[-1])
     return complete
@@ -185,7 +191,7 @@ def _blocks(data: bytes) -> list[bytes]:
 def _attributes(block: bytes) -> dict[str, str] | None:
     """Return the attributes of a section; None for what is none, or names one twice."""
     # A long line goes on behind a space, also within a character of several bytes.
-    joined = block.removesuffix(b"\r\n\r\n").replace(b"\r\n ", b"")
+    joined = block.removesuffix(_SECTION_END).replace(b"\r\n ", b"")
     try:
         lines = joined.decode("utf-8").split("\r\n")
     except UnicodeDecodeError:
