@@ -80,15 +80,15 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
     if objection:
         raise InputError(Problem(_INPUT, f"{name} {objection}."))
     paths = _list_files(path, name)
-    files: dict[str, Artifact] = {}
+    openers: dict[str, Opener] = {}
+    size = 0
     for target, source in _layout(paths, name, problems).items():
         file = problems.collect(partial(from_path, paths[source], f"{name}/{source}", access))
         if file:
-            files[target] = file
-    size = sum(file.size or 0 for file in files.values())
+            openers[target] = file.reader
+            size += file.size or 0
     if size > _MAX_UNPACKED:
         raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB."))
-    openers = {target: file.reader for target, file in files.items()}
     return _written(openers, temp, name)
 
 
@@ -204,18 +204,25 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
     try:
         with zipfile.ZipFile(packed, "w") as archive:
             for path, opener in files.items():
-                entry = zipfile.ZipInfo(path, date_time=(1980, 1, 1, 0, 0, 0))
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = _UNIX
-                entry.external_attr = 0o100644 << 16
-                with opener() as source, archive.open(entry, "w", force_zip64=True) as sink:
-                    shutil.copyfileobj(source, sink, 1 << 20)
+                with opener() as source:
+                    _add_entry(archive, path, source)
     except (OSError, *ZIP_ERRORS) as error:
         # Closing writes what is left, and that may not fit on the disk either.
         with suppress(OSError):
             packed.close()
         raise _not_packed(name, error) from None
-    return replace(checked(from_path(target, f"{name} (as {_PACKED})")), holder=holder)
+    artifact = from_path(target, f"{name} (as {_PACKED})")
+    return replace(checked(artifact), holder=holder)
+
+
+def _add_entry(archive: zipfile.ZipFile, path: str, source: IO[bytes]) -> None:
+    """Add a file to the zip, with the same date and mode wherever it is packed."""
+    entry = zipfile.ZipInfo(path, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = _UNIX
+    entry.external_attr = 0o100644 << 16
+    with archive.open(entry, "w", force_zip64=True) as sink:
+        shutil.copyfileobj(source, sink, 1 << 20)
 
 
 def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
@@ -232,6 +239,7 @@ def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
 
 
 def _not_packed(name: str, error: Exception) -> InputError:
+    """Return the error for what can't be packed, with the system's reason where it has one."""
     reason = getattr(error, "strerror", None)
     if not reason:
         reason = "a file in it is damaged, encrypted or of an unknown compression"
