@@ -126,7 +126,7 @@ ENDS = (
     "promoted from internal to beta",
     "is now at 50 % on",
     "is halted on",
-    "2 at 10 % goes to 20 %",
+    "2 goes from 10 % to 20 %",
 )
 
 

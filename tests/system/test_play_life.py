@@ -234,7 +234,7 @@ def test_a_gated_step_has_its_numbers_in_the_summary(job: Job) -> None:
     )
     assert "🟧 limit 0.47 %\n\n| Day | Version |" in ended.summary
     assert re.search(
-        r"^Day +Version +Users \(share of all\) +Crash rate +limit 1\.09 % +ANR rate +"
+        r"^Day +Version +Users \(share\) +Crash rate +limit 1\.09 % +ANR rate +"
         r"limit 0\.47 %$",
         ended.log,
         re.MULTILINE,

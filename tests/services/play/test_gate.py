@@ -337,7 +337,7 @@ def test_the_table_has_a_row_for_each_day_and_each_metric_a_chart() -> None:
     assert table.header == (
         "Day",
         "Version",
-        "Users (share of all)",
+        "Users (share)",
         "Crash rate",
         "limit 1.09 %",
         "1.5 times 41's",

@@ -586,7 +586,7 @@ def section(judged: Sequence[Judged]) -> Section:
     limit, and a chart for each metric and version.
     """
     limits = _limits_by_metric(judged)
-    header = ["Day", "Version", "Users (share of all)"]
+    header = ["Day", "Version", "Users (share)"]
     for metric, of_metric in limits.items():
         header.append(capitalised(_SHORT_NAMES[metric]))
         header += [_limit_name(limit, judged) for limit in of_metric]
