@@ -20,7 +20,7 @@ from google_emulator import Emulator, specimens
 from tests.support.job import Job
 from tests.support.runner import gitlab
 from tests.support.runner.gitlab import Project
-from uploader.auth.google import CAUSES
+from uploader import error_table
 from uploader.retry import ADVICE
 from uploader.services.play.known_errors import KNOWN_ERRORS
 
@@ -271,7 +271,8 @@ def test_every_failure_code_has_a_heading_to_link_to() -> None:
         for source in sources
         for code in re.findall(r'\bcode(?:: str)? ?= ?"([a-z-]+)"', source)
     }
-    codes |= {*ADVICE, *(code for code, *_ in CAUSES), *(known.code for known in KNOWN_ERRORS)}
+    codes |= {*ADVICE, *(entry.code for entry in error_table.of_source("login"))}
+    codes |= {known.code for known in KNOWN_ERRORS}
     text = (ROOT / "docs" / "TROUBLESHOOTING.md").read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     assert len(codes) > 90

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -111,6 +111,25 @@ class CredentialSource:
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     lasting: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, repr=False)
+class _FileText:
+    """The JSON text in a file, or None and what is wrong. `in_workspace`: the file is in the
+    workspace, or a link there names it.
+    """
+
+    text: str | None
+    problem: str = ""
+    in_workspace: bool = True
+
+
+@dataclass(frozen=True, repr=False)
+class _Checked:
+    """A configuration with its key repaired, and everything that is wrong with it."""
+
+    info: dict[str, Any]
+    problems: Sequence[str] = ()
 
 
 def parse(inputs: LoginInputs) -> CredentialSource:
@@ -215,19 +234,21 @@ def _configured(origin: str, value: str, setting: Setting) -> CredentialSource:
     of the two.
     """
     text = _unwrap(value)
-    if text is None:
-        text, problem, in_workspace = _read(value, setting.platform.workspace)
-        setting = replace(setting, commands=not in_workspace)
-        if text is None:
-            raise InputError(Problem(origin, problem, ACCEPTED))
+    if text is not None:
+        may_name_commands = origin == "credentials"
     else:
-        setting = replace(setting, commands=origin == "credentials")
+        file = _read(value, setting.platform.workspace)
+        text = file.text
+        if text is None:
+            raise InputError(Problem(origin, file.problem, ACCEPTED))
+        may_name_commands = not file.in_workspace
     configuration, problem = _load(text)
     if configuration is None:
         raise InputError(Problem(origin, problem, ACCEPTED))
-    info, problems = _check(configuration, setting)
-    if problems:
-        raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in problems))
+    checked = _check(configuration, replace(setting, commands=may_name_commands))
+    if checked.problems:
+        raise InputError(*(Problem(origin, problem, ACCEPTED) for problem in checked.problems))
+    info = checked.info
     secrets = [*_secret_fields(info), *_whole(text, value), json.dumps(info, separators=(",", ":"))]
     return CredentialSource(
         kind=info["type"],
@@ -257,9 +278,11 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
 
 def _account(info: Mapping[str, Any]) -> str:
     """Return who acts, for people."""
-    name = (
-        info.get("client_email") or principal(info.get(IMPERSONATION) or "") or info.get("account")
-    )
+    name = info.get("client_email")
+    if not name:
+        name = principal(info.get(IMPERSONATION) or "")
+    if not name:
+        name = info.get("account")
     if isinstance(name, str) and name.isprintable():
         return name
     return f"an {info['type']} credential"
@@ -278,31 +301,34 @@ def _unwrap(value: str) -> str | None:
         text = base64.b64decode(compact + padding, validate=True).decode("utf-8-sig").strip()
     except ValueError:
         return None
-    return text if text.startswith("{") else None
+    if not text.startswith("{"):
+        return None
+    return text
 
 
-def _read(value: str, workspace: Path) -> tuple[str | None, str, bool]:
-    """Return the JSON text in a file, or None and what is wrong; and whether the file is in the
-    workspace, or a link there names it.
+def _read(value: str, workspace: Path) -> _FileText:
+    """Return the JSON text in the file at a path, which may be in base64 there.
 
     Nothing is raised: an exception would keep what was read.
     """
     form = mistaken_credentials.what_it_is(value)
     if form:
-        return None, form, True
+        return _FileText(None, form)
     try:
         path = workspace / Path(value).expanduser()
         with path.open("rb") as file:
             content = file.read(MAX_FILE + 1)
         in_workspace = _is_below(path, workspace)
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a user without a home
-        return None, _why_not_read(value, workspace, error), True
-    text = None
+        return _FileText(None, _why_not_read(value, workspace, error))
     if len(content) <= MAX_FILE:
         text = _unwrap(content.decode("utf-8-sig", "replace"))
-    if text is None and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return None, "the file is in UTF-16, as PowerShell writes it; save it as UTF-8.", True
-    return text, "the file contains neither JSON nor base64 of JSON.", in_workspace
+        if text is not None:
+            return _FileText(text, in_workspace=in_workspace)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        problem = "the file is in UTF-16, as PowerShell writes it; save it as UTF-8."
+        return _FileText(None, problem)
+    return _FileText(None, "the file contains neither JSON nor base64 of JSON.")
 
 
 def _is_below(path: Path, workspace: Path) -> bool:
@@ -318,41 +344,43 @@ def _why_not_read(value: str, workspace: Path, error: Exception) -> str:
         return "neither JSON, nor base64 of JSON, nor a file that exists."
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return f"`{value}` can't be read: {reason(error)}."
-    where = "" if value.startswith(("/", "~")) else f" in {printable(str(workspace))}"
+    where = f" in {printable(str(workspace))}"
+    if value.startswith(("/", "~")):
+        where = ""
     return f"there is no file `{value}`{where}.{printable(path_hint(value, workspace))}"
 
 
-def _check(
-    info: dict[str, Any], setting: Setting, *, nested: bool = False
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the configuration with its key repaired, and everything that is wrong with it and with
-    its source.
-    """
+def _check(info: dict[str, Any], setting: Setting, *, nested: bool = False) -> _Checked:
+    """Check a configuration and its source, which is `nested` in it."""
     kind = str(info.get("type"))
     if kind not in REQUIRED or (nested and kind == IMPERSONATED):
-        return info, [_wrong_type(info)]
+        return _Checked(info, [_wrong_type(info)])
     problems: list[str] = []
-    absent = [f"`{name}`" for name in REQUIRED[kind] if not _is_text(info.get(name))]
+    absent = [name for name in REQUIRED[kind] if not _is_text(info.get(name))]
     if absent:
-        noun = "fields" if len(absent) > 1 else "field"
-        problems.append(
-            f"the {noun} {', '.join(absent)} of this `{kind}` configuration must be present, as "
-            "text."
-        )
+        problems.append(_absent(absent, kind))
     problems += _wrong_urls(info, setting.rules)
     if info.get("universe_domain") not in (None, "googleapis.com"):
         problems.append(
             "the field `universe_domain` names an unsupported universe; only "
             "googleapis.com is supported."
         )
-    more: list[str] = []
     if kind == SERVICE_ACCOUNT:
-        info, more = _check_key(info)
+        checked = _check_key(info)
     elif kind == EXTERNAL:
-        info, more = _check_external(info, setting)
+        checked = _check_external(info, setting)
     elif kind == IMPERSONATED:
-        info, more = _check_impersonated(info, setting)
-    return info, problems + more
+        checked = _check_impersonated(info, setting)
+    else:
+        checked = _Checked(info)
+    return _Checked(checked.info, [*problems, *checked.problems])
+
+
+def _absent(names: Sequence[str], kind: str) -> str:
+    """Return what is wrong with a configuration without these fields."""
+    noun = "fields" if len(names) > 1 else "field"
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"the {noun} {listed} of this `{kind}` configuration must be present, as text."
 
 
 def _wrong_type(info: Mapping[str, Any]) -> str:
@@ -364,8 +392,8 @@ def _wrong_type(info: Mapping[str, Any]) -> str:
     return f"the field `type` is missing, or is not one of {kinds}."
 
 
-def _check_key(info: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return a service account's key file with its private key repaired, and what is wrong."""
+def _check_key(info: dict[str, Any]) -> _Checked:
+    """Check a service account's key file, and repair its private key."""
     problems: list[str] = []
     if _is_text(info.get("private_key")):
         key, problem = _repair_key(info["private_key"])
@@ -374,35 +402,34 @@ def _check_key(info: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
             problems.append(problem)
     if _is_text(info.get("client_email")) and "@" not in info["client_email"]:
         problems.append("`client_email` is not an e-mail address.")
-    return info, problems
+    return _Checked(info, problems)
 
 
-def _check_external(info: dict[str, Any], setting: Setting) -> tuple[dict[str, Any], list[str]]:
-    """Return the configuration of a federated login with its certificate named, and what is wrong
-    with its `credential_source`.
-    """
+def _check_external(info: dict[str, Any], setting: Setting) -> _Checked:
+    """Check the `credential_source` of a federated login, and name the certificate in it."""
     source = info.get("credential_source")
     if not isinstance(source, dict) or not source:
-        return info, [_NO_SOURCE.format(name="credential_source")]
-    problems = list(
-        wrong_source(
-            info, setting.rules, setting.access, setting.platform, commands=setting.commands
-        )
+        return _Checked(info, [_NO_SOURCE.format(name="credential_source")])
+    problems = wrong_source(
+        info,
+        setting.rules,
+        setting.access,
+        setting.platform,
+        commands=setting.commands,
     )
     named = {**info, "credential_source": with_named_certificate(source, setting.platform)}
-    return named, problems
+    return _Checked(named, list(problems))
 
 
-def _check_impersonated(info: dict[str, Any], setting: Setting) -> tuple[dict[str, Any], list[str]]:
-    """Return the configuration of an impersonation with its source's key repaired, and what is
-    wrong with the source, which is another configuration.
-    """
+def _check_impersonated(info: dict[str, Any], setting: Setting) -> _Checked:
+    """Check the source of an impersonation, which is another configuration."""
     source = info.get("source_credentials")
     if not isinstance(source, dict) or not source:
-        return info, [_NO_SOURCE.format(name="source_credentials")]
-    source, problems = _check(source, setting, nested=True)
-    repaired = {**info, "source_credentials": source}
-    return repaired, [f"in `source_credentials`: {problem}" for problem in problems]
+        return _Checked(info, [_NO_SOURCE.format(name="source_credentials")])
+    checked = _check(source, setting, nested=True)
+    repaired = {**info, "source_credentials": checked.info}
+    problems = [f"in `source_credentials`: {problem}" for problem in checked.problems]
+    return _Checked(repaired, problems)
 
 
 def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
@@ -412,30 +439,40 @@ def _wrong_urls(info: Mapping[str, Any], rules: Rules) -> Iterator[str]:
     for name, url in info.items():
         if url is None or not name.endswith(("_url", "_uri")):
             continue
-        text = url if isinstance(url, str) else ""
-        if name == "token_url":
-            if not rules.token_url(text):
-                yield (
-                    "the URL in `token_url` must be Google's security token service, "
-                    "`https://sts.googleapis.com/v1/token`, or its regional, mutual TLS or private "
-                    "form; on loopback only with `api-endpoint` there."
-                )
-        elif name == "token_uri":
-            if not rules.token_uri(text):
-                yield (
-                    f"the URL in `token_uri` must be Google's, `{TOKEN_URIS[0]}`; on loopback or "
-                    "at another host only with `api-endpoint` there."
-                )
-        elif name == IMPERSONATION:
-            if not rules.impersonation(text):
-                yield (
-                    f"the URL in `{IMPERSONATION}` must be "
-                    "`https://iamcredentials.googleapis.com/v1/projects/-/"
-                    "serviceAccounts/ACCOUNT:generateAccessToken`; loopback only with "
-                    "`api-endpoint` there."
-                )
-        elif not is_secure(text):
-            yield f"the URL in `{name}` must be https, or http on loopback."
+        problem = _wrong_url(name, url if isinstance(url, str) else "", rules)
+        if problem:
+            yield problem
+
+
+def _wrong_url(name: str, url: str, rules: Rules) -> str:
+    """Return what is wrong with the URL in one field; empty where nothing is."""
+    if name == "token_url":
+        allowed = rules.token_url(url)
+        problem = (
+            "the URL in `token_url` must be Google's security token service, "
+            "`https://sts.googleapis.com/v1/token`, or its regional, mutual TLS or private "
+            "form; on loopback only with `api-endpoint` there."
+        )
+    elif name == "token_uri":
+        allowed = rules.token_uri(url)
+        problem = (
+            f"the URL in `token_uri` must be Google's, `{TOKEN_URIS[0]}`; on loopback or "
+            "at another host only with `api-endpoint` there."
+        )
+    elif name == IMPERSONATION:
+        allowed = rules.impersonation(url)
+        problem = (
+            f"the URL in `{IMPERSONATION}` must be "
+            "`https://iamcredentials.googleapis.com/v1/projects/-/"
+            "serviceAccounts/ACCOUNT:generateAccessToken`; loopback only with "
+            "`api-endpoint` there."
+        )
+    else:
+        allowed = is_secure(url)
+        problem = f"the URL in `{name}` must be https, or http on loopback."
+    if allowed:
+        return ""
+    return problem
 
 
 def _repair_key(text: str) -> tuple[str, str]:
@@ -456,10 +493,8 @@ def _repair_key(text: str) -> tuple[str, str]:
         if label != "RSA PRIVATE KEY" and RSA not in der[:40]:
             return text, "`private_key` is not an RSA key."
         if _is_whole(der):
-            return (
-                f"-----BEGIN {label}-----\n{textwrap.fill(body, 64)}\n-----END {label}-----\n",
-                "",
-            )
+            lines = textwrap.fill(body, 64)
+            return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n", ""
     return text, "`private_key` is cut off or damaged."
 
 
@@ -515,4 +550,6 @@ def _lasting(info: Mapping[str, Any]) -> bytes | None:
     if token:
         return str(token).encode()
     source = info.get("source_credentials")
-    return _lasting(source) if isinstance(source, Mapping) else None
+    if not isinstance(source, Mapping):
+        return None
+    return _lasting(source)

@@ -109,7 +109,9 @@ class Rules:
 
     def token_url(self, url: str) -> bool:
         """Whether Google's security token service exchanges tokens there."""
-        return self.local(url) or (is_google_service(url, "sts") and _has_path(url, TOKEN_PATHS))
+        if self.local(url):
+            return True
+        return is_google_service(url, "sts") and _has_path(url, TOKEN_PATHS)
 
     def token_uri(self, url: str) -> bool:
         """Whether Google's OAuth service, or a host that stands in for Google, hands out tokens
@@ -124,9 +126,9 @@ class Rules:
 
     def impersonation(self, url: str) -> bool:
         """Whether the IAM credentials API hands out a service account's tokens there."""
-        return bool(principal(url)) and (
-            self.local(url) or is_google_service(url, "iamcredentials")
-        )
+        if not principal(url):
+            return False
+        return self.local(url) or is_google_service(url, "iamcredentials")
 
     def identity(self, url: str) -> bool:
         """Whether a CI system, or the machine's own cloud, hands out an identity token there."""
@@ -145,7 +147,9 @@ def principal(url: str) -> str:
     if not _is_plain(url):
         return ""
     match = _IMPERSONATION.fullmatch(urlsplit(url).path)
-    return match[1] if match else ""
+    if not match:
+        return ""
+    return match[1]
 
 
 def _is_plain(url: str) -> bool:
@@ -187,7 +191,9 @@ def wrong_aws(source: Mapping[str, Any], rules: Rules) -> Iterator[str]:
 
 def _is_aws_sts(url: object) -> bool:
     """Whether this is the security token service of AWS, in one region or with a place for it."""
-    match = _AWS_STS.fullmatch(url) if isinstance(url, str) else None
+    if not isinstance(url, str):
+        return False
+    match = _AWS_STS.fullmatch(url)
     if not match:
         return False
     region = match[1]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -82,11 +82,13 @@ RAISED = (GoogleAuthError, UnsupportedAlgorithm, subprocess.SubprocessError, *_U
 HINT = "Check the credential's token endpoint, and whether a proxy intercepts the request."
 
 
-# The error's code, words of the response, likely cause and hint; the first row that fits counts.
-CAUSES = tuple(
-    (entry.code, entry.texts["words"], entry.texts["cause"], entry.texts["hint"])
-    for entry in error_table.of_source("login")
-)
+class _Advice(NamedTuple):
+    """What is said of a refused login: the error's code, the likely cause and a hint."""
+
+    code: str = ""
+    cause: str = ""
+    hint: str = ""
+
 
 logging.getLogger("google").addHandler(logging.NullHandler())  # its advice is not for our log
 
@@ -257,23 +259,32 @@ def refused(host: str, error: google_error.GoogleError, message: str) -> Credent
     reason = message
     if error.reason not in ("", message):
         reason = f"{error.reason}: {message}"
-    code, cause, hint = _advice(f"{reason} {error.body.get('error_subtype', '')}")
-    what = f"{host} refused the login (HTTP {error.status}): {reason.rstrip('.')}."
+    subtype = error.body.get("error_subtype", "")
+    advice = _advice(f"{reason} {subtype}")
+    refusal = f"{host} refused the login (HTTP {error.status})"
+    what = f"{refusal}: {reason.rstrip('.')}."
     if error.silent:
-        what = f"{host} refused the login (HTTP {error.status}){error.how}"
+        what = f"{refusal}{error.how}"
         cause, hint = error.advice
+        advice = _Advice(advice.code, cause, hint)
     return CredentialsError(
-        what, cause=cause, hint=hint or "Check the credential and its permissions.", code=code
+        what,
+        cause=advice.cause,
+        hint=advice.hint or "Check the credential and its permissions.",
+        code=advice.code,
     )
 
 
-def _advice(text: str) -> tuple[str, str, str]:
-    """Return the code, cause and hint of the first row of `CAUSES` whose words the text has."""
+def _advice(text: str) -> _Advice:
+    """Return what the table of errors says of a refusal with this text: of its entries for logins
+    the first one counts of which the text has some words.
+    """
     lowered = text.lower()
-    for code, alternatives, cause, hint in CAUSES:
-        if any(words in lowered for words in alternatives.split(" | ")):
-            return code, cause, hint
-    return "", "", ""
+    for entry in error_table.of_source("login"):
+        alternatives = entry.texts["words"].split(" | ")
+        if any(words in lowered for words in alternatives):
+            return _Advice(entry.code, entry.texts["cause"], entry.texts["hint"])
+    return _Advice()
 
 
 def credentials(
@@ -539,14 +550,18 @@ class Login:
         on_secret: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.account = account_of(inputs, source)
+        self.quota_project = ""
         project = str(source.info.get("quota_project_id") or "")
-        self.quota_project = project if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project) else ""
+        if re.fullmatch(r"[A-Za-z0-9:.-]{1,100}", project):
+            self.quota_project = project
         self._inputs = inputs
         self._scopes = scopes
         self._policy = policy
         self._report = report
         self._client_id = str(source.info.get("client_id") or "")
-        supplier = JobToken(inputs) if source.kind == configuration.KEYLESS else None
+        supplier = None
+        if source.kind == configuration.KEYLESS:
+            supplier = JobToken(inputs)
         self._supplier = supplier
         # On a loopback endpoint the token exchange and the impersonation of a federated login go
         # there too.
@@ -584,12 +599,16 @@ class Login:
             if self._failure:
                 # a copy: each raise adds to a traceback, whose frames hold a whole upload
                 raise self._failure.with_advice()
-            needed = min_seconds if self._lifetime >= min_seconds else self._lifetime / 2
+            needed = min_seconds
+            if self._lifetime < min_seconds:
+                needed = self._lifetime / 2
+            left = self._expires - self._policy.clock.monotonic()
             try:
-                if not self._token or self._expires - self._policy.clock.monotonic() < needed:
+                if not self._token or left < needed:
                     self._renew()
             except (CredentialsError, ProtocolError, TemporaryError, UntrustedHost) as error:
-                self._failure = None if self._token else error.with_advice()
+                if not self._token:
+                    self._failure = error.with_advice()
                 raise
             return self._token
 

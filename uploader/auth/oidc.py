@@ -5,7 +5,7 @@ lives five minutes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from uploader.auth.web_token import described, is_web_token
@@ -21,27 +21,32 @@ GITHUB_HINT = (
     "Give the job `permissions: id-token: write` (and `contents: read`, which is then no longer "
     "granted)."
 )
-# The error for a job that has no OIDC token, by the place where the program runs: what is wrong,
-# its cause, its remedy.
-NO_TOKEN: Mapping[Kind, tuple[str, str, str]] = {
-    "github": (
+
+
+class _Missing(NamedTuple):
+    """What is said of a job that has no OIDC token."""
+
+    what: str
+    cause: str
+    hint: str
+
+
+# By the place where the program runs.
+_NO_TOKEN: Mapping[Kind, _Missing] = {
+    "github": _Missing(
         "GitHub gives this job no OIDC token: ACTIONS_ID_TOKEN_REQUEST_URL is not set.",
         "The job has no permission `id-token: write`.",
         GITHUB_HINT,
     ),
-    "gitlab": (
+    "gitlab": _Missing(
         f"There is no OIDC token for the keyless login: {ID_TOKEN} is not set.",
         "",
-        (
-            f"Give the job an id token named {ID_TOKEN} (`id_tokens:`) whose `aud` is {AUDIENCE} "
-            "and the provider's name."
-        ),
+        f"Give the job an id token named {ID_TOKEN} (`id_tokens:`) whose `aud` is {AUDIENCE} and "
+        "the provider's name.",
     ),
-    "console": (
-        (
-            f"There is no OIDC token: this is neither a GitHub nor a GitLab job, and {ID_TOKEN} is "
-            "not set either."
-        ),
+    "console": _Missing(
+        f"There is no OIDC token: this is neither a GitHub nor a GitLab job, and {ID_TOKEN} is not "
+        "set either.",
         "Other systems issue none that a keyless login could use on its own.",
         "Set `credentials` here instead of `workload-identity-provider`.",
     ),
@@ -63,8 +68,12 @@ class JobToken:
     def __init__(self, inputs: LoginInputs) -> None:
         platform = inputs.platform
         self._bearer = platform.oidc_request_token
-        self._url = platform.oidc_request_url if self._bearer else ""
-        self._token = "" if self._url else platform.id_token
+        self._url = ""
+        self._token = ""
+        if self._bearer:
+            self._url = platform.oidc_request_url
+        if not self._url:
+            self._token = platform.id_token
         if self._url:
             if not self._is_issuer(inputs):
                 raise CredentialsError(
@@ -78,8 +87,10 @@ class JobToken:
             separator = "&" if "?" in self._url else "?"
             self._url += f"{separator}audience={audience}"
         elif not self._token:
-            what, why, hint = NO_TOKEN[platform.kind]
-            raise CredentialsError(what, cause=why, hint=hint, code="no-id-token")
+            missing = _NO_TOKEN[platform.kind]
+            raise CredentialsError(
+                missing.what, cause=missing.cause, hint=missing.hint, code="no-id-token"
+            )
         elif not is_web_token(self._token):
             raise CredentialsError(
                 f"{ID_TOKEN} is not a JSON Web Token: it has {len(self._token)} characters, and "

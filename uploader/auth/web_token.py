@@ -35,7 +35,9 @@ def described(token: str) -> str:
     else of it; empty where it has none of them.
     """
     parts = _WEB_TOKEN.fullmatch(token)
-    claims = _object(parts[2]) if parts else {}
+    if not parts:
+        return ""
+    claims = _object(parts[2])
     facts = []
     for name, meaning in _SHOWN.items():
         value = claims.get(name)
@@ -43,13 +45,16 @@ def described(token: str) -> str:
             value = ", ".join(map(str, value))
         if isinstance(value, str) and value:
             facts.append(f"{meaning} `{printable(value[:_MAX_CLAIM])}`")
-    return f"The job's token has {', '.join(facts)}." if facts else ""
+    if not facts:
+        return ""
+    return f"The job's token has {', '.join(facts)}."
 
 
 def decode(text: str) -> bytes:
     """Return what is in base64, of either alphabet, padded or not. Raises ValueError."""
     plain = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
-    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    padding = "=" * (-len(plain) % 4)
+    return base64.b64decode(plain + padding, validate=True)
 
 
 def _object(part: str) -> Mapping[str, Any]:
@@ -58,4 +63,6 @@ def _object(part: str) -> Mapping[str, Any]:
         value = json.loads(decode(part))
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
