@@ -16,8 +16,9 @@ from typing import NoReturn
 
 from uploader import inputs
 from uploader.cancellation import RUN_THREAD, Cancellation
-from uploader.errors import InputError, missing_module
+from uploader.errors import InputError, UploaderError, missing_module
 from uploader.inputs import command_line
+from uploader.inputs.records import Show
 from uploader.outputs import make_reporter
 from uploader.redaction import credentials_in
 
@@ -68,10 +69,7 @@ def run(
     """One whole run, until its end or its cancellation: the exit code. No exception leaves it."""
     given, problems = inputs.read(environ, argv)
     if given.show:
-        usage = given.show == "usage"  # nothing was asked for
-        with suppress(OSError):
-            (sys.stderr if usage else sys.stdout).write(command_line.text(given.show))
-        return InputError.exit_code if usage else 0
+        return _show(given.show)
     reporter = make_reporter(given.platform, names=given.names)
     for secret in chain(given.secrets, *map(credentials_in, given.texts)):
         reporter.mask(secret)
@@ -80,12 +78,26 @@ def run(
     try:
         from uploader.run import Run  # all that stands on installed packages: one may be missing
     except ImportError as error:
-        ended = InputError(*problems) if problems else missing_module(error)
+        ended: UploaderError = missing_module(error)
+        if problems:
+            ended = InputError(*problems)
         if given.platform.kind != "console":
             reporter.write_outputs({"failure": ended.code})
         reporter.error(ended)
         return ended.exit_code
     return Run(given, reporter, cancellation or Cancellation()).to_its_end(problems)
+
+
+def _show(show: Show) -> int:
+    """Write a text in the place of a run, and return the exit code."""
+    # Whoever gets the usage has not asked for it: nothing was given at all.
+    unasked = show == "usage"
+    stream = sys.stderr if unasked else sys.stdout
+    with suppress(OSError):
+        stream.write(command_line.text(show))
+    if unasked:
+        return InputError.exit_code
+    return 0
 
 
 def _drop_inherited_settings() -> None:
@@ -120,9 +132,11 @@ def _open_streams() -> None:
     waits for the reader.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
+        is_output = number > 0
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-            setattr(sys, name, os.fdopen(number, "w") if number else None)
-        elif number:
+            if is_output:
+                setattr(sys, name, os.fdopen(number, "w"))
+        elif is_output:
             with suppress(OSError):
                 os.set_blocking(number, True)

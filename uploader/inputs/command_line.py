@@ -9,6 +9,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import PurePath
 from typing import Any
@@ -82,21 +83,29 @@ Every input and output: {DOCS}/REFERENCE.md
 """
 
 
-def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping[str, str]]:
-    """Reads the arguments: a text to show, the path of an env file, and the inputs by option.
-
-    Where there is a text to show, nothing else counts.
+@dataclass(frozen=True)
+class Arguments:
+    """What was given on the command line: a text to show, the path of an env file, and the texts of
+    inputs by option. Where there is a text to show, nothing else counts.
     """
+
+    show: Show = ""
+    env_file: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_arguments(argv: Sequence[str], problems: Problems) -> Arguments:
+    """Reads the arguments of the command line; every mistake is added to the problems."""
     if _is_call_of_shell(argv):
         problems.add("arguments", ENTRYPOINT, OPTIONS, covers=("target",))
-        return "", "", {}
+        return Arguments()
     try:
         arguments, strays = _parser().parse_known_args(argv)
     except argparse.ArgumentError:  # whose message would repeat what was given
         problems.add("arguments", "an option that takes no value has one.", OPTIONS)
-        return "", "", {}
+        return Arguments()
     if arguments.show:
-        return arguments.show, "", {}
+        return Arguments(arguments.show)
     given: dict[str, str] = {}
     misplaced_files: list[str] = []
     for spec in SPECS:
@@ -117,7 +126,7 @@ def options(argv: Sequence[str], problems: Problems) -> tuple[Show, str, Mapping
     env_file = _env_file(arguments.env_file, problems)
     strays = [word for word in strays if word != "--"]
     _tell_strays(strays, misplaced_files, problems)
-    return "", env_file, given
+    return Arguments(env_file=env_file, options=given)
 
 
 def _is_call_of_shell(argv: Sequence[str]) -> bool:

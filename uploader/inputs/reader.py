@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uploader.errors import Problem, Problems
 from uploader.inputs import command_line, parsers
+from uploader.inputs.command_line import Arguments
 from uploader.inputs.other_tools import answers, mistake, nearly, printable, squashed
 from uploader.inputs.parsers import EXPANDED, NOT_EXPANDED, InvalidValue, is_reference, quoted
 from uploader.inputs.platform import DOTENV, ID_TOKEN, Kind, Platform, detect
@@ -177,10 +178,10 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     done.
     """
     problems = Problems()
-    show, env_file, options = command_line.options(argv, problems)
-    if show:
-        return Inputs(show=show), ()
-    sources = _collect(environ, env_file, options, problems)
+    arguments = command_line.read_arguments(argv, problems)
+    if arguments.show:
+        return Inputs(show=arguments.show), ()
+    sources = _collect(environ, arguments, problems)
     own = sources.own_variables()
     platform = detect(environ, {**sources.file_variables(), **own})
 
@@ -221,16 +222,14 @@ def read(environ: Mapping[str, str], argv: Sequence[str]) -> tuple[Inputs, tuple
     return inputs, tuple(problems)
 
 
-def _collect(
-    environ: Mapping[str, str], env_file: str, options: Mapping[str, str], problems: Problems
-) -> Sources:
+def _collect(environ: Mapping[str, str], arguments: Arguments, problems: Problems) -> Sources:
     """Reads the env file, if there is one, and trims the variables."""
     environment = {name: text.strip() for name, text in environ.items()}
-    path = env_file or environment.get(ENV_FILE, "")
+    path = arguments.env_file or environment.get(ENV_FILE, "")
     lines: Mapping[str, Line] = {}
     if path:
         lines = read_env_file(path, problems)
-    return Sources(options, environment, path, lines)
+    return Sources(arguments.options, environment, path, lines)
 
 
 def read_env_file(path: str, problems: Problems) -> Mapping[str, Line]:
