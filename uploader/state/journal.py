@@ -31,9 +31,11 @@ class SessionOrigin:
     time: float
 
     def __str__(self) -> str:
-        attempt = f", attempt {self.attempt}" if self.attempt else ""
+        run = self.run or "an unknown run"
+        if self.attempt:
+            run += f", attempt {self.attempt}"
         when = datetime.fromtimestamp(self.time, timezone.utc)
-        return f"{self.run or 'an unknown run'}{attempt}, at {when:%Y-%m-%d %H:%M} UTC"
+        return f"{run}, at {when:%Y-%m-%d %H:%M} UTC"
 
 
 @dataclass(frozen=True)
@@ -83,56 +85,62 @@ class Journal:
     """
 
     def __init__(self, store: SealedStore, run: JobRun, *, lasting: bool = True) -> None:
-        self._store, self._run = store, run
+        self._store = store
+        self._run = run
         self.lasting = lasting
 
     def find(self, job: Upload) -> SessionRecord | None:
         """The session that an earlier run began for the same file and method, if it can still
         live.
         """
-        store, name = self._store, job.artifact.name
-        found = store.read(store.name(_job_key(job)))
-        if found is None or "resource" in found:  # which is a finished upload without a session
+        kept = self._store.read(self._name(job))
+        if kept is None or "resource" in kept:  # which is a finished upload without a session
             return None
-        same_file = found.get("file") == _file_key(job)
-        if not same_file and (
-            found["file"][0] != job.artifact.size or job.artifact.data is not None
-        ):
-            store.reporter.info(
+        name = job.artifact.name
+        file = kept.pop("file")
+        same_file = file == _file_key(job)
+        # After a fresh checkout the same content is in another file, of the same size.
+        may_be_same = job.artifact.data is None and file[0] == job.artifact.size
+        if not same_file and not may_be_same:
+            self._store.reporter.info(
                 f"{name}: the file is not the one that an earlier run began to "
                 "upload; starting over."
             )
             return None
-        origin = SessionOrigin(*found.pop("origin"))
-        age = store.clock.wall() - origin.time
+        origin = SessionOrigin(*kept.pop("origin"))
         # The server is asked all the same: it knows, and a clock that jumped must not make it store
         # a file twice.
-        if age > job.endpoint.session_lifetime.total_seconds():
-            store.reporter.info(
+        if self._age(origin) > job.endpoint.session_lifetime.total_seconds():
+            self._store.reporter.info(
                 f"{name}: the session of an earlier run should have expired by now."
             )
-        own = self._of_this_run(origin)
-        # An earlier version did not write down whether the last block was due.
-        found.setdefault(
-            "last_block_due", not found["prefix"] or found["length"] >= (job.artifact.size or 0)
-        )
-        del found["file"], found["path"]
-        return SessionRecord(**found, origin=origin, same_file=same_file, own_run=own)
+        if "last_block_due" not in kept:
+            # An earlier version did not write it down.
+            all_sent = kept["length"] >= (job.artifact.size or 0)
+            kept["last_block_due"] = all_sent or not kept["prefix"]
+        del kept["path"]
+        own_run = self._is_of_this_run(origin)
+        return SessionRecord(**kept, origin=origin, same_file=same_file, own_run=own_run)
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
-        kept = {**vars(record), "origin": astuple(record.origin or self._this_run())}
-        del kept["same_file"], kept["own_run"]
-        place = {"file": _file_key(job), "path": job.endpoint.upload_path}
-        return self._store.write(self._store.name(_job_key(job)), {**kept, **place})
+        kept = dict(vars(record))
+        # What follows from the file and the run of the reader is not kept.
+        del kept["same_file"]
+        del kept["own_run"]
+        kept["origin"] = astuple(record.origin or self._this_run())
+        kept["file"] = _file_key(job)
+        kept["path"] = job.endpoint.upload_path
+        return self._store.write(self._name(job), kept)
 
     def find_finished(self, job: Upload) -> FinishedUpload | None:
         """The upload of a file of this name that an earlier run finished in one request."""
-        found = self._store.read(self._store.name(_job_key(job)))
-        if found is None or "resource" not in found:
+        kept = self._store.read(self._name(job))
+        if kept is None or "resource" not in kept:
             return None
-        origin = SessionOrigin(*found["origin"])
-        return FinishedUpload(found["sha256"], found["resource"], origin, self._of_this_run(origin))
+        origin = SessionOrigin(*kept["origin"])
+        own_run = self._is_of_this_run(origin)
+        return FinishedUpload(kept["sha256"], kept["resource"], origin, own_run)
 
     def save_finished(self, job: Upload, sha256: str, resource: Mapping[str, Any]) -> None:
         """Keeps what became of a file that was sent in one request, which no session could tell the
@@ -142,13 +150,12 @@ class Journal:
         """
         kept = {"sha256": sha256, "resource": resource, "origin": astuple(self._this_run())}
         if len(json.dumps(kept)) <= MAX_RESOURCE:
-            self._store.write(
-                self._store.name(_job_key(job)), {**kept, "path": job.endpoint.upload_path}
-            )
+            kept["path"] = job.endpoint.upload_path
+            self._store.write(self._name(job), kept)
 
     def has(self, job: Upload) -> bool:
         """Whether anything is kept of this upload, begun or finished."""
-        return self._store.read(self._store.name(_job_key(job))) is not None
+        return self._store.read(self._name(job)) is not None
 
     def keeps(self, job: Upload) -> bool:
         """Whether the next run surely finds out that this upload was begun or finished."""
@@ -156,7 +163,7 @@ class Journal:
 
     def drop(self, job: Upload) -> None:
         """Forgets an upload that is lost, or whose end the run has told."""
-        self._store.remove(self._store.name(_job_key(job)))
+        self._store.remove(self._name(job))
 
     def drop_below(self, upload_path: str) -> None:
         """Forgets every session whose upload path begins with the segments of this one."""
@@ -166,8 +173,11 @@ class Journal:
 
     def recall(self, name: str) -> str | None:
         """What an earlier run remembered under a name."""
-        found = self._store.read(self._store.name(f"note:{name}"))
-        return found["value"] if found else None
+        kept = self._store.read(self._store.name(f"note:{name}"))
+        if kept is None:
+            return None
+        value: str = kept["value"]
+        return value
 
     def remember(self, name: str, value: str | None) -> None:
         """Keeps a value under a name; None forgets it."""
@@ -180,12 +190,21 @@ class Journal:
     def _this_run(self) -> SessionOrigin:
         return SessionOrigin(self._run.id, self._run.attempt, self._store.clock.wall())
 
-    def _of_this_run(self, origin: SessionOrigin) -> bool:
+    def _is_of_this_run(self, origin: SessionOrigin) -> bool:
         """Whether this run began it, or an earlier attempt of it."""
-        run, age = self._run, self._store.clock.wall() - origin.time
-        return (
-            origin.run == run.id != "" and origin.attempt <= run.attempt and age <= run.rerun_within
-        )
+        run = self._run
+        # Nobody knows of a run without an id whether another one is the same.
+        if not run.id or origin.run != run.id:
+            return False
+        return origin.attempt <= run.attempt and self._age(origin) <= run.rerun_within
+
+    def _age(self, origin: SessionOrigin) -> float:
+        """How many seconds ago it was begun."""
+        return self._store.clock.wall() - origin.time
+
+    def _name(self, job: Upload) -> str:
+        """The name under which an upload is kept."""
+        return self._store.name(_job_key(job))
 
     def close(self) -> None:
         """Ends the work on the folder; what is unfinished stays for the next run."""
@@ -201,8 +220,10 @@ def _job_key(job: Upload) -> str:
         endpoint.upload_path,
         endpoint.query,
         job.media_type,
+        job.metadata,
+        job.artifact.name,
     ]
-    return json.dumps([*parts, job.metadata, job.artifact.name], sort_keys=True)
+    return json.dumps(parts, sort_keys=True)
 
 
 def _file_key(job: Upload) -> list[Any]:
@@ -215,5 +236,7 @@ def _file_key(job: Upload) -> list[Any]:
     if artifact.data is not None:
         return [artifact.size, hashlib.sha256(artifact.data).hexdigest()]
     _, inode, modified, changed = artifact.identity
-    content = [hashlib.sha256(artifact.digests).hexdigest()] if artifact.digests else []
-    return [artifact.size, modified, inode, changed, *content]
+    key: list[Any] = [artifact.size, modified, inode, changed]
+    if artifact.digests:
+        key.append(hashlib.sha256(artifact.digests).hexdigest())
+    return key

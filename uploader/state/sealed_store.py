@@ -39,12 +39,15 @@ _MAX_AGE = 30 * 86400.0
 _MAX_BYTES = 4 * 1024 * 1024
 _MAX_FILES = 1000  # files of a state folder that are looked at; more than one run leaves
 _OWN_NAMES = re.compile(r"[0-9a-f]{40}\.(?:sealed|lock|(?:[0-9a-z_]{8}\.)?new)")
-_LOCK, _MARK = ".lock", ".uploader"
+_LOCK = ".lock"
+_MARK = ".uploader"
 _MARK_TEXT = b"Unfinished uploads, sealed: what is older than any upload session is removed.\n"
 SEAL_CONTEXT = b"uploader journal, sealed\0"
 # with blocks of 1 KiB: 32 MiB and 60 ms for each guess; restic's, without its calibration
 SCRYPT_COST = 2**15
 _SEALED = ".sealed"
+_UNFINISHED = ".new"
+_NONCE = 12  # bytes at the beginning of a sealed value; AES-GCM's usual length
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 # a link or pipe that somebody planted leads or hangs nobody
 _OWN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -61,7 +64,9 @@ def make_seal_key(state_key: str, lasting: bytes | None, account: str) -> bytes 
         return hashlib.scrypt(
             state_key.encode(), salt=salt, n=SCRYPT_COST, r=8, p=1, maxmem=2**26, dklen=32
         )
-    return hashlib.sha256(SEAL_CONTEXT + lasting).digest() if lasting else None
+    if not lasting:
+        return None
+    return hashlib.sha256(SEAL_CONTEXT + lasting).digest()
 
 
 class SealedStore:
@@ -91,17 +96,16 @@ class SealedStore:
         self.reporter = reporter
         # the descriptor that holds it; without it nothing is read or kept
         self._lock: int | None = None
-        self._ours = self._warned = False
+        self._ours = False
+        self._warned = False
         if folder:
             with self._tolerant():
                 self._descriptor = _opened(folder, owners, workspace)
-                status = os.fstat(self._descriptor)
-                foreign = status.st_uid not in {os.geteuid(), *owners}
-                if foreign or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                    what = "belongs to another user" if foreign else "can be changed by other users"
+                objection = _objection(os.fstat(self._descriptor), owners)
+                if objection:
                     reporter.warning(
-                        f"The state folder {folder} {what}: unfinished uploads are not kept there. "
-                        "Set `state-dir` to a folder that only you can write (mode 0700)."
+                        f"The state folder {folder} {objection}: unfinished uploads are not kept "
+                        "there. Set `state-dir` to a folder that only you can write (mode 0700)."
                     )
                     return
                 self._lock = self._locked()
@@ -137,14 +141,16 @@ class SealedStore:
         """Unlocks the folder; the values stay for the next run, and a folder without any is left
         empty.
         """
-        lock, self._lock = self._lock, None
+        lock = self._lock
+        self._lock = None
         if lock is not None:
             with suppress(OSError):
                 self._unlink(_LOCK)
                 if self._ours and self._names() == [_MARK]:
                     self._unlink(_MARK)
             os.close(lock)
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor = self._descriptor
+        self._descriptor = -1
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -171,19 +177,22 @@ class SealedStore:
 
     def _tidy(self) -> None:
         """Removes what no run can still need, and warns of what this one can't open."""
-        unreadable = expired = 0
-        found = [name for name in self._names() if name != _LOCK]
-        self._ours = not found or _MARK in found
-        for name in found[:_MAX_FILES]:
+        expired = 0
+        unreadable = 0
+        names = [name for name in self._names() if name != _LOCK]
+        self._ours = not names or _MARK in names
+        for name in names[:_MAX_FILES]:
             if not _OWN_NAMES.fullmatch(name):
                 continue
-            stem, _, ending = name.rpartition(".")
-            status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-            if self._ours and (ending == "new" or self.clock.wall() - status.st_mtime > _MAX_AGE):
+            is_sealed = name.endswith(_SEALED)
+            if self._ours and self._is_over(name):
                 self._unlink(name)
-                expired += ending == "sealed"
-            elif ending == "sealed" and self._load(stem) is None:
-                unreadable += self._set_aside(name)
+                if is_sealed:
+                    expired += 1
+            elif is_sealed and self._load(name.removesuffix(_SEALED)) is None:
+                was_unknown = self._set_aside(name)
+                if was_unknown:
+                    unreadable += 1
         if expired:
             self.reporter.info(
                 f"Removed {plural(expired, 'file')} from the state folder, older than any upload "
@@ -195,15 +204,19 @@ class SealedStore:
                 "ignored: written for another account, credential or endpoint, or damaged."
             )
 
+    def _is_over(self, name: str) -> bool:
+        """Whether no run can still need a file: it is too old, or was never finished."""
+        status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        return name.endswith(_UNFINISHED) or self.clock.wall() - status.st_mtime > _MAX_AGE
+
     def values(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Every value that this key opens, with its name."""
+        if self._lock is None:
+            return
         with self._tolerant():
-            sealed = (
-                [name for name in self._names() if name.endswith(_SEALED)]
-                if self._lock is not None
-                else []
-            )
-            for name in (each.removesuffix(_SEALED) for each in sealed[:_MAX_FILES]):
+            sealed = [name for name in self._names() if name.endswith(_SEALED)]
+            for file_name in sealed[:_MAX_FILES]:
+                name = file_name.removesuffix(_SEALED)
                 value = self._load(name)
                 if value is not None:
                     yield name, value
@@ -212,12 +225,12 @@ class SealedStore:
         """The value; None when there is none, or none that can be opened."""
         if self._lock is None or not self._is_there(name + _SEALED):
             return None
-        found = self._load(name)
-        if found is None:
+        value = self._load(name)
+        if value is None:
             self.reporter.warning(
                 "A file in the state folder can't be opened and is ignored; the upload starts over."
             )
-        return found
+        return value
 
     def _load(self, name: str) -> dict[str, Any] | None:
         """A value; None when it is gone, or was not sealed with this key."""
@@ -227,10 +240,10 @@ class SealedStore:
             with open(descriptor, "rb") as file:
                 if stat.S_ISREG(os.fstat(descriptor).st_mode):
                     sealed = file.read(_MAX_BYTES)
+        nonce = sealed[:_NONCE]
         try:
-            value: dict[str, Any] = json.loads(
-                AESGCM(self._seal_key).decrypt(sealed[:12], sealed[12:], name.encode())
-            )
+            text = AESGCM(self._seal_key).decrypt(nonce, sealed[_NONCE:], name.encode())
+            value: dict[str, Any] = json.loads(text)
         except (InvalidTag, ValueError):
             return None
         return value
@@ -239,16 +252,15 @@ class SealedStore:
         """Keeps a value, whole or not at all, and on the disk when this returns; whether it did."""
         if self._lock is None:
             return False
-        nonce = secrets.token_bytes(12)
-        sealed = nonce + AESGCM(self._seal_key).encrypt(
-            nonce, json.dumps(value).encode(), name.encode()
-        )
+        text = json.dumps(value).encode()
+        nonce = secrets.token_bytes(_NONCE)
+        sealed = nonce + AESGCM(self._seal_key).encrypt(nonce, text, name.encode())
         kept = False
         with self._tolerant():
             if self._ours and not self._is_there(_MARK):
                 self._make_mark()
             # what is left of it on a full disk, the next run removes
-            temporary = f"{name}.{secrets.token_hex(4)}.new"
+            temporary = f"{name}.{secrets.token_hex(4)}{_UNFINISHED}"
             with open(self._open(temporary, _NEW), "wb") as file:
                 file.write(sealed)
                 file.flush()
@@ -302,12 +314,9 @@ class SealedStore:
         except OSError as error:
             if not self._warned:
                 self._warned = True
-                no_folder = isinstance(error, (FileExistsError, NotADirectoryError))
-                why = (
-                    f"{self._folder} is not a folder"
-                    if no_folder
-                    else error.strerror or "input/output error"
-                )
+                why = error.strerror or "input/output error"
+                if isinstance(error, (FileExistsError, NotADirectoryError)):
+                    why = f"{self._folder} is not a folder"
                 self.reporter.warning(
                     f"Unfinished uploads can't be kept for the next run ({why}). Set `state-dir` "
                     "to a writable folder."
@@ -319,19 +328,30 @@ def _opened(folder: Path, owners: tuple[int, ...], workspace: Workspace | None) 
 
     Links outside the workspace are the machine's own, such as /tmp on macOS.
     """
-    inside = workspace.inside(workspace.lexical(str(folder.absolute()))) if workspace else None
-    if workspace and inside is not None:
-        return open_folder(workspace.real, inside, make=True, mode=0o700)
+    if workspace:
+        inside = workspace.inside(workspace.lexical(str(folder.absolute())))
+        if inside is not None:
+            return open_folder(workspace.real, inside, make=True, mode=0o700)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Of a folder whose owner is another user, not even the last link is followed.
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if owners else 0)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    if owners:
+        # Of a folder whose owner is another user, not even the last link is followed.
+        flags |= os.O_NOFOLLOW
     return os.open(folder, flags)
+
+
+def _objection(status: os.stat_result, owners: tuple[int, ...]) -> str:
+    """Why nothing is kept in a folder with this status, as the end of a sentence; else empty."""
+    if status.st_uid not in {os.geteuid(), *owners}:
+        return "belongs to another user"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "can be changed by other users"
+    return ""
 
 
 def _derived(key: bytes, purpose: str) -> bytes:
     """A key for one purpose alone. Whatever was sealed under another version of the scheme is not
     recognised.
     """
-    return bytes(
-        HKDFExpand(SHA256(), 32, f"uploader state, version 3: {purpose}".encode()).derive(key)
-    )
+    context = f"uploader state, version 3: {purpose}"
+    return bytes(HKDFExpand(SHA256(), 32, context.encode()).derive(key))
