@@ -37,7 +37,8 @@ from uploader.inputs.records import (
 from uploader.services.base import Context, Flow, Outcome, Prepared
 from uploader.text import capitalised
 
-MAX_STEPS, MAX_CHARACTERS = 200, 300  # of the output `plan`
+MAX_STEPS = 200  # of the output `plan`
+MAX_CHARACTERS = 300  # of one of its steps
 
 # In the place of files that were not found: a service that is given none would miss more than the
 # files.
@@ -79,48 +80,64 @@ class Plan:
 
 def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
-    found = Problems(problems)
-    common = inputs.common
-    login = inputs.record(LoginInputs)
-    if "api-endpoint" in found.names:
-        login = replace(login, api_endpoint=_NOT_UNDERSTOOD)
-    source = (
-        None
-        if common.rehearsal
-        else found.collect(lambda: credential_source.parse(login), skip_known=True)
-    )
-    origin = source.info.get("credential_source") if source else None
-    token = origin.get("file") if isinstance(origin, Mapping) else None
-    # a secret as well as the credentials that name it, and never to be opened
-    if isinstance(token, str):
-        inputs = replace(
-            inputs, credential_files=(*inputs.credential_files, inputs.platform.workspace / token)
-        )
+    all_problems = Problems(problems)
+    source = None
+    if not inputs.common.rehearsal:
+        source = all_problems.collect(partial(_parse_login, inputs, all_problems), skip_known=True)
+    if source:
+        inputs = _with_token_file(inputs, source)
     workspace = Workspace.of(inputs)
-    everything = found.collect(lambda: find(common.files, workspace), skip_known=True) or ()
-    files = part(everything, *common.shard) if common.shard else everything
-    # the other jobs have nothing: this one is no part of a split
-    if everything and files == everything:
+    patterns = inputs.common.files
+    every_file = all_problems.collect(partial(find, patterns, workspace), skip_known=True) or ()
+    files = every_file
+    if inputs.common.shard:
+        files = part(every_file, *inputs.common.shard)
+    if every_file and files == every_file:
+        # The other jobs have nothing: this one is no part of a split.
         inputs = inputs.changed(shard=None)
-    known = files or ((_NOT_FOUND,) if "files" in found.names else ())
-    prepared = (
-        found.collect(lambda: prepare(inputs, known, workspace), skip_known=True)
-        if common.target
-        else None
-    )
-    if found or prepared is None:
-        raise InputError(*found)
+    prepared = None
+    if inputs.common.target:
+        known_files = files
+        if not files and "files" in all_problems.names:
+            known_files = (_NOT_FOUND,)
+        check = partial(prepare, inputs, known_files, workspace)
+        prepared = all_problems.collect(check, skip_known=True)
+    if all_problems or prepared is None:
+        raise InputError(*all_problems)
     return Plan(inputs, files, prepared, source)
+
+
+def _parse_login(inputs: Inputs, problems: Problems) -> CredentialSource:
+    """Read the credentials. Raises InputError."""
+    login = inputs.record(LoginInputs)
+    if "api-endpoint" in problems.names:
+        login = replace(login, api_endpoint=_NOT_UNDERSTOOD)
+    return credential_source.parse(login)
+
+
+def _with_token_file(inputs: Inputs, source: CredentialSource) -> Inputs:
+    """Return the inputs with the file that the login takes its token from: a secret as well as the
+    credentials that name it, and never to be opened.
+    """
+    origin = source.info.get("credential_source")
+    if not isinstance(origin, Mapping):
+        return inputs
+    path = origin.get("file")
+    if not isinstance(path, str):
+        return inputs
+    file = inputs.platform.workspace / path
+    return replace(inputs, credential_files=(*inputs.credential_files, file))
 
 
 def prepare(inputs: Inputs, files: Artifacts, workspace: Workspace) -> Prepared:
     """What the target makes of the few inputs that it reads and of the files. Raises InputError
     with every problem.
     """
-    # a matrix may have more jobs than there are files
     common = inputs.common
     if common.shard and common.files and not files:
-        nothing = f"Shard {common.shard[0]}/{common.shard[1]}: no file is assigned to this job."
+        # A matrix may have more jobs than there are files.
+        number, count = common.shard
+        nothing = f"Shard {number}/{count}: no file is assigned to this job."
         return Prepared((nothing,), (), partial(_end, nothing))
     # Google Play's services know its refusals, and which of them are about permissions.
     for_play = _prepare_for_play(inputs, files, workspace)
