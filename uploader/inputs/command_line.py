@@ -83,7 +83,7 @@ Every input and output: {DOCS}/REFERENCE.md
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Arguments:
     """What was given on the command line: a text to show, the path of an env file, and the texts of
     inputs by option. Where there is a text to show, nothing else counts.
