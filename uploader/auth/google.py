@@ -387,49 +387,61 @@ def destinations(
 ) -> Destinations:
     """Return every address that this login may ask, from the configuration that was checked."""
     if source.kind == configuration.DEFAULT:
-        ping, root = _metadata_server(inputs)
-        return Destinations.of([ping], below=[root])
-    urls, below = _addresses(source.info)
+        server = _MetadataServer.of(inputs)
+        return Destinations.of([server.ping], below=[server.root])
+    urls = _urls_in(source.info)
     if supplier and supplier.url:
         urls.append(supplier.url)
     if inputs.impersonate_user:
         account = principal(source.info.get(configuration.IMPERSONATION) or "")
         urls.append(f"{IAM}/{account}:signJwt")
         urls.append(GOOGLE_TOKEN_URI)
-    return Destinations.of(urls, below)
+    return Destinations.of(urls, _roots_in(source.info))
 
 
-def _addresses(info: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the URLs that a configuration has google-auth ask, and those below which it asks."""
+def _urls_in(info: Mapping[str, Any]) -> list[str]:
+    """Return the URLs that a configuration has google-auth ask."""
     names = ("token_url", "token_uri", configuration.IMPERSONATION)
     urls = [str(info[name]) for name in names if info.get(name)]
-    below: list[str] = []
     if info.get("type") == configuration.USER and not info.get("token_uri"):
         urls.append(GOOGLE_TOKEN_URI)
     source = info.get("credential_source") or {}
     urls += [str(source[name]) for name in AWS_PATHS if source.get(name)]
-    if info.get("subject_token_type") == AWS and source.get("url"):
-        below.append(f"{source['url']}/")  # followed by the name of the machine's role
     nested = info.get("source_credentials")
     if nested:
-        nested_urls, nested_below = _addresses(nested)
-        urls += nested_urls
-        below += nested_below
-    return urls, below
+        urls += _urls_in(nested)
+    return urls
 
 
-def _metadata_server(inputs: LoginInputs) -> tuple[str, str]:
-    """Return the address that shows whether this is a machine of Google's, and the root of what is
-    asked if it is.
+def _roots_in(info: Mapping[str, Any]) -> list[str]:
+    """Return the URLs below which a configuration has google-auth ask."""
+    roots: list[str] = []
+    source = info.get("credential_source") or {}
+    if info.get("subject_token_type") == AWS and source.get("url"):
+        roots.append(f"{source['url']}/")  # followed by the name of the machine's role
+    nested = info.get("source_credentials")
+    if nested:
+        roots += _roots_in(nested)
+    return roots
+
+
+class _MetadataServer(NamedTuple):
+    """The address that shows whether this is a machine of Google's, and the root of what is asked
+    if it is.
     """
-    variables = inputs.platform.google_auth
-    ip = variables.get("GCE_METADATA_IP") or "169.254.169.254"
-    host = (
-        variables.get("GCE_METADATA_HOST")
-        or variables.get("GCE_METADATA_ROOT")
-        or "metadata.google.internal"
-    )
-    return f"http://{ip}", f"http://{host}{METADATA}"
+
+    ping: str
+    root: str
+
+    @classmethod
+    def of(cls, inputs: LoginInputs) -> _MetadataServer:
+        """Return the server that the environment names, by default Google's own."""
+        variables = inputs.platform.google_auth
+        ip = variables.get("GCE_METADATA_IP") or "169.254.169.254"
+        host = variables.get("GCE_METADATA_HOST") or variables.get("GCE_METADATA_ROOT")
+        if not host:
+            host = "metadata.google.internal"
+        return cls(f"http://{ip}", f"http://{host}{METADATA}")
 
 
 def application_default(scopes: Sequence[str], request: TokenRequest, inputs: LoginInputs) -> Any:
@@ -438,7 +450,7 @@ def application_default(scopes: Sequence[str], request: TokenRequest, inputs: Lo
     """
     try:
         if inputs.platform.google_auth.get("NO_GCE_CHECK") != "true":
-            ping, _ = _metadata_server(inputs)
+            ping = _MetadataServer.of(inputs).ping
             response = request(ping, headers={"Metadata-Flavor": "Google"}, timeout=3.0)
             if response.headers.get("Metadata-Flavor") == "Google":
                 from google.auth import compute_engine  # only here is it needed
