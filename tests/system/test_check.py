@@ -181,7 +181,7 @@ def test_a_refused_login_is_a_row_of_the_table(job: Job, dry_run: str) -> None:
             "roles/serviceusage.serviceUsageConsumer",
         ),
         ("Consumer 'project_number:123' has been suspended.", "Restore it in the Google Cloud"),
-        ("Request had insufficient authentication scopes.", "Give the key of a service account"),
+        ("Request had insufficient authentication scopes.", "Use the key of a service account"),
     ],
     ids=["quota project", "suspended project", "scopes"],
 )
