@@ -91,7 +91,7 @@ def run_in_thread(
         def carry_out() -> None:
             try:
                 future.set_result(work())
-            except BaseException as error:  # noqa: BLE001  # carried to the main thread, which raises it
+            except BaseException as error:  # noqa: BLE001  # the main thread raises it
                 future.set_exception(error)
             waker.wake()
 

@@ -54,7 +54,8 @@ def main(signals: Sequence[signal.Signals], received: Sequence[int]) -> NoReturn
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except OSError:  # noqa: PERF203  # its reader may have gone away: no reason for another exit code
+        # Its reader may have gone away, which is no reason for another exit code.
+        except OSError:  # noqa: PERF203  # each stream is tried
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if any(thread.name == RUN_THREAD for thread in threading.enumerate()):
         # A system call (a name that is resolved, a pipe that nobody opens) holds the run, or a

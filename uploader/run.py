@@ -71,7 +71,7 @@ class Run:
             self._error = error
         except ImportError as error:
             self._error = missing_module(error)
-        except Exception as error:  # noqa: BLE001  # the last line of defence: a traceback never reaches a user
+        except Exception as error:  # noqa: BLE001  # the last line of defence
             # The message is left out: it may hold anything.
             self._error = UploaderError(
                 f"The program itself failed ({type(error).__name__}).",

@@ -115,7 +115,11 @@ class JobToken:
         """The URL that is asked for the token; empty where the environment holds it."""
         return self._url
 
-    def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
+    def get_subject_token(
+        self,
+        context: Any,  # noqa: ARG002  # google-auth's signature
+        request: Any,  # noqa: ARG002  # the same
+    ) -> str:
         """Return a fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its
         response holds none.
         """

@@ -215,7 +215,11 @@ class TokenFile:
         self._field = named_format(source) or ""
         self._access = access
 
-    def get_subject_token(self, context: Any, request: Any) -> str:  # noqa: ARG002  # google-auth's signature
+    def get_subject_token(
+        self,
+        context: Any,  # noqa: ARG002  # google-auth's signature
+        request: Any,  # noqa: ARG002  # the same
+    ) -> str:
         """Return the token as it is now. Raises CredentialsError where the file may not be read or
         holds none.
         """

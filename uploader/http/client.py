@@ -348,7 +348,9 @@ class _Connection(HTTPConnection):
         )
         return super().getresponse()
 
-    def response_class(self, sock: Any, *args: Any, **options: Any) -> HTTPResponse:  # type: ignore[override]  # a class
+    def response_class(  # type: ignore[override]  # a class there
+        self, sock: Any, *args: Any, **options: Any
+    ) -> HTTPResponse:
         """Return what reads a response, which may also be that of a proxy to CONNECT."""
         return _CheckedResponse(sock, self._exchange, *args, **options)
 

@@ -78,7 +78,8 @@ _IN_CONTAINERS = re.compile(
 )
 # On a machine: GitHub's (FileCommandManager.cs), and act's without containers (run_context.go).
 _ON_MACHINES = re.compile(
-    rf"/.+/_temp/_runner_file_commands/set_output_{_UUID}|/.+/[0-9a-f]{{16}}/act/workflow/outputcmd\.txt"
+    rf"/.+/_temp/_runner_file_commands/set_output_{_UUID}"
+    r"|/.+/[0-9a-f]{16}/act/workflow/outputcmd\.txt"
 )
 # What container engines and our image set (systemd's container interface), and what every pod has.
 _CONTAINER_MARKS = ("container", "KUBERNETES_SERVICE_HOST")

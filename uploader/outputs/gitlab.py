@@ -15,7 +15,7 @@ class GitLabReporter(LogReporter):
     _assign = ": "
     _sections = 0
 
-    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # the outputs alone are noise
+    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # all fold
         """A section, whose name has to be another each time."""
         self._sections += 1
         begin, end = f":{self._now():.0f}:uploader_{self._sections}", f"\r{_ERASE}"

@@ -174,7 +174,7 @@ class LogReporter:
             return False
         return True
 
-    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # where nothing folds
+    def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # none folds
         """The lines before and behind a group: a title, and an empty line."""
         return self._painted(neutral(title), BOLD, self._out), ""
 

@@ -179,7 +179,7 @@ def _read_yaml(text: str) -> Any:
         raise yaml.YAMLError
     # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was
     # written.
-    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it builds nothing but str, list and dict
+    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  # builds str, list and dict alone
 
 
 def _with_file_name(

@@ -271,7 +271,8 @@ class SealedStore:
             # a rename that is not written is no rename after a power cut
             os.fsync(self._descriptor)
             kept = True
-        return kept  # noqa: RET504  # an error of the disk ends the block above and not this function
+        # An error of the disk ends the block above, and not this function.
+        return kept  # noqa: RET504  # so it is clear what is returned
 
     def _make_mark(self) -> None:
         """Mark the folder as ours, unless another thread, which keeps a value as well, does it."""

@@ -83,7 +83,7 @@ class SessionInJournal(UploadListener):
             length, prefix = self._file.prefix()
             self._save(replace(self._record, length=length, prefix=prefix))
 
-    def session_lost(self, why: str) -> None:  # noqa: ARG002  # a lost session is lost for any reason
+    def session_lost(self, why: str) -> None:  # noqa: ARG002  # whatever the reason
         """Forget the session."""
         self._forget()
 
