@@ -118,7 +118,7 @@ class JobToken:
     def get_subject_token(
         self,
         context: Any,  # noqa: ARG002  # google-auth's signature
-        request: Any,  # noqa: ARG002  # the same
+        request: Any,  # the same
     ) -> str:
         """Return a fresh token. Raises CredentialsError when GitHub refuses, ProtocolError when its
         response holds none.
