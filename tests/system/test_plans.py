@@ -104,6 +104,8 @@ def test_a_dry_run_shows_the_plan_and_the_release_does_exactly_that(
                 .partition("\n```")[0]
                 .splitlines()
             )
+            # GitHub colours the lines of a diff that begin with an exclamation mark.
+            diff = [re.sub("^!", "~", line) for line in diff]
             # The summary draws the store listing.
             plan = re.sub(
                 r"^(?:Store listing|Images)\n(?:  .*\n)+", "", plan_of(dry), flags=re.MULTILINE
