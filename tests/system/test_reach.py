@@ -189,6 +189,53 @@ def test_nothing_is_said_where_the_release_is_offered(
     assert (dry.code, plan(dry)["reach"]) == (0, []), dry.log
 
 
+@pytest.mark.parametrize(
+    "there",
+    [
+        {},
+        {"production": []},
+        {"production": [release(40, status="draft")], "internal": [release(44)]},
+    ],
+    ids=["no release at all", "an empty track", "a draft"],
+)
+def test_a_staged_first_release_on_production_is_warned_of(
+    live: Live, there: dict[str, Any]
+) -> None:
+    """Google Play stages only updates, so the share that was asked for would not hold."""
+    job = live(**there)
+    dry = send(job, 45, "production", {**DRY, "user-fraction": "5%"})
+    assert dry.code == 0, dry.log
+    (sentence,) = plan(dry)["reach"]
+    assert sentence.startswith("the first release on production goes to all users, not to 5 %")
+    assert "::warning::The first release on production goes to all users, not to 5 %" in dry.log
+    assert "leave out `user-fraction` and `status` for this one" in dry.log
+    real = send(job, 45, "production", {"user-fraction": "5%"})
+    assert "production has no completed release" in real.summary
+
+
+@pytest.mark.parametrize(
+    ("there", "track", "more"),
+    [
+        ([release(40)], "production", {"user-fraction": "5%"}),
+        (
+            [release(40, status="inProgress", userFraction=0.1)],
+            "production",
+            {"user-fraction": "20%", "replace-rollout": "true"},
+        ),
+        ([], "production", {}),
+        ([], "production", {"status": "draft"}),
+        ([], "beta", {"user-fraction": "5%"}),
+    ],
+    ids=["an update", "after a staged release", "all users", "a draft", "a testing track"],
+)
+def test_nothing_is_said_of_a_first_release_where_there_is_none(
+    live: Live, there: list[Any], track: str, more: dict[str, str]
+) -> None:
+    """Neither of updates, nor of what is not staged, nor of testing tracks."""
+    dry = send(live(production=there), 45, track, {**DRY, **more})
+    assert (dry.code, plan(dry)["reach"]) == (0, []), dry.log
+
+
 # --- devices --------------------------------------------------------------------------------------
 
 

@@ -210,7 +210,15 @@ def test_the_first_version_of_an_app_is_a_first_release(job: Job) -> None:
     specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 1, "1.0")
     ended = rehearsed(job, PLAY)
     assert ended.code == 0, ended.log
-    assert "The emulator begins with" not in ended.log
+    nothing = "nothing on the tracks of com.example.app: no version code is below 1"
+    assert f"The emulator begins with {nothing}." in ended.log.splitlines()
+
+
+def test_a_rehearsed_first_release_can_t_be_staged(job: Job) -> None:
+    """As Google Play stages only updates."""
+    specimens.make_bundle(job.workspace / "app.aab", "com.example.app", 1, "1.0")
+    ended = rehearsed(job, {**PLAY, "user-fraction": "5%"})
+    assert "::warning::The first release on production goes to all users" in ended.log
 
 
 def test_a_rehearsal_finds_a_misspelt_track(job: Job) -> None:

@@ -291,6 +291,19 @@ def test_what_is_odd_is_a_warning(tmp_path: Path, given: dict[str, str], warning
     assert found.startswith(warning)
 
 
+def test_a_share_on_an_internal_track_beside_another_is_a_warning(tmp_path: Path) -> None:
+    """The share is one for all tracks, and was probably meant for production alone."""
+    fraction = {"user_fraction": "5%"}
+    both = prepare(tmp_path, bundle(tmp_path), tracks="internal,production", **fraction)
+    (warning,) = both.warnings
+    assert warning.startswith("`user-fraction` applies to each of the tracks: only 5 % of")
+    assert "testers on internal" in warning
+    for tracks in ("production", "beta,production", "internal"):
+        assert prepare(tmp_path, bundle(tmp_path), tracks=tracks, **fraction).warnings == ()
+    every = {"user_fraction": "100%"}
+    assert prepare(tmp_path, bundle(tmp_path), tracks="internal,beta", **every).warnings == ()
+
+
 def test_a_long_tag_is_cut_to_what_a_release_s_name_may_have(tmp_path: Path) -> None:
     """The default must not be what Google refuses; a name that was given is left as it is."""
     environ = {

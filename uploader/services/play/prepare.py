@@ -629,6 +629,7 @@ def _warnings(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[str]:
     if inputs.create_tracks and all(map(is_standard, inputs.tracks)):
         yield "`create-tracks` does nothing: `tracks` has no closed track with a name of its own."
     yield from _warnings_of_names(inputs, artifacts)
+    yield from _warnings_of_share(inputs)
     if inputs.status == "halted" and (artifacts or inputs.promote_from):
         yield "`status: halted`: Google Play halts only a release that is on the track already."
 
@@ -646,6 +647,20 @@ def _warnings_of_names(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[
         yield (
             f"The tag is cut to {MAX_RELEASE_NAME} characters for the release name; set "
             "`release-name` for another."
+        )
+
+
+def _warnings_of_share(inputs: ReleaseInputs) -> Iterator[str]:
+    """Yield a warning where a share for another track goes to internal testers as well."""
+    from uploader.services.play.plan import is_internal
+
+    if inputs.user_fraction is None or len(inputs.tracks) == 1:
+        return
+    for track in filter(is_internal, inputs.tracks):
+        yield (
+            f"`user-fraction` applies to each of the tracks: only {inputs.user_fraction * 100:g} % "
+            f"of the testers on {track} would get the release, which is seldom meant. Release to "
+            f"{track} in a step of its own, without `user-fraction`."
         )
 
 

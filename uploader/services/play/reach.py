@@ -16,8 +16,15 @@ from uploader.errors import Problems, ReleaseRefused
 from uploader.files.android.manifest import Manifest
 from uploader.files.artifacts import Artifact
 from uploader.services.base import Context
-from uploader.services.play.model import Releases, TrackName, highest_of, last_completed
+from uploader.services.play.model import (
+    Releases,
+    TrackName,
+    having_status,
+    highest_of,
+    last_completed,
+)
 from uploader.services.play.release_job import ReleaseJob
+from uploader.services.play.release_words import share
 from uploader.services.play.track_names import FORM_FACTORS, QA, STANDARD, FormFactor, meant
 
 if TYPE_CHECKING:
@@ -170,6 +177,26 @@ def shadowed(changes: Sequence[TrackChange], live: Mapping[str, Releases]) -> It
                 yield f"testers on {change.track}{also} get {offered} from {track}, not {new}"
             elif offered == new and track not in changed:
                 yield f"{new} is on {track} already, which reaches more people than {change.track}"
+
+
+def first_staged(changes: Iterable[TrackChange]) -> Iterator[str]:
+    """Yield a sentence for each production track whose first release is to be a staged one.
+
+    "Staged rollouts can only be used for app updates, not when publishing an app for the first
+    time" (Play Console Help, "Release app updates with staged rollouts"). Whether the API refuses
+    one is not documented.
+    """
+    for change in changes:
+        release = change.release
+        if TrackName(change.track).base != STANDARD[0] or release.status != "inProgress":
+            continue
+        if having_status(change.before, "completed", "inProgress", "halted"):
+            continue
+        yield (
+            f"the first release on {change.track} goes to all users, not to {share(release)}: "
+            f"{change.track} has no completed release, and Google Play stages only updates; leave "
+            "out `user-fraction` and `status` for this one, or test it on another track first"
+        )
 
 
 def _is_more_open(track: str, other: str) -> bool:

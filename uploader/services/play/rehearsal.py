@@ -34,7 +34,7 @@ def live_app(
     inputs: ReleaseInputs, min_users: int, prepared: Prepared
 ) -> tuple[dict[str, Any], str]:
     """The emulator's configuration, and the line that tells of it; both empty where there is no
-    app, or none before.
+    app.
 
     `inputs` may be those of any target; `min_users` is `gate-min-users`.
     """
@@ -49,15 +49,18 @@ def live_app(
     for package, version_codes in prepared.apps.items():
         live = _live_before(inputs, version_codes, retained)
         if live is None:
+            sentences.append(f"nothing on the tracks of {package}: no version code is below 1")
             continue
         tracks = {track: _to_json(releases) for track, releases in live.tracks.items()}
         apps[package] = {"tracks": tracks, "artifacts": artifacts}
         sentences.append(f"{package} live: {live.words}")
-    if not apps:
+    if not sentences:
         return {}, ""
-    config: dict[str, Any] = {"apps": apps}
+    config: dict[str, Any] = {}
     words = "; ".join(sentences)
-    if inputs.common.target == "play-rollout":
+    if apps:
+        config["apps"] = apps
+    if apps and inputs.common.target == "play-rollout":
         config["vitals"] = dict.fromkeys(apps, _healthy_days(min_users))
         words += ", with measurements of healthy days"
     return config, f"The emulator begins with {words}."

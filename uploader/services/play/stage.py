@@ -239,6 +239,7 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         shared_edit = edit.id
     files = plan.files_of(job, comparison.on_google_play, comparison.published, shared_edit)
     images = [place.change for place in comparison.listing.places if place.change]
+    first_staged = reach.first_staged(comparison.tracks)
     shadowed = reach.shadowed(comparison.tracks, edit.seen)
     left_behind = reach.left_behind(job, comparison.tracks, edit.context)
     return Changes(
@@ -248,7 +249,7 @@ def _changes(edit: ReleaseEdit, comparison: Comparison) -> Changes:
         texts=comparison.listing.text_changes,
         images=tuple(images),
         testers=comparison.testers,
-        reach=(*shadowed, *left_behind),
+        reach=(*first_staged, *shadowed, *left_behind),
         others=other_tracks(edit),
         not_shown=_not_shown(edit, listed=comparison.lists_tracks),
         happened=edit.state.commit is CommitKnowledge.HAPPENED and not edit.previous.overtaken,
