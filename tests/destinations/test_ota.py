@@ -51,7 +51,18 @@ def test_the_package_is_known_by_its_name(job: Job, protocol: str) -> None:
     [name] = names(job)
     assert (ended.outputs["id"], ended.outputs["ids"]) == (name, name)
     assert ended.results[0]["id"] == name
-    assert f"the package {name} of d1" in ended.log
+    done = f"ota.zip was uploaded to deployment d1 as the package {name}."
+    for told in (ended.log, ended.summary):
+        assert done in told
+        assert "To roll it out, associate the package with a configuration" in told
+
+
+def test_a_deployment_that_is_not_there_is_named_with_the_place_of_its_id(begin: Begin) -> None:
+    job = begin({"on": "goog.start", "do": "status", "status": 404, "message": "Not found."})
+    ended = upload(job)
+    assert ended.code == 4
+    assert "There is no deployment d1, or the account can't see it." in ended.log
+    assert "`GET /v1/deployments` of the API" in ended.log
 
 
 def test_a_title_may_be_used_again(job: Job) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.destinations import MIB, apk, noise, package
+from tests.support.destinations import MIB, apk, bundle, noise, package
 from tests.support.job import Job
 
 Given = Mapping[str, str]
@@ -145,6 +145,15 @@ REFUSALS: dict[str, tuple[Given, Make, str, str]] = {
     # OTA
     "ota torn zip": (OTA, torn, "files", "its end is missing"),
     "ota deployment elsewhere": ({**OTA, "deployment": "../x"}, torn, "deployment", "segment"),
+    "ota bundle": ({**OTA, "files": "app-7.aab"}, bundle, "files", "not an OTA package"),
+    "ota apk": ({**OTA, "files": "app-7.apk"}, apk, "files", "`target: play`"),
+    "ota title for an id": ({**OTA, "deployment": "my deployment"}, torn, "deployment", "no id"),
+    "ota page for an id": (
+        {**OTA, "deployment": "https://partner.android.com/ota"},
+        torn,
+        "deployment",
+        "the address of a page",
+    ),
     "ota no title": ({**OTA, "package-title": ""}, torn, "package-title", "required"),
     "ota simple": (
         {**OTA, "upload-protocol": "simple"},

@@ -223,7 +223,16 @@ def test_help_names_every_input_and_every_default() -> None:
     assert max(map(len, lines)) <= 120
 
 
-@pytest.mark.parametrize("given", ["123", "deployments/123"])
-def test_a_deployment_may_have_the_name_that_google_s_api_gives_it(given: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "identifier"),
+    [
+        ("123", "123"),
+        ("deployments/123", "123"),
+        ("deployments/deployment_x", "deployment_x"),  # Google's own example
+    ],
+)
+def test_a_deployment_may_have_the_name_that_google_s_api_gives_it(
+    given: str, identifier: str
+) -> None:
     found, problems = read("--target", "ota", "--deployment", given)
-    assert (problems, values(found).deployment) == ([], "123")
+    assert (problems, values(found).deployment) == ([], identifier)

@@ -288,8 +288,14 @@ REFUSED: dict[str, tuple[str, ...]] = {
         ("whats-new-directory", "images-directory", "message-file", "state-dir"),
         (f"a/{'x' * 256}",),
     ),
-    **dict.fromkeys(
-        ("existing-edit-id", "user-id", "resource-id", "deployment", "promote-from"), ELSEWHERE
+    **dict.fromkeys(("existing-edit-id", "user-id", "resource-id", "promote-from"), ELSEWHERE),
+    "deployment": (
+        "my deployment",
+        "https://partner.android.com/ota/deployments/123",
+        "partner.android.com/123",
+        "deployments/123/packages/456",
+        "<DEPLOYMENT>",
+        *ELSEWHERE,
     ),
     "rollout-steps": (
         "5%, 1%",

@@ -224,7 +224,7 @@ def test_the_id_is_the_name_of_the_one_new_package(
     )
     assert [one.id for one in context.identifications] == [found] * bool(found)
     assert (len(context.warnings), len(context.texts)) == ((0, 0) if found else (1, 1))
-    assert (f"the package {found} " in outcome.headline) == bool(found)
+    assert (f"the package {found}." in outcome.headline) == bool(found)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_only_a_stated_failure_is_one(tmp_path: Path, details: object, reason: s
 
     if not reason:
         assert run(made, {}, response=response)[0].headline.startswith(
-            "ota.zip is the package a.zip"
+            "ota.zip was uploaded to deployment d1 as the package a.zip."
         )
         return
     with pytest.raises(ServiceError) as caught:

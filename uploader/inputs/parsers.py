@@ -196,8 +196,19 @@ def path_part(value: str) -> str:
 def deployment(value: str) -> str:
     """Return the id of an OTA deployment, also of one that is given as Google's API names it:
     `deployments/ID`.
+
+    Which characters an id may have is not documented, so only what no id can be is refused: an
+    address, several segments of a path, and words.
     """
-    return path_part(value.removeprefix("deployments/"))
+    accepted = "the id of a deployment, as in `deployments/1234567890`: what follows the slash"
+    identifier = path_part(value.removeprefix("deployments/"))
+    if "://" in identifier or identifier.startswith(("partner.android.com", "www.")):
+        raise InvalidValue("is the address of a page.", accepted)
+    if re.search(r"\s", identifier):
+        raise InvalidValue("contains whitespace, so it is a title and no id.", accepted)
+    if re.search(r"[/\\?#<>{}]", identifier):
+        raise InvalidValue("is not the id of a deployment.", accepted)
+    return identifier
 
 
 def word(value: str) -> str:

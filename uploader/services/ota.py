@@ -44,6 +44,15 @@ Packages: TypeAlias = dict[str, str]  # names, and why the upload failed
 _PACKAGES = "/v1/deployments/{deployment}/packages"
 _MAX_ERROR = 2000  # characters
 _UNKNOWN = "The package's id is not known."
+_APPS = (".aab", ".apk")
+_WHERE_THE_ID_IS = (
+    "The id is in the list of the deployments that the account may use, "
+    "`GET /v1/deployments` of the API: what follows `deployments/` in a `name`."
+)
+_NEXT = (
+    "To roll it out, associate the package with a configuration of the deployment, in the Android "
+    "Partner portal or through the API."
+)
 
 ENDPOINT = Endpoint(
     id="androidovertheair.package.upload",
@@ -61,8 +70,8 @@ ENDPOINT = Endpoint(
 
 
 def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str) -> Prepared:
-    """Check that there is one whole zip, a deployment and a title. Raises InputError with every
-    problem.
+    """Check that there is one whole zip that is no app, a deployment and a title. Raises InputError
+    with every problem.
     """
     problems = Problems()
     batch.require(problems, deployment=deployment, package_title=title)
@@ -70,7 +79,12 @@ def prepare(inputs: CommonInputs, files: Artifacts, deployment: str, title: str)
     metadata = {"deployment": deployment, "package_title": title}
     uploads = tuple(Upload(ENDPOINT, file, "application/zip", metadata) for file in files)
     for file in files:
-        if not _may_be_zip(file):
+        # Both are zips, which the service would take, and no device could install.
+        if file.name.lower().endswith(_APPS):
+            what = f"{file.name} is an app by its name, and not an OTA package."
+            accepted = "the zip of a system update; an app goes to Google Play with `target: play`"
+            problems.add("files", what, accepted)
+        elif not _may_be_zip(file):
             what = f"{file.name} is not a zip file, or its end is missing."
             problems.add("files", what, "a complete zip file")
     prepared = batch.prepared(inputs, uploads, problems)
@@ -88,11 +102,20 @@ def _may_be_zip(file: Artifact) -> bool:
 
 
 def _flow(deployment: str, title: str, upload: Upload, context: Context) -> Outcome:
-    """Upload the package. A refusal for lack of permission says who can give it."""
+    """Upload the package. A refusal for lack of permission says who can give it, and one for want
+    of the deployment where its id is found.
+    """
     try:
         return _upload(deployment, title, upload, context)
     except ApiError as refused:
-        if refused.status != 403 or refused.hint:
+        if refused.hint:
+            raise
+        if refused.status == 404:
+            raise refused.with_advice(
+                cause=f"There is no deployment {deployment}, or the account can't see it.",
+                hint=f"Check the input `deployment`. {_WHERE_THE_ID_IS}",
+            ) from refused
+        if refused.status != 403:
             raise
         raise refused.with_advice(
             cause="The API is not enabled in the account's project, Google has not admitted the "
@@ -126,12 +149,13 @@ def _upload(deployment: str, title: str, upload: Upload, context: Context) -> Ou
         is_doubt = isinstance(result.failure, OutcomeUnknown)
         if before is None or not is_doubt:
             raise result.failure
-    package = "a package"
+    package = ""
     if before is not None:
         name = _identify(context, result, before, deployment, title)
         if name:
-            package = f"the package {name}"
-    return Outcome(f"{upload.artifact.name} is {package} of {deployment}.")
+            package = f" as the package {name}"
+    done = f"{upload.artifact.name} was uploaded to deployment {deployment}{package}."
+    return Outcome(f"{done} {_NEXT}")
 
 
 def _look_before(context: Context, deployment: str, title: str) -> Packages | None:
