@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -242,6 +243,33 @@ def test_a_refused_login_shows_what_the_token_of_the_job_says(
         "`repo:octo-org/octo-repo:ref:refs/tags/v1.0.0`, audience "
         f"`https://iam.googleapis.com/{job.emulator.provider}`, repository `octo-org/octo-repo`."
     ) in ended.log
+
+
+def test_a_tag_that_is_not_protected_is_told_where_the_condition_excludes_it(job: Job) -> None:
+    """No tag of GitLab's is protected by default, and the condition of the setup demands one."""
+    claims = {
+        "sub": "project_path:g/p:ref_type:tag:ref:v1.0.0",
+        "project_path": "g/p",
+        "environment": "play",
+        "ref_type": "tag",
+        "ref_protected": "false",
+        "user_email": "somebody@example.com",
+    }
+    parts = [{"alg": "RS256", "typ": "JWT"}, claims]
+    coded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode() for part in parts]
+    refusal = "The given credential is rejected by the attribute condition."
+    body = json.dumps({"error": "unauthorized_client", "error_description": refusal})
+    job.emulator.add_fault("sts.token", "status", status=401, body=body)
+    token = ".".join([*(part.rstrip("=") for part in coded), "c2lnbmF0dXJl"])
+    ended = replace(job, kind="gitlab").fail(3, given(job.emulator), UPLOADER_ID_TOKEN=token)
+    dotenv = (job.workspace / "uploader.env").read_text()
+    assert "UPLOADER_FAILURE=attribute-condition\n" in dotenv
+    assert "protect the tag or the branch" in ended.log
+    assert (
+        "The job's token has subject `project_path:g/p:ref_type:tag:ref:v1.0.0`, project `g/p`, "
+        "environment `play`, ref_type `tag`, ref_protected `false`."
+    ) in ended.log
+    assert "somebody@example.com" not in ended.log
 
 
 def test_an_account_that_may_not_be_acted_for_is_told_with_the_principal(job: Job) -> None:

@@ -19,6 +19,10 @@ _SHOWN = {
     "aud": "audience",
     "repository": "repository",
     "project_path": "project",
+    # of both, by their own names, as a condition has them
+    "environment": "environment",
+    "ref_type": "ref_type",
+    "ref_protected": "ref_protected",
 }
 
 
@@ -31,8 +35,9 @@ def is_web_token(text: str) -> bool:
 
 
 def described(token: str) -> str:
-    """Return issuer, subject, audience and repository of a token as a sentence, without anything
-    else of it; empty where it has none of them.
+    """Return what a provider's conditions are about as a sentence, such as the issuer, the
+    repository and whether the ref is protected, without anything else of the token; empty where it
+    has none of that.
     """
     parts = _WEB_TOKEN.fullmatch(token)
     if not parts:
