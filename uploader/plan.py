@@ -43,9 +43,9 @@ MAX_CHARACTERS = 300  # of one of its steps
 # In the place of files that were not found: a service that is given none would miss more than the
 # files.
 _NOT_FOUND = Artifact("files", "files", 0, data=b"")
-# In the place of an `api-endpoint` that is empty or wrong: with this machine's an emulator's key is
-# no second mistake.
-_NOT_UNDERSTOOD = "http://127.0.0.1"
+# In the place of an `api-endpoint` that is empty or wrong, or the embedded emulator's: with this
+# machine's an emulator's key is no second mistake.
+_LOCAL = "http://127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,15 @@ class Plan:
 def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
     """Runs every offline check. Raises `InputError` with `problems` and whatever else is wrong."""
     all_problems = Problems(problems)
+    rehearsal = inputs.common.rehearsal
     source = None
-    if not inputs.common.rehearsal:
+    # A login that a rehearsal is given is not used, but a mistake in it is to be found.
+    if not rehearsal or inputs.record(LoginInputs).is_given:
         source = all_problems.collect(partial(_parse_login, inputs, all_problems), skip_known=True)
     if source:
         inputs = _with_token_file(inputs, source)
+    if rehearsal:
+        source = None
     workspace = Workspace.of(inputs)
     patterns = inputs.common.files
     every_file = all_problems.collect(partial(find, patterns, workspace), skip_known=True) or ()
@@ -110,8 +114,8 @@ def make_plan(inputs: Inputs, problems: Sequence[Problem]) -> Plan:
 def _parse_login(inputs: Inputs, problems: Problems) -> CredentialSource:
     """Read the credentials. Raises InputError."""
     login = inputs.record(LoginInputs)
-    if "api-endpoint" in problems.names:
-        login = replace(login, api_endpoint=_NOT_UNDERSTOOD)
+    if "api-endpoint" in problems.names or inputs.common.rehearsal:
+        login = replace(login, api_endpoint=_LOCAL)
     return credential_source.parse(login)
 
 

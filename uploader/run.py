@@ -16,7 +16,13 @@ from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import Interrupted, OutputsNotWritten, Problem, UploaderError, missing_module
 from uploader.inputs import Inputs
-from uploader.inputs.records import AppDistributionInputs, ReleaseInputs, RolloutInputs, RunInputs
+from uploader.inputs.records import (
+    AppDistributionInputs,
+    LoginInputs,
+    ReleaseInputs,
+    RolloutInputs,
+    RunInputs,
+)
 from uploader.outputs import LogReporter
 from uploader.plan import Plan, make_plan
 from uploader.results import FileResult, RunRecord, not_reached, outputs_of
@@ -135,6 +141,11 @@ class Run:
         self._reporter.warning(
             "This is a rehearsal against the embedded emulator: nothing is published."
         )
+        if plan.inputs.record(LoginInputs).is_given:
+            self._reporter.info(
+                "The given login is not tried: only its form was checked, and the emulator has a "
+                "key of its own."
+            )
         if not release.create_tracks:
             for warning in only_in_the_emulator(release.tracks):
                 self._reporter.warning(warning)
@@ -164,7 +175,7 @@ class Run:
         if self._error:
             self._log_failure(self._error)
         else:
-            reporter.result(f"{last_line} {self._times()}", is_done=self._is_done())
+            reporter.result(f"{last_line}{self._times()}", is_done=self._is_done())
         if self.engine:
             self.engine.clear_journal(
                 ok=self._error is None, told=not isinstance(self._error, OutputsNotWritten)
@@ -176,7 +187,9 @@ class Run:
     def _log_failure(self, error: UploaderError) -> None:
         """Log how the run failed. One that never began took no time."""
         if self.engine:
-            self._reporter.info(self._times())
+            times = self._times()
+            if times:
+                self._reporter.info(times.strip())
             if self._common.rehearsal:
                 error = error.with_what(f"{self._beginning()}In the emulator: {error.what}")
         self._reporter.error(error)
@@ -220,9 +233,16 @@ class Run:
             self._error = OutputsNotWritten(last_line)
 
     def _times(self) -> str:
-        """Return how long the run took, and how much of that it waited for answers."""
+        """Return how long the run took, and how much of that it waited for answers, to be appended
+        to the last line.
+
+        It is empty for a rehearsal: most of its time goes into the start of the emulator and the
+        making of its key, and no answer is Google's.
+        """
+        if self._common.rehearsal:
+            return ""
         seconds, answers = self._seconds()
-        return f"Took {seconds:.1f} s, {answers:.1f} s of that waiting for answers."
+        return f" Took {seconds:.1f} s, {answers:.1f} s of that waiting for answers."
 
     def _seconds(self) -> tuple[float, float]:
         """Return how many seconds the run took, and how many of them it waited for answers."""

@@ -4,6 +4,7 @@ never too much.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import re
@@ -25,6 +26,8 @@ ROLLOUT = {
     "rollout-steps": "20%, 100%",
     "halt-above": "crash-rate 1.09%",
 }
+KEY = b'{"type": "service_account", "client_email": "a@p.iam.gserviceaccount.com"}'
+TWICE = base64.b64encode(base64.b64encode(KEY)).decode()
 TO_SEND = "committed; send it for review in the Play Console"
 DEEDS = ("Committed edit", "sent for review", "passed Google Play's validation")
 
@@ -69,6 +72,44 @@ def test_the_emulator_inside_a_run_tells_nobody_else_its_state(job: Job) -> None
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         code = cli.run(job.environment({**PLAY, "api-endpoint": "emulator"}), [])
     assert (code, log.status) == (0, 403), log.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("login", "words"),
+    [
+        pytest.param({"credentials": TWICE}, "base64 of base64", id="encoded twice"),
+        pytest.param({"credentials": "key.json"}, "there is no file `key.json`", id="no file"),
+        pytest.param(
+            {"credentials": "", "service-account": "a@p.iam.gserviceaccount.com"},
+            "given without `workload-identity-provider`",
+            id="half of a keyless login",
+        ),
+    ],
+)
+def test_a_rehearsal_finds_a_login_in_the_wrong_form(
+    job: Job, login: Mapping[str, str], words: str
+) -> None:
+    ended = rehearsed(job, {**PLAY, **login})
+    assert (ended.code, ended.outputs["failure"]) == (2, "invalid-input")
+    assert words in ended.log
+
+
+def test_a_rehearsal_says_what_it_did_with_the_login(job: Job) -> None:
+    """The login is not tried, and without one there is nothing to say."""
+    assert "The given login is not tried: only its form" in rehearsed(job, PLAY).log
+    ended = rehearsed(job, {**PLAY, "credentials": ""})
+    assert ended.code == 0
+    assert "given login" not in ended.log
+
+
+def test_a_rehearsal_does_not_say_how_long_it_took(job: Job) -> None:
+    """Most of its time goes into the start of the emulator, and no answer is Google's."""
+    ended = rehearsed(job, PLAY)
+    assert ended.code == 0
+    assert "Took" not in ended.log
+    failed = rehearsed(job, {**PLAY, "tracks": "prodution"})
+    assert failed.code == 4
+    assert "Took" not in failed.log
 
 
 def test_a_rehearsal_warns_of_a_track_that_only_the_emulator_may_have(job: Job) -> None:

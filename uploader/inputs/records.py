@@ -65,6 +65,11 @@ class LoginInputs:
     api_endpoint: str = specs.API_ENDPOINT.default_value
     platform: Platform = Platform()
 
+    @property
+    def is_given(self) -> bool:
+        """Whether an input names the login, so that it is not the environment's."""
+        return bool(self.credentials or self.workload_identity_provider or self.service_account)
+
 
 @dataclass(frozen=True, repr=False)
 class TransferInputs:
