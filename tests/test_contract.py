@@ -138,7 +138,7 @@ def test_the_gitlab_example_is_accepted() -> None:
     read, problems = inputs.read({"GITLAB_CI": "true", **job["variables"]}, ())
     assert (problems, read.warnings) == ((), ())
     assert job["image"]["entrypoint"] == [""]
-    assert job["artifacts"]["reports"]["dotenv"] == "uploader.env"
+    assert job["artifacts"] == {"when": "always", "reports": {"dotenv": "uploader.env"}}
     assert job["retry"]["exit_codes"] == ["75"]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import zipfile
@@ -26,6 +27,7 @@ from uploader.services.play.known_errors import KNOWN_ERRORS
 
 ROOT = Path(__file__).resolve().parent.parent
 KEYLESS = ("workload-identity-provider", "service-account")
+EXAMPLES = [path.relative_to(ROOT) for path in (ROOT / "examples").glob("*/*.yml")]
 BUNDLE = Path("app/build/outputs/bundle/release/app-release.aab")
 
 
@@ -50,6 +52,12 @@ def build(workspace: Path) -> None:
     """What `./gradlew bundleRelease` leaves behind."""
     (workspace / BUNDLE).parent.mkdir(parents=True)
     specimens.make_bundle(workspace / BUNDLE, "com.example.app", 7, "1.4.2")
+
+
+def write_notes(folder: Path) -> None:
+    """The release notes of one language, in the layout of upload-google-play."""
+    folder.mkdir(parents=True)
+    (folder / "whatsnew-en-US").write_text("Login works again.")
 
 
 @pytest.mark.parametrize("login", ["a rehearsal", "keyless"])
@@ -84,12 +92,7 @@ def test_the_staged_rollout_of_the_readme_runs(job: Job) -> None:
     ]
     given = {name: value for name, value in steps[0]["with"].items() if name not in KEYLESS}
     build(job.workspace)
-    for name, text in (
-        (given["mapping-file"], "com.example.Shop -> a.a:\n    int price -> a\n"),
-        (f"{given['whats-new-directory']}/whatsnew-en-US", "Login works again."),
-    ):
-        (job.workspace / name).parent.mkdir(parents=True)
-        (job.workspace / name).write_text(text)
+    write_notes(job.workspace / given["whats-new-directory"])
     job.emulator.console.add_release("com.example.app", "production", {"versionCodes": ["6"]})
     done = job.succeed(given)
     assert (done.outputs["user-fraction"], done.outputs["lifecycle"]) == ("0.05", "PUBLISHED")
@@ -143,6 +146,103 @@ def test_the_lines_that_rehearse_do_as_they_say(tmp_path: Path, line: str, said:
     )
     assert ended.returncode == 0, ended.stderr
     assert said in ended.stdout.splitlines()[-1]
+
+
+def test_the_lines_that_rehearse_a_sequence_run(tmp_path: Path) -> None:
+    """The second run finds in the emulator what the first one released."""
+    (block,) = [
+        block for block in blocks("docs/RECIPES.md", "sh") if "google_emulator --port" in block
+    ]
+    build(tmp_path)
+    (tmp_path / BUNDLE).rename(tmp_path / "app.aab")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    folder = str(Path(sys.executable).parent)
+    environ = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    ended = subprocess.run(
+        ["bash", "-e", "-c", block.replace("8440", port)],
+        cwd=tmp_path,
+        env={**environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "1.4.2 (7) goes from internal to production" in ended.stdout
+
+
+# The examples, and what the pages say of them
+
+
+def example(name: str) -> dict[str, Any]:
+    """One of the workflows in examples/github."""
+    workflow = yaml.safe_load((ROOT / "examples/github" / name).read_text(encoding="utf-8"))
+    assert isinstance(workflow, dict)
+    return workflow
+
+
+def test_the_way_from_the_tag_to_production_runs(job: Job) -> None:
+    """Both jobs of the complete example, keyless: what is on internal is promoted."""
+    google = job.emulator
+    google.console.add_release("com.example.app", "production", {"versionCodes": ["6"]})
+    build(job.workspace)
+    token = {"URL": google.oidc_url, "TOKEN": google.oidc_request_token}
+    more = {f"ACTIONS_ID_TOKEN_REQUEST_{name}": value for name, value in token.items()}
+    codes = "${{ needs.internal.outputs.version-codes }}"
+    outputs: dict[str, str] = {}
+    for body in example("tag-to-production.yml")["jobs"].values():
+        assert body["environment"] == "play"
+        given = {**body["steps"][-1]["with"]}
+        given |= dict(zip(KEYLESS, (google.provider, google.service_account), strict=True))
+        if given.get("promote-version-codes") == codes:
+            given["promote-version-codes"] = outputs["version-codes"]
+        if "whats-new-directory" in given:
+            write_notes(job.workspace / given["whats-new-directory"])
+        outputs = job.succeed({"credentials": "", **given}, **more).outputs
+    assert (outputs["version-codes"], outputs["user-fraction"]) == ("7", "0.1")
+
+
+def test_the_example_signs_as_the_setup_says() -> None:
+    (step,) = [
+        step
+        for block in blocks("docs/SETUP.md", "yaml")
+        if isinstance(steps := yaml.safe_load(block), list)
+        for step in steps
+        if step["name"] == "Build and sign"
+    ]
+    steps = example("tag-to-production.yml")["jobs"]["internal"]["steps"]
+    (signs,) = [step for step in steps if step.get("name") == "Build and sign"]
+    assert signs["env"] == step["env"]
+    assert signs["run"].replace("--no-daemon ", "") == step["run"]
+
+
+def test_a_condition_of_the_setup_names_every_environment_of_the_examples() -> None:
+    used = {
+        job["environment"]
+        for path in (ROOT / "examples/github").glob("*.yml")
+        for job in example(path.name)["jobs"].values()
+        if "environment" in job
+    }
+    page = (ROOT / "docs/SETUP.md").read_text(encoding="utf-8")
+    conditions = re.findall(r"--attribute-condition=(.*assertion\.environment.*)", page)
+    named = [set(re.findall(r"environment == '([\w-]+)'", condition)) for condition in conditions]
+    assert named == [{"play"}, used]
+
+
+def test_the_setup_creates_the_app_before_it_is_chosen() -> None:
+    page = (ROOT / "docs/SETUP.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (\d)\. (.*)$", page, re.MULTILINE)
+    assert [number for number, _ in headings] == [str(number) for number in range(1, 9)]
+    names = [name for _, name in headings]
+    assert names.index("Create the app") < names.index("Invite the account in the Play Console")
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(map(str, EXAMPLES))])
+def test_a_bundle_is_shown_without_a_mapping(page: str) -> None:
+    """R8 puts it into the bundle, and a build without R8 has none."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert not re.search(r"^ *mapping-file:", text, re.MULTILINE)
 
 
 @pytest.mark.slow

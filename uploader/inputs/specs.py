@@ -633,7 +633,8 @@ MAPPING_FILE: InputSpec[parsers.FilesByVersion] = InputSpec(
     help=(
         "The R8 or ProGuard mapping: one path for one artifact, a path with `{version-code}` "
         "or `{name}`, or lines `42=path`. `{name}` is the artifact's file name without its "
-        "extension. A bundle that contains its own mapping needs none."
+        "extension. An APK needs it, and so does a bundle that a tool other than R8 obfuscated: R8 "
+        "puts its mapping into the bundle."
     ),
 )
 DEBUG_SYMBOLS: InputSpec[parsers.FilesByVersion] = InputSpec(
