@@ -84,7 +84,11 @@ def _asset_pack_manifest(package: str, name: str) -> bytes:
     namespaces = _namespace("android", ANDROID) + _namespace("dist", _DISTRIBUTION)
     split = field(4, field(2, b"split") + field(3, name.encode()))
     kind = field(4, field(1, _DISTRIBUTION.encode()) + field(2, b"type") + field(3, b"asset-pack"))
+    on_demand = field(2, _DISTRIBUTION.encode()) + field(3, b"on-demand")
+    delivery = field(2, _DISTRIBUTION.encode()) + field(3, b"delivery")
+    delivery += field(5, field(1, on_demand))
     module = field(2, _DISTRIBUTION.encode()) + field(3, b"module") + kind
+    module += field(5, field(1, delivery))
     own = field(4, field(2, b"package") + field(3, package.encode()))
     return field(1, namespaces + field(3, b"manifest") + own + split + field(5, field(1, module)))
 

@@ -24,6 +24,7 @@ _NAMES = {
     NAME: "name",
     VALUE: "value",
     VERSION_CODE: "versionCode",
+    "0x0101021c": "versionName",
     "0x0101000c": "hasCode",
     "0x0101020c": "minSdkVersion",
     "0x010104ea": "extractNativeLibs",

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.files.android.test_served import AAB, BASE, PHONE, WRAPPED
+from tests.files.android.test_served import AAB, ACTIVITY, BASE, BUILT, PHONE, WRAPPED
 from tests.support.job import Ended, Job
-from tests.support.served_specimens import VERSION_CODE, File, apk, manifest
+from tests.support.served_specimens import PACKAGE, VERSION_CODE, File, apk, bundle, manifest
+from uploader.files.android.compiled_xml import Element
+from uploader.files.android.manifest_merge import DISTRIBUTION
 
 GIVEN = {"target": "play-verify", "files": "app.aab", "apks": "phone/*.apk"}
 NO_LOGIN = {"credentials": "", "api-endpoint": "google"}
@@ -78,6 +80,67 @@ def test_apks_of_another_app_are_a_mistake(job: Job) -> None:
     put(job, apk("other.apk", manifest(**{VERSION_CODE: "10:00000007"}), {}))
     ended = job.fail(2, GIVEN)
     assert "other.apk is com.example.app 7" in ended.log
+
+
+def test_without_a_base_nothing_is_proven(job: Job) -> None:
+    """No code was compared where only the APK of a configuration was given."""
+    (job.workspace / "phone" / BASE.name).unlink()
+    ended = job.succeed(GIVEN)
+    assert ended.outputs["served"] == "unverified"
+    assert "No APK with the app's own code was compared" in ended.last_line
+    assert "no APK with the app's own code was compared" in ended.summary
+    (comparison,) = statement(job, ended)["predicate"]["comparisons"]
+    assert comparison["served"] == "unverified"
+    assert "no APK with the app's own code" in comparison["findings"][0]["why"]
+
+
+LATER = Element(
+    f"{DISTRIBUTION}module",
+    {f"{DISTRIBUTION}type": "text:asset-pack"},
+    [Element(f"{DISTRIBUTION}delivery", {}, [Element(f"{DISTRIBUTION}on-demand", {})])],
+)
+"""What a manifest says of an asset pack that the app fetches when it needs it."""
+
+
+def with_pack(job: Job, name: str, code: str) -> None:
+    """A bundle with an asset pack."""
+    pack = Element("manifest", {"package": f"text:{PACKAGE}", "split": "text:pack"}, [LATER])
+    base = manifest(ACTIVITY, **{VERSION_CODE: code})
+    built = bundle({"base": base, "pack": pack}, {**BUILT, "pack/assets/level.bin": b"level"})
+    (job.workspace / name).write_bytes(built.data)
+
+
+def pack_slice(name: str, split: str) -> File:
+    """The slice of an asset pack, which has no version code (bundletool, AssetSlicesGenerator)."""
+    root = Element(
+        "manifest",
+        {"package": f"text:{PACKAGE}", "split": f"text:{split}", "0x0101021c": "text:42"},
+        [LATER],
+    )
+    return apk(name, root, {"assets/level.bin": b"level"})
+
+
+def test_a_slice_of_a_pack_that_comes_later_needs_no_version_code(job: Job) -> None:
+    with_pack(job, "app.aab", "10:0000002a")
+    put(job, pack_slice("pack.apk", "pack"))
+    ended = job.succeed(GIVEN)
+    assert ended.outputs["served"] == "same"
+    told = {one["name"] for one in statement(job, ended)["subject"]}
+    assert "phone/pack.apk" in told
+
+
+def test_any_other_apk_without_a_version_code_is_a_mistake(job: Job) -> None:
+    with_pack(job, "app.aab", "10:0000002a")
+    put(job, pack_slice("pack.apk", "other"))
+    assert "pack.apk is com.example.app 0" in job.fail(2, GIVEN).log
+
+
+def test_a_slice_that_may_be_of_two_versions_is_a_mistake(job: Job) -> None:
+    with_pack(job, "app.aab", "10:0000002a")
+    with_pack(job, "app43.aab", "10:0000002b")
+    put(job, pack_slice("pack.apk", "pack"))
+    ended = job.fail(2, {**GIVEN, "files": "*.aab"})
+    assert "pack.apk has no version code, and several bundles have its asset pack" in ended.log
 
 
 def test_hostile_names_reach_no_terminal(job: Job) -> None:

@@ -46,6 +46,7 @@ _LOWEST_WITH_SPLITS = 21  # the API level below which a device gets a standalone
 _LOWEST_SDK = 1  # of a manifest that names none
 # Resource ids of attributes of the android namespace.
 _NAME, _VALUE, _RESOURCE, _HAS_CODE = 0x01010003, 0x01010024, 0x01010025, 0x0101000C
+_VERSION_NAME = 0x0101021C
 _IS_FEATURE_SPLIT, _SPLIT_TYPES, _REQUIRED_SPLIT_TYPES = 0x0101055B, 0x0101064F, 0x0101064E
 _STORE = "https://play.google.com/store"
 # The list of languages that is added: its type, its name, its path.
@@ -357,14 +358,29 @@ def _fused(
 
 
 def _slice(module: _Module, base: Element) -> PlannedApk:
-    """The one slice of an asset pack."""
+    """The one slice of an asset pack. One that is fetched on demand has the version as its version
+    name alone (bundletool, AssetSlicesGenerator).
+    """
     manifest = copy.deepcopy(module.manifest)
-    for attribute in base.attributes:
-        if attribute.name in ("package", "versionCode"):
-            manifest.set(attribute)
+    package = base.get("package")
+    if package:
+        manifest.set(package)
+    code = base.get("versionCode", ANDROID)
+    if code and code.value and _is_on_demand(manifest):
+        manifest.set(android("versionName", _VERSION_NAME, str(code.value[1])))
+    elif code:
+        manifest.set(code)
     manifest.set(Attribute("split", module.name))
     files = module.parts[MAIN].files
     return PlannedApk("slice", 0, module.name, module.name, MAIN, manifest, files, {}, (), (), 21)
+
+
+def _is_on_demand(manifest: Element) -> bool:
+    """Whether a module is fetched when the app asks for it."""
+    element: Element | None = manifest
+    for name in ("module", "delivery", "on-demand"):
+        element = element.below(name) if element else None
+    return element is not None
 
 
 def _main_manifest(module: _Module, list_id: int) -> Element:

@@ -15,7 +15,8 @@ from google_emulator.specimens.manifests import ANDROID, field, number, varint
 from tests.files.android.test_served_witness import UNIVERSAL, bundletool, sets
 from tests.support.android_tools import run
 from tests.support.served_specimens import File, make_zip
-from uploader.files.android.served import compare
+from uploader.files.android.listed_apk import ListedApk
+from uploader.files.android.served import compare, identify
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +123,7 @@ LAUNCHER = element(
 ALWAYS = setting("install-time")
 REMOVABLE = setting("install-time", setting("removable", value=True))
 ON_DEMAND = setting("on-demand")
+ASTC = 9  # a format of textures, in targeting.proto
 
 
 def features(min_sdk: int, *, instant: bool) -> dict[str, bytes]:
@@ -142,6 +144,34 @@ def features(min_sdk: int, *, instant: bool) -> dict[str, bytes]:
         files[f"{name}/dex/classes.dex"] = b"dex\n035\0" + name.encode()
         files[f"{name}/assets/{name}.bin"] = name.encode()
     return files
+
+
+def asset_packs() -> dict[str, bytes]:
+    """An asset pack of each kind of delivery, with textures in one format and in any other."""
+    files = {}
+    for delivery in ("install-time", "on-demand", "fast-follow"):
+        name = delivery.replace("-", "")
+        ways = setting("delivery", setting(delivery))
+        root = field(1, field(1, b"dist") + field(2, DISTRIBUTION.encode()))
+        root += field(3, b"manifest") + attribute("", "package", PACKAGE)
+        root += attribute("", "split", name)
+        fusing = setting("fusing", include=True)
+        root += field(5, setting("module", ways, fusing, type="asset-pack"))
+        files[f"{name}/manifest/AndroidManifest.xml"] = field(1, root)
+        files[f"{name}/assets/{name}.bin"] = name.encode()
+        files[f"{name}/assets/{name}#tcf_astc/one.tex"] = b"astc" + name.encode()
+        files[f"{name}/assets/{name}/one.tex"] = b"other" + name.encode()
+        files[f"{name}/assets.pb"] = folders_of_textures(name)
+    return files
+
+
+def folders_of_textures(name: str) -> bytes:
+    """The description of the folders of a pack, as Gradle's plugin writes it (`assets.pb`)."""
+    astc = field(3, field(1, number(1, ASTC)))
+    other = field(3, field(2, number(1, ASTC)))
+    folders = field(1, field(1, f"assets/{name}#tcf_astc".encode()) + field(2, astc))
+    folders += field(1, field(1, f"assets/{name}".encode()) + field(2, other))
+    return folders + field(1, field(1, b"assets"))
 
 
 def bundle(version: str, optimizations: bytes, min_sdk: int, *, instant: bool) -> File:
@@ -173,6 +203,7 @@ COLLAPSE = field(5, field(2, number(1, 1)))
 KEEP = field(5, field(2, number(1, 1) + field(2, field(1, b"string") + field(2, b"hello"))))
 KEEP_TYPE = field(5, field(2, number(1, 1) + field(4, b"xml")))
 SPARSE = field(5, number(1, 2))
+TEXTURES = field(1, field(1, number(1, 4)))  # splits for the formats of textures, too
 
 
 @pytest.mark.parametrize(
@@ -200,17 +231,7 @@ SPARSE = field(5, number(1, 2))
 )
 def test_what_bundletool_makes_of_modules_is_the_same(built: File, tmp_path: Path) -> None:
     """Each variant, all variants together, and each APK that is whole."""
-    bundle_path = tmp_path / built.name
-    bundle_path.write_bytes(built.data)
-    apks: dict[str, File] = {}
-    for mode in ("default", "universal"):
-        output = tmp_path / f"{mode}.apks"
-        places = (f"--bundle={bundle_path}", f"--output={output}", f"--mode={mode}")
-        run("java", "-jar", bundletool(), "build-apks", *places)
-        with zipfile.ZipFile(output) as archive:
-            for name in archive.namelist():
-                if name.endswith(".apk"):
-                    apks[name] = File(name, archive.read(name))
+    apks = apks_of(built, tmp_path)
     instant = [apk for name, apk in apks.items() if name.startswith("instant/")]
     others = {name: apk for name, apk in apks.items() if not name.startswith("instant/")}
     splits = [apk for name, apk in others.items() if name.startswith("splits/")]
@@ -222,3 +243,48 @@ def test_what_bundletool_makes_of_modules_is_the_same(built: File, tmp_path: Pat
         found = [finding for finding in verdict.findings if finding.state != "by-rule"]
         assert found == []
         assert verdict.served == "same"
+
+
+def apks_of(built: File, folder: Path) -> dict[str, File]:
+    """Every APK that bundletool makes of a bundle, by its name in the set."""
+    bundle_path = folder / built.name
+    bundle_path.write_bytes(built.data)
+    apks: dict[str, File] = {}
+    for mode in ("default", "universal"):
+        output = folder / f"{mode}.apks"
+        places = (f"--bundle={bundle_path}", f"--output={output}", f"--mode={mode}")
+        run("java", "-jar", bundletool(), "build-apks", *places)
+        with zipfile.ZipFile(output) as archive:
+            for name in archive.namelist():
+                if name.endswith(".apk"):
+                    apks[name] = File(name, archive.read(name))
+    return apks
+
+
+def test_what_bundletool_makes_is_what_a_list_says(tmp_path: Path) -> None:
+    """Features and asset packs. A slice of a pack that comes later has no version code."""
+    built = bundle("1.18.1", TEXTURES, 21, instant=False)
+    built = built.with_entries(asset_packs())
+    apks = apks_of(built, tmp_path)
+    slices = [apk for name, apk in apks.items() if name.startswith("asset-slices/")]
+    assert len(slices) == 3 * 3
+    without_version = [apk for apk in slices if not identify(apk).version_code]
+    assert len(without_version) == 2 * 3
+    listed = {name: listed_as(name) for name in apks}
+    splits = [apk for name, apk in apks.items() if name.startswith("splits/")]
+    for together in (splits, slices, [apks[UNIVERSAL]]):
+        whole = [UNIVERSAL]
+        verdict = compare(built, together, (UNIVERSAL,), whole=whole, listed=listed)
+        assert [finding for finding in verdict.findings if finding.state != "by-rule"] == []
+        assert verdict.served == "same"
+
+
+def listed_as(name: str) -> ListedApk:
+    """What Google Play's list would have of an APK of bundletool's set."""
+    if name == UNIVERSAL:
+        return ListedApk("universal")
+    module, _, suffix = Path(name).stem.partition("-")
+    suffix = suffix.rpartition("_")[0] if suffix[-2:] in ("_2", "_3") else suffix
+    main = "" if module == "base" else module
+    split = main if suffix == "master" else f"{main}.config.{suffix}".lstrip(".")
+    return ListedApk("slice" if name.startswith("asset-slices/") else "split", module, split)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -67,6 +68,18 @@ class Served:
 
         self.bench.engine.run(flow)
         return verdicts[0]
+
+    def relist(self, change: Callable[[Any], None], times: int = 4) -> None:
+        """Let Google Play answer so many times with a list whose keys are changed."""
+        client = EmulatorClient(self.emulator)
+        path = f"/androidpublisher/v3/applications/{PACKAGE}/generatedApks/42"
+        listed = client.request("GET", path).json
+        client.close()
+        for key in listed["generatedApks"]:
+            change(key)
+        for nth in range(1, times + 1):
+            body = json.dumps(listed)
+            self.emulator.add_fault(LIST, "replace-body", nth=nth, body=body)
 
     @property
     def left(self) -> list[Path]:
@@ -185,7 +198,7 @@ def test_damage_without_a_digest_is_noticed_by_the_signature(served: Served) -> 
     ("served", "said"),
     [
         ({"code": 41}, "com.example.app 41"),
-        ({"package": "com.example.other"}, "com.example.other 42"),
+        ({"package": "com.example.other"}, "com.example.other "),
         ({"certificate": "0" * 64}, "Google Play reports the certificate 000"),
     ],
     indirect=["served"],
@@ -219,6 +232,118 @@ def test_a_refused_download_ends_the_others(served: Served) -> None:
     with pytest.raises(ApiError):
         served.compare()
     assert served.left == []
+
+
+def by_split(key: Any, split: str) -> Any:
+    """The entry of a split in the list of a key."""
+    return next(apk for apk in key["generatedSplitApks"] if apk.get("splitId", "") == split)
+
+
+def swap(first: Any, second: Any) -> None:
+    """Let each of two entries lead to the other's APK."""
+    first["downloadId"], second["downloadId"] = second["downloadId"], first["downloadId"]
+
+
+def other_split(key: Any) -> None:
+    by_split(key, "")["downloadId"] = by_split(key, "config.de")["downloadId"]
+
+
+def other_configuration(key: Any) -> None:
+    swap(by_split(key, "config.de"), by_split(key, "config.arm64_v8a"))
+
+
+def other_module(key: Any) -> None:
+    by_split(key, "config.de")["moduleName"] = "levels"
+
+
+def whole_as_main_split(key: Any) -> None:
+    by_split(key, "")["downloadId"] = key["generatedUniversalApk"]["downloadId"]
+
+
+def main_split_as_whole(key: Any) -> None:
+    key["generatedUniversalApk"]["downloadId"] = by_split(key, "")["downloadId"]
+
+
+def split_as_standalone(key: Any) -> None:
+    key["generatedStandaloneApks"][0]["downloadId"] = by_split(key, "config.de")["downloadId"]
+
+
+def split_as_universal(key: Any) -> None:
+    key["generatedUniversalApk"]["downloadId"] = by_split(key, "config.de")["downloadId"]
+
+
+def split_as_slice(key: Any) -> None:
+    key["generatedAssetPackSlices"][0]["downloadId"] = by_split(key, "config.de")["downloadId"]
+
+
+def slice_as_split(key: Any) -> None:
+    key["generatedSplitApks"].append({**key["generatedAssetPackSlices"][0], "splitId": "levels"})
+
+
+@generating()
+@pytest.mark.parametrize(
+    "change",
+    [
+        other_split,
+        other_configuration,
+        other_module,
+        whole_as_main_split,
+        main_split_as_whole,
+        split_as_standalone,
+        split_as_universal,
+        split_as_slice,
+        slice_as_split,
+    ],
+)
+def test_an_apk_in_the_place_of_another_one_is_refused(
+    served: Served, change: Callable[[Any], None]
+) -> None:
+    """Each is a genuine one of the same version."""
+    served.relist(change)
+    with pytest.raises(IntegrityError, match="but Google Play lists it as") as raised:
+        served.compare()
+    assert raised.value.code == "served-apk-mismatch"
+    assert served.left == []
+
+
+def only_configurations(key: Any) -> None:
+    key["generatedSplitApks"].remove(by_split(key, ""))
+    key.pop("generatedStandaloneApks")
+    key.pop("generatedUniversalApk")
+
+
+def only_universal(key: Any) -> None:
+    key.pop("generatedSplitApks")
+    key.pop("generatedStandaloneApks")
+
+
+def second_key_without_base(key: Any) -> None:
+    if key["generatedUniversalApk"]["downloadId"].startswith("42-1-"):
+        key["generatedSplitApks"].remove(by_split(key, ""))
+        key.pop("generatedStandaloneApks")
+
+
+@pytest.mark.parametrize(
+    ("served", "change"),
+    [
+        ({}, only_configurations),
+        ({}, only_universal),
+        ({"keys": 2}, second_key_without_base),
+    ],
+    indirect=["served"],
+    ids=["configurations", "universal", "second-key"],
+)
+def test_a_list_without_a_base_is_waited_for_and_then_unverified(
+    served: Served, change: Callable[[Any], None]
+) -> None:
+    """The app's own code, as devices get it, was not compared."""
+    served.relist(change, times=100)
+    verdict = served.compare(seconds=120.0)
+    assert verdict.served == "unverified"
+    assert sum(served.bench.naps) == 120
+    (doubt,) = verdict.doubts
+    assert doubt.startswith("Google Play lists neither the main split of the base nor a standalone")
+    assert verdict.findings[0].why[1:] in doubt
 
 
 class Unread(io.RawIOBase):

@@ -25,6 +25,8 @@ _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-.{1,100})?", re.ASCII)
 _BUNDLETOOL = 1
 _BUNDLETOOL_VERSION = 2
 _OPTIMIZATIONS = 2
+_STANDALONE_CONFIG = 4
+_FEATURE_MODULES_MODE = 4
 _RESOURCE_OPTIMIZATIONS = 5
 _SPARSE_ENCODING = 1
 _COLLAPSED_NAMES = 2
@@ -32,6 +34,7 @@ _COLLAPSE = 1
 _KEPT_RESOURCE = 2
 _KEPT_TYPE = 4
 _VARIANT_FOR_SDK_32 = 2  # a value of SparseEncoding
+_SEPARATE_FEATURE_MODULES = 1  # a value of FeatureModulesMode
 _DAMAGED = (LookupError, UnicodeError, ValueError)
 
 
@@ -41,7 +44,8 @@ class BundleConfig:
 
     With `sparse_tables` devices from API level 32 on get resource tables in the sparse encoding.
     With `collapses_names` resources lose their names, but for `kept_types` and the resources that
-    `kept_names` has, each as type and name.
+    `kept_names` has, each as type and name. With `separate_features` old devices get an APK of its
+    own for each feature beside the standalone one.
     """
 
     bundletool: Version = (0, 0, 0)
@@ -49,6 +53,7 @@ class BundleConfig:
     collapses_names: bool = False
     kept_types: Collection[str] = frozenset()
     kept_names: Collection[tuple[str, str]] = frozenset()
+    separate_features: bool = False
 
     def may_collapse(self, resource_type: str, name: str) -> bool:
         """Return whether a resource loses its name."""
@@ -70,6 +75,7 @@ def _read(data: bytes) -> BundleConfig:
     bundletool = proto.message(config[_BUNDLETOOL].data)
     optimizations = proto.message(config[_OPTIMIZATIONS].data)
     resources = optimizations[_RESOURCE_OPTIMIZATIONS].data
+    standalone = proto.message(optimizations[_STANDALONE_CONFIG].data)
     collapsed = proto.message(resources)[_COLLAPSED_NAMES].data
     kept_types = set()
     kept_names = set()
@@ -85,6 +91,7 @@ def _read(data: bytes) -> BundleConfig:
         collapses_names=bool(proto.message(collapsed)[_COLLAPSE].number),
         kept_types=frozenset(kept_types),
         kept_names=frozenset(kept_names),
+        separate_features=standalone[_FEATURE_MODULES_MODE].number == _SEPARATE_FEATURE_MODULES,
     )
 
 

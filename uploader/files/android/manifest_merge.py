@@ -71,6 +71,14 @@ def merged_applications(
     return [at_once, _merge_all(permanent, others.values(), bundletool)]
 
 
+def is_asset_pack(manifest: Element) -> bool:
+    """Return whether a module has assets alone (bundletool, AndroidManifest.getModuleType)."""
+    settings = manifest.find(f"{DISTRIBUTION}module")
+    if settings is None:
+        return False
+    return settings.attributes.get(f"{DISTRIBUTION}type") == "text:asset-pack"
+
+
 def is_always_installed(manifest: Element) -> bool:
     """Return whether a module is on every device (bundletool,
     AndroidManifest.isAlwaysInstalledModule).

@@ -14,7 +14,12 @@ from typing import Literal, TypeAlias
 
 from uploader.files.android.bundle_config import Version
 from uploader.files.android.compiled_xml import Element
-from uploader.files.android.manifest_merge import NAME, is_instant
+from uploader.files.android.manifest_merge import (
+    NAME,
+    is_always_installed,
+    is_asset_pack,
+    is_instant,
+)
 
 Kind: TypeAlias = Literal["base", "standalone", "feature", "configuration"]
 
@@ -50,6 +55,7 @@ _PLATFORM_VALUE = re.compile(r"1[01]:[0-9a-f]{8}|text:[\w.]{0,30}", re.ASCII)
 _STAMP_SOURCE = re.compile(r"text:https?://[!-~]{1,200}", re.ASCII)
 _STAMP_TYPE = re.compile(r"text:STAMP_TYPE_(STANDALONE|DISTRIBUTION)_APK")
 _NUMBER = re.compile(r"10:[0-9a-f]{8}")
+_ASSET_VERSION = re.compile(r"text:\d{1,19}", re.ASCII)
 _MASTERS = ("base", "feature")
 
 
@@ -148,6 +154,16 @@ def _is_split_required(value: str, role: Role) -> bool:
     return role.kind != "standalone" and value in _BOOLEANS
 
 
+def _is_asset_version(value: str, role: Role) -> bool:
+    """bundletool, AssetSlicesGenerator: the version of a pack that is fetched after the
+    installation, as a text
+    """
+    manifest = role.app.get(role.module)
+    if manifest is None or not is_asset_pack(manifest) or is_always_installed(manifest):
+        return False
+    return _ASSET_VERSION.fullmatch(value) is not None
+
+
 # Attributes by key, with and without their resource ids.
 ROOT: Mapping[str, Rule] = {
     "split": _is_split,
@@ -162,6 +178,7 @@ ROOT: Mapping[str, Rule] = {
     SPLIT_REQUIRED: _is_split_required,
     f"{ANDROID}isSplitRequired": _is_split_required,
     SANDBOX: _is_sandbox,
+    VERSION_NAME: _is_asset_version,
 }
 # What bundletool takes out of the manifest of a main APK (ManifestEditor).
 REMOVED_FROM_ROOT = frozenset(

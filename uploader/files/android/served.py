@@ -30,6 +30,7 @@ from uploader.files.android.code_transparency import (
     Transparency,
     read_transparency,
 )
+from uploader.files.android.listed_apk import ListedApk, is_slice_without_version, objection
 from uploader.files.android.manifest_merge import DISTRIBUTION, TRUE
 from uploader.files.android.manifest_rules import Kind
 from uploader.files.android.resource_values import UnreadableTable
@@ -60,6 +61,9 @@ _MAX_WHY = 5000  # characters
 MAX_FINDINGS = 20_000  # that are kept; the others are only counted
 _CHANGES: tuple[State, ...] = ("changed", "added", "missing")
 MAX_ALIKE = 8  # APKs of one split name whose contents are looked at apart
+WITHOUT_BASE = (
+    "no APK with the app's own code was compared: none is a base, a standalone or a universal APK"
+)
 
 
 class Source(Protocol):
@@ -127,7 +131,7 @@ class Verdict:
     `served` is `same` only where every entry of every APK was compared, and at least one of each.
     `left_out` are findings beyond MAX_FINDINGS. `not_given` counts the entries of the bundle that
     belong to devices whose APKs were not given, and `values_not_given` the values of its resource
-    tables.
+    tables. `doubts` are sentences about what was not compared at all.
     """
 
     served: Served
@@ -142,10 +146,27 @@ class Verdict:
     values_not_given: int = 0
     protection: tuple[str, ...] = ()
     transparency: CodeTransparency | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def has_base(self) -> bool:
+        """Whether an APK with the app's own code was compared."""
+        return any(apk.kind in ("base", "standalone") for apk in self.apks)
 
     def count(self, *states: State) -> int:
         """Return how many findings have one of these states."""
         return sum(1 for finding in self.findings if finding.state in states)
+
+    def with_doubt(self, why: str) -> Verdict:
+        """Return the verdict where something was not compared at all: it is not `same`. `why` is a
+        phrase.
+        """
+        return replace(
+            self,
+            served="unverified" if self.served == "same" else self.served,
+            findings=(Finding(self.bundle, "", "unverified", why), *self.findings),
+            doubts=(*self.doubts, f"{why[:1].upper()}{why[1:]}."),
+        )
 
 
 def compare(
@@ -154,6 +175,7 @@ def compare(
     universal: Collection[str] = (),
     tables: Tables | None = None,
     whole: Collection[str] = (),
+    listed: Mapping[str, ListedApk] | None = None,
 ) -> Verdict:
     """Compare APKs with the bundle that they should be made of.
 
@@ -161,14 +183,15 @@ def compare(
     them has counts as missing. `whole` are the names of those that are known to need no others, and
     `universal` of those that are known to be for every device: an APK does not tell. Where one
     bundle is compared with several sets of APKs, give the same `tables`, empty at first: they are
-    read once. Raises InputError for a file that is not what it should be, or of another app or
-    version (problem `files` for the bundle, `apks` for an APK).
+    read once. `listed` is what APKs should be, by their names. Raises InputError for a file that is
+    not what it should be, of another app or version, or not the one that is listed (problem `files`
+    for the bundle, `apks` for an APK).
     """
     if len(apks) > MAX_APKS:
         what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
-        comparison = _Comparison(bundle.name, Bundle(file, tables), universal, whole)
+        comparison = _Comparison(bundle.name, Bundle(file, tables), universal, whole, listed)
         identities = [comparison.identify(apk) for apk in apks]
         comparison.plan(identities)
         for apk, identity in zip(apks, identities, strict=True):
@@ -188,16 +211,32 @@ def identify_bundle(bundle: Source) -> Identity:
         return Bundle(file).identity
 
 
+def has_slice_without_version(bundle: Source, apk: Identity) -> bool:
+    """Return whether an APK that has no version code is a slice of one of the bundle's asset packs.
+    Raises InputError (problem `files`).
+    """
+    with input_errors(bundle.name), bundle.reader() as file:
+        opened = Bundle(file)
+        is_of_app = opened.identity.package == apk.package
+        return is_of_app and is_slice_without_version(apk, opened)
+
+
 class _Comparison:
     """The comparison of one bundle with its APKs, one after the other."""
 
     def __init__(
-        self, name: str, bundle: Bundle, universal: Collection[str], whole: Collection[str]
+        self,
+        name: str,
+        bundle: Bundle,
+        universal: Collection[str],
+        whole: Collection[str],
+        listed: Mapping[str, ListedApk] | None,
     ) -> None:
         self._name = name
         self._bundle = bundle
         self._universal = universal
         self._whole = whole
+        self._listed = listed or {}
         self._reports: list[ApkReport] = []
         self._findings: list[Finding] = []
         self._left_out = 0
@@ -216,15 +255,26 @@ class _Comparison:
         self._read_transparency()
 
     def identify(self, apk: Source) -> Identity:
-        """Return what an APK is. Raises InputError for one of another app or version."""
+        """Return what an APK is. Raises InputError for one of another app or version, and for one
+        that is not as it is listed.
+        """
         identity = identify(apk)
         built = self._bundle.identity
-        if (identity.package, identity.version_code) != (built.package, built.version_code):
+        is_of_version = identity.version_code == built.version_code
+        is_of_version = is_of_version or is_slice_without_version(identity, self._bundle)
+        if identity.package != built.package or not is_of_version:
             what = (
                 f"{apk.name} is {identity.package} {identity.version_code}, but {self._name} is "
                 f"{built.package} {built.version_code}."
             )
             raise InputError(Problem("apks", what, "the APKs of the version that was built"))
+        listed = self._listed.get(apk.name)
+        if listed:
+            problem = objection(listed, identity, self._bundle)
+            if problem:
+                raise InputError(Problem("apks", f"{apk.name} {problem}"))
+            if listed.kind == "split" and not identity.split:
+                identity = replace(identity, kind="base")
         # A feature may be a standalone APK of its own, beside that of the base.
         is_known = apk.name in self._whole and not identity.split
         if is_known or apk.name in self._universal:

@@ -270,8 +270,8 @@ def _is_of_configuration(key: str, value: str, role: Role) -> bool:
     base = role.app["base"]
     if key in ("package", VERSION_CODE, VERSION_CODE_MAJOR):
         return True  # the APK was identified by them
-    if key == VERSION_NAME:
-        return base.attributes.get(VERSION_NAME) == value
+    if key == VERSION_NAME and base.attributes.get(VERSION_NAME) == value:
+        return True
     return _is_written(key, value, rules.ROOT, role) or rules.is_platform(key, value)
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from uploader.errors import ApiError, ProtocolError, TemporaryError
+from uploader.files.android.listed_apk import ListedApk, ListedKind
 from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context
 from uploader.services.catalogue import expand
 from uploader.services.play.client import ROOT, entries
 from uploader.services.play.known_errors import OTHER, find
-
-Kind: TypeAlias = Literal["split", "standalone", "universal", "slice"]
 
 MAX_APKS = 2000  # of one version; an app in a hundred languages has some hundred
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
@@ -35,7 +34,7 @@ UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE = (
     "unprotectedGeneratedSplitApks",
     "unprotectedGeneratedStandaloneApks",
 )
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, ListedKind] = {
     _SPLITS: "split",
     UNPROTECTED_SPLITS: "split",
     _STANDALONE: "standalone",
@@ -49,27 +48,40 @@ _TEXTS = ("downloadId", "moduleName", "splitId", "sliceId")
 class GeneratedApk:
     """One APK: the SHA-256 of the certificate that has signed it, and the path where it is.
 
-    `split` is the name of the split or the slice, that of its module for a main split. Of an app
-    with automatic protection some are `unprotected`.
+    `split` is the name of the split, empty for the main split of the base, or the id of the slice;
+    `module` is empty where the list has none. Of an app with automatic protection some are
+    `unprotected`.
     """
 
-    kind: Kind
+    kind: ListedKind
     certificate: str
     path: str
     split: str = ""
+    module: str = ""
     variant: int = 0
     unprotected: bool = False
 
     @property
     def name(self) -> str:
         """What people know it by, among those of one signing key."""
+        split = self.split or self.module or "base"
         names = {
-            "split": f"{self.split}.apk of variant {self.variant}",
+            "split": f"{split}.apk of variant {self.variant}",
             "standalone": f"standalone.apk of variant {self.variant}",
             "universal": "universal.apk",
-            "slice": f"{self.split}.apk",
+            "slice": f"{split}.apk",
         }
         return f"unprotected {names[self.kind]}" if self.unprotected else names[self.kind]
+
+    @property
+    def listed(self) -> ListedApk:
+        """What it should be."""
+        return ListedApk(self.kind, self.module, self.split)
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is one with the app's own code that devices get."""
+        return self.kind == "standalone" or (self.kind == "split" and not self.split)
 
 
 @dataclass(frozen=True)
@@ -84,7 +96,14 @@ class SigningKey:
         """Whether the app uses automatic protection."""
         return any(apk.unprotected for apk in self.apks)
 
-    def of_kind(self, kind: Kind, *, unprotected: bool = False) -> list[GeneratedApk]:
+    @property
+    def has_base(self) -> bool:
+        """Whether there is an APK with the app's own code that devices get. Every app bundle yields
+        one: the main split of the base, or standalone APKs.
+        """
+        return any(apk.is_base and not apk.unprotected for apk in self.apks)
+
+    def of_kind(self, kind: ListedKind, *, unprotected: bool = False) -> list[GeneratedApk]:
         """The APKs of one kind, with automatic protection or without."""
         return [apk for apk in self.apks if (apk.kind, apk.unprotected) == (kind, unprotected)]
 
@@ -94,24 +113,27 @@ def await_generated_apks(
 ) -> list[SigningKey]:
     """Return all APKs of a version once Google Play has made them.
 
-    No document says when the list is complete. It counts as complete where every key has a
-    universal APK, which is for every device, or where it stays the same for a while. Raises
-    TemporaryError when time is up.
+    No document says when the list is complete. It counts as complete where every key has what
+    devices get of the app's own code, and a universal APK, which is for every device, or where it
+    stays the same for a while. When time is up, a list that has every universal APK, or stays the
+    same, is returned as it is. Raises TemporaryError for any other.
     """
     poll = context.poll(seconds)
     same_looks = 0
     before: list[SigningKey] = []
     is_waiting = True
+    is_settled = False
     while is_waiting:
         keys = list_generated_apks(package, code, context)
-        if keys and all(key.of_kind("universal") for key in keys):
-            return keys
         same_looks = same_looks + 1 if keys and keys == before else 1
-        if keys and same_looks >= SETTLED:
+        is_settled = all(key.of_kind("universal") for key in keys) or same_looks >= SETTLED
+        if keys and is_settled and all(key.has_base for key in keys):
             return keys
         before = keys
         state = "are not all generated yet" if keys else "are not generated yet"
         is_waiting = poll.wait(f"the APKs of version {code} {state}")
+    if before and is_settled:
+        return before
     what = "all APKs" if before else "the APKs"
     raise TemporaryError(
         f"Google Play has not generated {what} of version {code} after {seconds:g} s.",
@@ -166,12 +188,17 @@ def _apks(
             variant = entry.get("variantId", 0)
             if not all(isinstance(text, str) for text in texts) or type(variant) is not int:
                 raise _undocumented(place["code"])
-            split = entry.get("splitId") or entry.get("sliceId") or entry.get("moduleName", "")
+            module = entry.get("moduleName", "")
+            # "Empty for the main split of the base module"
+            split = entry.get("splitId") or entry.get("sliceId") or module
+            if kind == "split" and split == "base":
+                split = ""
             yield GeneratedApk(
                 kind,
                 certificate,
                 _path(entry, place),
                 split,
+                module,
                 variant,
                 name in (UNPROTECTED_SPLITS, UNPROTECTED_STANDALONE),
             )

@@ -100,7 +100,11 @@ def compare_served(
     limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
     what = f"what is fetched of version {code} at a time"
     with turn, open_spool(workspace, what, limit) as spool:
-        verdict = _merged(_Comparison(bundle, code, spool, context).of_all(_sets(keys)))
+        comparison = _Comparison(bundle, code, spool, context)
+        verdict = _merged(comparison.of_all(_sets(keys)))
+        for key in keys:
+            if key.certificate not in comparison.with_base:
+                verdict = verdict.with_doubt(_without_base(key))
         context.info(
             f"All of it was compared; at most {format_size(spool.size)} were on the disk at a time."
         )
@@ -153,6 +157,7 @@ class _Comparison:
         self._tables = Tables()
         self._downloading = threading.Lock()
         self._verdicts: list[tuple[int, Verdict]] = []
+        self.with_base: set[str] = set()  # certificates of the keys of which a base was compared
 
     def of_all(self, sets: Iterable[list[_Wanted]]) -> list[Verdict]:
         """Return the verdicts on the sets, in their order."""
@@ -187,12 +192,17 @@ class _Comparison:
             watched = [Watched(file, check) for file in files]
             universal = [file.name for file in files if file.apk.kind == "universal"]
             whole = [file.name for file in files if file.apk.kind in _WHOLE_KINDS]
-            verdict = compare(Watched(self._bundle, check), watched, universal, self._tables, whole)
+            listed = {file.name: file.apk.listed for file in files}
+            bundle = Watched(self._bundle, check)
+            verdict = compare(bundle, watched, universal, self._tables, whole, listed)
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)
             raise self._mismatch(what) from None
         for file, report in zip(files, verdict.apks, strict=True):
+            is_of_device = file.apk.kind != "universal" and not file.apk.unprotected
+            if is_of_device and report.kind in ("base", "standalone"):
+                self.with_base.add(file.apk.certificate)
             if report.certificate != file.apk.certificate:
                 self._check_older_certificate(file, report)
         return verdict
@@ -219,6 +229,14 @@ class _Comparison:
             hint="It was deleted. Run again; report the error if it recurs.",
             code="served-apk-mismatch",
         )
+
+
+def _without_base(key: SigningKey) -> str:
+    """Say of a key that its list has no base, as a phrase."""
+    return (
+        "Google Play lists neither the main split of the base nor a standalone APK that is signed "
+        f"with the certificate {key.certificate[:8]}…, and a device gets one of them"
+    )
 
 
 def _keep(_: BinaryIO) -> str:

@@ -38,6 +38,7 @@ from uploader.files.android.served import (
     Served,
     Verdict,
 )
+from uploader.files.android.served_files import Identity
 from uploader.files.artifacts import Artifact, Artifacts, find
 from uploader.files.destination import Destination
 from uploader.files.watched import Watched
@@ -284,23 +285,39 @@ def _pairs(files: Artifacts, apks: Artifacts, problems: Problems) -> tuple[Pair,
         return ()
     paired: dict[Version, list[Artifact]] = {version: [] for version in bundles}
     for apk in apks:
-        identity = problems.collect(partial(_identify, apk, "apks"))
-        if identity is None:
-            continue
-        if identity in paired:
-            paired[identity].append(apk)
-            continue
-        built = ", ".join(f"{package} {code}" for package, code in bundles)
-        what = f"{apk.name} is {identity[0]} {identity[1]}, but `files` is {built}."
-        problems.add("apks", what, "the APKs of the version that was built")
-    for identity, bundle in bundles.items():
-        if not paired[identity] and not problems:
-            what = f"none is of {bundle.name} ({identity[0]} {identity[1]})."
+        version = problems.collect(partial(_version_of_apk, apk, bundles))
+        if version is not None:
+            paired[version].append(apk)
+    for version, bundle in bundles.items():
+        if not paired[version] and not problems:
+            what = f"none is of {bundle.name} ({version[0]} {version[1]})."
             problems.add("apks", what, "APKs of every bundle in `files`")
     pairs = []
-    for identity, bundle in bundles.items():
-        pairs.append((bundle, tuple(paired[identity])))
+    for version, bundle in bundles.items():
+        pairs.append((bundle, tuple(paired[version])))
     return tuple(pairs)
+
+
+def _version_of_apk(apk: Artifact, bundles: Mapping[Version, Artifact]) -> Version:
+    """Return of which bundle's version an APK is. Raises InputError where it is of none, or where
+    that can't be known.
+    """
+    identity = _identify(apk, "apks")
+    version = identity.package, identity.version_code
+    if version in bundles:
+        return version
+    candidates = []
+    for candidate, bundle in bundles.items():
+        if not identity.version_code and served.has_slice_without_version(bundle, identity):
+            candidates.append(candidate)
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        what = f"{apk.name} has no version code, and several bundles have its asset pack."
+        raise InputError(Problem("apks", what, "the bundle of one version in `files`"))
+    built = ", ".join(f"{package} {code}" for package, code in bundles)
+    what = f"{apk.name} is {identity.package} {identity.version_code}, but `files` is {built}."
+    raise InputError(Problem("apks", what, "the APKs of the version that was built"))
 
 
 def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]:
@@ -309,9 +326,10 @@ def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]
     """
     bundles: dict[Version, Artifact] = {}
     for bundle in files:
-        version = problems.collect(partial(_identify, bundle, "files"))
-        if version is None:
+        identity = problems.collect(partial(_identify, bundle, "files"))
+        if identity is None:
             continue
+        version = identity.package, identity.version_code
         if version in bundles:
             what = f"{bundle.name} is of the same version as {bundles[version].name}."
             problems.add("files", what, "one bundle of each version")
@@ -319,14 +337,14 @@ def _by_version(files: Artifacts, problems: Problems) -> dict[Version, Artifact]
     return bundles
 
 
-def _identify(file: Artifact, input_name: str) -> Version:
-    """Return the package and the version code of a bundle, or of an APK. Raises InputError."""
+def _identify(file: Artifact, input_name: str) -> Identity:
+    """Return what a bundle, or an APK, says it is. Raises InputError."""
     if file.size is None:
         what = f"{file.name} is a stream, which can't be compared."
         raise InputError(Problem(input_name, what, "files"))
-    identify = served.identify_bundle if input_name == "files" else served.identify
-    identity = identify(file)
-    return identity.package, identity.version_code
+    if input_name == "files":
+        return served.identify_bundle(file)
+    return served.identify(file)
 
 
 def _flow(job: VerifyJob, context: Context) -> Outcome:
@@ -335,7 +353,10 @@ def _flow(job: VerifyJob, context: Context) -> Outcome:
     verdicts = []
     for bundle, apks in job.pairs:
         watched = [Watched(apk, check) for apk in apks]
-        verdicts.append(served.compare(Watched(bundle, check), watched))
+        verdict = served.compare(Watched(bundle, check), watched)
+        if not verdict.has_base:
+            verdict = verdict.with_doubt(served.WITHOUT_BASE)
+        verdicts.append(verdict)
     required = job.require_unprotected
     return report(verdicts, job.destination, Verification(), context, require_unprotected=required)
 
@@ -387,7 +408,8 @@ def _headline(verdict: Verdict) -> str:
     if unverified_entries:
         unverified = f" {_entries(unverified_entries)} can't be compared."
     if verdict.served == "unverified":
-        return f"{app}: nothing differs in {same} of {where}.{unverified}"
+        doubts = " ".join(("", *verdict.doubts))
+        return f"{app}: nothing differs in {same} of {where}.{unverified}{doubts}"
     if verdict.served == "protected":
         rewritten = verdict.count("protected")
         return (

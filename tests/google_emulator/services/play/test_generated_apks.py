@@ -218,6 +218,8 @@ def test_an_asset_pack_becomes_a_slice(client: EmulatorClient, tmp_path: Path) -
     files = files_of(client, asset_slice["downloadId"])
     assert own(files) == {"assets/level.bin": CONTENTS["levels/assets/level.bin"]}
     assert attributes_of(files, "manifest")["package"] == PACKAGE
+    # It is fetched on demand, so it has no version code.
+    assert "versionCode" not in attributes_of(files, "manifest")
 
 
 # What the settings change
