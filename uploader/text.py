@@ -14,7 +14,10 @@ def nested_deeply(text: str) -> bool:
     """
     depth = 0
     for bracket in re.finditer(r"[\[\]{}]", text):
-        depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
+        if bracket[0] in "[{":
+            depth += 1
+        elif depth > 0:
+            depth -= 1
         if depth > MAX_NESTING:
             return True
     return False
@@ -24,7 +27,10 @@ def sentence(text: str) -> str:
     """The text with a full stop, unless it already ends like a sentence: a server's messages often
     do not.
     """
-    return text if not text or re.search(r"[.!?…][\"'`)\]]*\s*$", text) else f"{text}."
+    has_end = re.search(r"[.!?…][\"'`)\]]*\s*$", text) is not None
+    if not text or has_end:
+        return text
+    return f"{text}."
 
 
 def capitalised(text: str) -> str:
@@ -36,30 +42,43 @@ def first_line(text: str, limit: int = 80) -> str:
     """The first line of a text from outside, cut where it is long; an ellipsis tells that there is
     more.
     """
-    first = next(iter(text.strip().splitlines()), "").strip()
-    return text if text == first and len(first) <= limit else f"{first[: limit - 1]}…"
+    first = ""
+    lines = text.strip().splitlines()
+    if lines:
+        first = lines[0].strip()
+    if first == text and len(text) <= limit:
+        return text
+    return f"{first[: limit - 1]}…"
 
 
 def plural(count: int, noun: str) -> str:
     """`1 file`, `2 files`."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}s"
 
 
 def share(part: int, whole: int | None) -> str:
     """A part of so many bytes as people read it: `5.0 of 8.0 MiB`; of an unknown whole the part
     alone.
     """
+    shown_part = format_size(part)
     if not whole:
-        return format_size(part)
-    count, unit = format_size(part).split()
-    shown = format_size(whole)
-    return f"{count if shown.endswith(f' {unit}') else format_size(part)} of {shown}"
+        return shown_part
+    shown_whole = format_size(whole)
+    number, unit = shown_part.split()
+    if shown_whole.endswith(f" {unit}"):
+        shown_part = number
+    return f"{shown_part} of {shown_whole}"
 
 
 def format_size(count: float) -> str:
     """A number of bytes as people read it: `512 B`, `1.5 MiB`."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+    if abs(count) < 1024:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB"):
         count /= 1024
+        if abs(count) < 1024:
+            return f"{count:.1f} {unit}"
+    count /= 1024
     return f"{count:.1f} TiB"
