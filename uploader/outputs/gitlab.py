@@ -18,6 +18,11 @@ class GitLabReporter(LogReporter):
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:  # noqa: ARG002  # all fold
         """A section, whose name has to be another each time."""
         self._sections += 1
-        begin, end = f":{self._now():.0f}:uploader_{self._sections}", f"\r{_ERASE}"
-        option = "[collapsed=true]" if title == OUTPUTS else ""
-        return f"section_start{begin}{option}{end}{neutral(title)}", f"section_end{begin}{end}"
+        time = f"{self._now():.0f}"
+        name = f"uploader_{self._sections}"
+        option = ""
+        if title == OUTPUTS:
+            option = "[collapsed=true]"
+        opening = f"section_start:{time}:{name}{option}\r{_ERASE}{neutral(title)}"
+        closing = f"section_end:{time}:{name}\r{_ERASE}"
+        return opening, closing
