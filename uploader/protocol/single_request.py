@@ -20,14 +20,23 @@ def simple(media: Media, size: int, *, goog_upload: bool = False) -> Request:
     """The file alone: `uploadType=media`, or the protocol `raw` with the file's name, in which
     everything but unreserved characters is escaped.
     """
-    kind = ("Content-Type", media.media_type)
-    span = Span(0, size)
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", media.media_type),)
     if goog_upload:
-        name = (FILE_NAME, quote(media.file_name, safe=""))
-        headers = ((PROTOCOL, "raw"), name, kind)
-        return Request(media.method, media.with_query(), headers, span=span)
-    url = media.with_query(("uploadType", "media"))
-    return Request(media.method, url, (kind,), span=span)
+        url = media.with_query()
+        file_name = quote(media.file_name, safe="")
+        headers = (
+            (PROTOCOL, "raw"),
+            (FILE_NAME, file_name),
+            *headers,
+        )
+    else:
+        url = media.with_query(("uploadType", "media"))
+    return Request(
+        media.method,
+        url,
+        headers,
+        span=Span(0, size),
+    )
 
 
 def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = False) -> Request:
@@ -39,10 +48,19 @@ def multipart(media: Media, size: int, boundary: str, *, goog_upload: bool = Fal
     second_head = f"\r\n--{boundary}\r\nContent-Type: {media.media_type}\r\n\r\n".encode()
     prefix = first_head + metadata + second_head
     suffix = f"\r\n--{boundary}--\r\n".encode()
-    kind = ("Content-Type", f"multipart/related; boundary={boundary}")
-    headers: tuple[tuple[str, str], ...] = (kind,)
-    url = media.with_query(("uploadType", "multipart"))
+    headers: tuple[tuple[str, str], ...] = (
+        ("Content-Type", f"multipart/related; boundary={boundary}"),
+    )
     if goog_upload:
-        headers = ((PROTOCOL, "multipart"), kind)
         url = media.with_query()
-    return Request(media.method, url, headers, prefix, Span(0, size), suffix)
+        headers = ((PROTOCOL, "multipart"), *headers)
+    else:
+        url = media.with_query(("uploadType", "multipart"))
+    return Request(
+        media.method,
+        url,
+        headers,
+        prefix,
+        Span(0, size),
+        suffix,
+    )
