@@ -20,16 +20,19 @@ def word_diff(before: str, after: str, escaper: Escaper) -> str:
     old = _tokens(before, escaper)
     new = _tokens(after, escaper)
     if old == new:
-        same = _shortened("".join(new), is_first=False, is_last=False)
-        return f"{text(same)} {_NOT_SHOWN}"
+        return f"{_same(new)} {_NOT_SHOWN}"
     first = _length_of_common_start(old, new)
-    last = _length_of_common_start(old[first:][::-1], new[first:][::-1])
+    old_rest = old[first:]
+    new_rest = new[first:]
+    last = _length_of_common_start(old_rest[::-1], new_rest[::-1])
     parts = []
     if first:
-        parts.append(text(_shortened("".join(old[:first]), is_first=True, is_last=False)))
-    parts += _compared(old[first : len(old) - last], new[first : len(new) - last])
+        parts.append(_same(old[:first], is_first=True))
+    old_middle = old_rest[: len(old_rest) - last]
+    new_middle = new_rest[: len(new_rest) - last]
+    parts += _compared(old_middle, new_middle)
     if last:
-        parts.append(text(_shortened("".join(old[-last:]), is_first=False, is_last=True)))
+        parts.append(_same(old[-last:], is_last=True))
     return "".join(parts)
 
 
@@ -50,11 +53,12 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
     parts = []
     matcher = SequenceMatcher(None, old, new)
     for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        old_words = old[old_start:old_end]
+        new_words = new[new_start:new_end]
         if kind == "equal":
-            same = "".join(old[old_start:old_end])
-            parts.append(text(_shortened(same, is_first=False, is_last=False)))
+            parts.append(_same(old_words))
         else:
-            parts += _replaced(old[old_start:old_end], new[new_start:new_end])
+            parts += _replaced(old_words, new_words)
     return parts
 
 
@@ -62,27 +66,42 @@ def _replaced(old: Sequence[str], new: Sequence[str]) -> list[str]:
     """Return the words that are gone, and those that are new."""
     parts = []
     if old:
-        parts.append(f"<del>{text(''.join(old))}</del>")
+        gone = text("".join(old))
+        parts.append(f"<del>{gone}</del>")
     if new:
-        parts.append(f"<ins>{text(''.join(new))}</ins>")
+        added = text("".join(new))
+        parts.append(f"<ins>{added}</ins>")
     return parts
 
 
 def _tokens(outside: str, escaper: Escaper) -> list[str]:
     """Return the words of a text from outside, once nothing secret is in it."""
-    return _TOKEN.findall(escaper.line(_BREAK.sub(" ↵ ", outside), MAX_PROSE))
+    in_one_line = _BREAK.sub(" ↵ ", outside)
+    return _TOKEN.findall(escaper.line(in_one_line, MAX_PROSE))
 
 
-def _shortened(same: str, *, is_first: bool, is_last: bool) -> str:
+def _same(words: Sequence[str], *, is_first: bool = False, is_last: bool = False) -> str:
     """Return a stretch that is the same, without its middle where it is long; of the first and the
     last one what is beside a change.
     """
+    stretch = "".join(words)
+    return text(_shortened(stretch, is_first=is_first, is_last=is_last))
+
+
+def _shortened(same: str, *, is_first: bool, is_last: bool) -> str:
+    """Return a stretch without its middle, or without the end that is far from a change."""
     if len(same) <= MAX_SAME:
         return same
     half = MAX_SAME // 2
+    begin = same[:half]
+    end = same[-half:]
     # whole words, where the stretch has any
-    begin = same[:half].rpartition(" ")[0] or same[:half]
-    end = same[-half:].partition(" ")[2] or same[-half:]
+    begin_in_words, _, _ = begin.rpartition(" ")
+    if begin_in_words:
+        begin = begin_in_words
+    _, _, end_in_words = end.partition(" ")
+    if end_in_words:
+        end = end_in_words
     if is_first:
         return f"… {end}"
     if is_last:
