@@ -60,12 +60,13 @@ class GitHubReporter(LogReporter):
 
         Said to any other system, such a line would show the secret instead.
         """
-        new = [part for part in parts(secret) if "\n" not in part and not self.redactor.knows(part)]
+        new = [part for part in parts(secret) if not self.redactor.knows(part)]
         super().mask(secret)
         if not self.platform.takes_masks:
             return
         for part in new:
-            self._write(f"::add-mask::{_data(part)}", self._out)
+            if "\n" not in part:
+                self._write(f"::add-mask::{_data(part)}", self._out)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
         """Append to `GITHUB_OUTPUT`; where that is not possible the values stand in the log, after
@@ -83,15 +84,15 @@ class GitHubReporter(LogReporter):
             return reported
         entries = ""
         for name, value in outputs.items():
-            shown, delimiter = self.redactor.clean(value, LIMIT), f"value_{os.urandom(16).hex()}"
+            shown = self.redactor.clean(value, LIMIT)
             if len(shown) > LIMIT:
                 self.warning(f"The output {name} could not be written: it is too large.")
-            else:
-                entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
-        return (
-            self.written("The outputs (GITHUB_OUTPUT)", lambda: append_whole(path, entries))
-            and reported
-        )
+                continue
+            delimiter = f"value_{os.urandom(16).hex()}"  # which no value can have in it
+            entries += f"{name}<<{delimiter}\n{shown}\n{delimiter}\n"
+        what = "The outputs (GITHUB_OUTPUT)"
+        appended = self.written(what, lambda: append_whole(path, entries))
+        return appended and reported
 
     def write_summary(self, page: Callable[[], str]) -> None:
         """Append the page, which keeps within GitHub's limit itself, to the job summary."""
@@ -99,22 +100,31 @@ class GitHubReporter(LogReporter):
         if path is None:
             self.warning("The job summary could not be written: GITHUB_STEP_SUMMARY is not set.")
             return
-        text = self.redactor.clean(page(), LIMIT).rstrip("\n") + "\n"
-        self.written("The job summary (GITHUB_STEP_SUMMARY)", lambda: append_whole(path, text))
+        shown = self.redactor.clean(page(), LIMIT)
+        text = shown.rstrip("\n") + "\n"
+        what = "The job summary (GITHUB_STEP_SUMMARY)"
+        self.written(what, lambda: append_whole(path, text))
 
     def _frame(self, title: str, *, folded: bool) -> tuple[str, str]:
-        title = neutral(title)
-        return (f"::group::{_data(title)}", "::endgroup::") if folded else (title, "")
+        shown = neutral(title)
+        if folded:
+            return f"::group::{_data(shown)}", "::endgroup::"
+        return shown, ""
 
     def _command(self, name: str, text: str = "", title: str = "") -> None:
         """One workflow command. Its text is neutral as well: the runner prints it again once it has
         obeyed.
         """
-        escaped = _data(neutral(title)).replace(":", "%3A").replace(",", "%2C")
-        self._write(
-            f"::{name}{f' title={escaped}' if title else ''}::{_data(neutral(text))}", self._out
-        )
+        begin = name
+        if title:
+            escaped = _data(neutral(title)).replace(":", "%3A").replace(",", "%2C")
+            begin += f" title={escaped}"
+        data = _data(neutral(text))
+        self._write(f"::{begin}::{data}", self._out)
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape what would end the text of a command."""
+    text = text.replace("%", "%25")
+    text = text.replace("\r", "%0D")
+    return text.replace("\n", "%0A")
