@@ -139,6 +139,19 @@ def test_a_rollout_that_was_begun_meanwhile_is_not_displaced() -> None:
     assert play.live.tracks["production"] == [NEWER, OLD]
 
 
+def test_a_rollout_that_was_begun_between_two_runs_is_not_displaced() -> None:
+    """As within one run: the second goes on with what the first has begun."""
+    play, journal = rolling(), dict[str, str]()
+    wanted = release_job(artifact(43), tracks=("production",), replace_rollout=True)
+    play.fail("commit", TemporaryError("The service is down."))
+    with pytest.raises(TemporaryError):
+        Engine(play, journal).run(wanted)
+    change(play, NEWER, OLD)
+    with pytest.raises(ReleaseRefused, match="in progress on track production"):
+        Engine(play, journal).run(wanted)
+    assert play.live.tracks["production"] == [NEWER, OLD]
+
+
 @pytest.mark.parametrize("seen", [0.2, None], ids=["widened", "completed"])
 def test_a_commit_that_a_change_by_others_precludes_is_not_claimed(seen: float | None) -> None:
     """The version was live before with fewer users, a person took it further, and the mapping is

@@ -519,6 +519,9 @@ class ReleaseEdit:
         if self.begun.releases:
             begun = {track: release.to_json() for track, release in self.begun.releases.items()}
             record["begun"] = {"wish": self.job.wish, "releases": begun}
+        if self.job.replace_rollout:
+            rollouts = {track: sorted(codes) for track, codes in self.begun.rollouts.items()}
+            record["rollouts"] = {"wish": self.job.wish, "version codes": rollouts}
         if self.previous.surely_committed:
             record["surely committed"] = True
         if self.begun.promoted:
@@ -560,7 +563,11 @@ def recalled(job: ReleaseJob, context: Context) -> ReleaseEdit | None:
             Edit(context, job.package, str(record["edit"])),
             _recalled_state(record),
             _recalled_changes(record),
-            JobBeginning(promoted=_promoted(job, record), releases=_begun(job, record)),
+            JobBeginning(
+                promoted=_promoted(job, record),
+                releases=_begun(job, record),
+                rollouts=_rollouts(job, record),
+            ),
             PreviousEdit(surely_committed=record.get("surely committed") is True),
         )
     except _UNREADABLE:
@@ -602,6 +609,16 @@ def _begun(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, Release]:
     for track, release in begun["releases"].items():
         by_track[str(track)] = releases({"releases": [release]})[0]
     return by_track
+
+
+def _rollouts(job: ReleaseJob, record: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """Return the rollouts that the job may replace, if it was for the same wish."""
+    begun = record.get("rollouts", {})
+    if begun.get("wish") != job.wish:
+        return {}
+    return {
+        str(track): frozenset(map(str, codes)) for track, codes in begun["version codes"].items()
+    }
 
 
 def _recalled_state(record: Mapping[str, Any]) -> EditState:

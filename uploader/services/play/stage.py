@@ -92,8 +92,9 @@ class Comparison:
 def _compare(edit: ReleaseEdit) -> Comparison:
     """Read what the edit has, and find out whether a commit that is in doubt has happened."""
     content = _read(edit)
-    content.testers = _of_new_tracks(edit, content.testers)
     lists_tracks = bool(edit.seen)
+    # This may ask for a track that the list does not have, and so adds to what is seen.
+    content.testers = _of_new_tracks(edit, content.testers)
     reused = _find_reused(edit, content.artifacts)
     all_uploaded = len(reused) == len(set(edit.job.codes))
     # This edit may have taken the place of one whose commit may have happened.
