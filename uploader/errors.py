@@ -40,7 +40,8 @@ class UploaderError(Exception):
     What happened, the likely cause and what to do are separate sentences, which each reporter lays
     out in its own way. `code` names the error for programs: in kebab-case, the same for ever, that
     of its kind unless it has its own. `session_kept`: an upload that it ended stays in the journal,
-    and a run with the same state folder continues it.
+    and a run with the same state folder continues it. `commit_in_doubt`: the commit of one of
+    several apps may have happened.
     """
 
     exit_code: int = 1
@@ -48,6 +49,7 @@ class UploaderError(Exception):
     code: str = "internal-error"
     unanswered = False  # only an `Interrupted` is ever that
     session_kept = False
+    commit_in_doubt = False
     # what happened in particular, where one sentence can't hold it: each a line
     details: tuple[str, ...] = ()
     what: str
@@ -88,6 +90,10 @@ class UploaderError(Exception):
     def with_what(self, what: str) -> Self:
         """Return the same error with another sentence about what happened."""
         return self._changed(what=what)
+
+    def with_commit_in_doubt(self) -> Self:
+        """Return the same error of a run in which the commit of an app may have happened."""
+        return self._changed(commit_in_doubt=True)
 
     def _changed(self, **facts: object) -> Self:
         """Return a copy of the error with some facts changed. It keeps the errors that led to it,

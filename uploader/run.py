@@ -382,7 +382,8 @@ class Run:
         """Return what a failed run has not done, for the heading: `Not released`."""
         if self._common.target != "play":
             return ""
-        partly = self._what_became_of_several(json.loads(outputs.get("apps") or "{}"))
+        apps = json.loads(outputs.get("apps") or "{}")
+        partly = self._what_became_of_several(apps)
         if partly:
             return partly
         committed = outputs.get("committed", "false")
@@ -391,29 +392,40 @@ class Run:
         done = "published"
         if self._inputs.record(ReleaseInputs).tracks:
             done = "released"
-        if committed == "false":
-            return f"Not {done}"
-        return f"Perhaps {done}"
+        in_doubt = committed == ""
+        if apps:
+            # Of apps that the run did not get to look at, it has published nothing either.
+            in_doubt = self._error is not None and self._error.commit_in_doubt
+        if in_doubt:
+            return f"Perhaps {done}"
+        failed = self._failed_apps(apps)
+        if failed:
+            return f"Not {done}: {' and '.join(failed)}"
+        return f"Not {done}"
 
     def _what_became_of_several(self, apps: Mapping[str, Any]) -> str:
         """Return how many of several apps are live, and which one failed; empty where none is, or
         all are. `apps` is the value of the output of that name.
         """
-        live = 0
-        failed = []
-        for package, app in apps.items():
-            if app["committed"]:
-                live += 1
-            elif app["failure"]:
-                failed.append(package)
+        live = sum(1 for app in apps.values() if app["committed"])
         if live in (0, len(apps)):
             return ""
         are = "is" if live == 1 else "are"
         fate = f"{live} of {len(apps)} apps {are} live"
-        # A signal is about no app.
-        if failed and not isinstance(self._error, Interrupted):
+        failed = self._failed_apps(apps)
+        if failed:
             fate += f", {' and '.join(failed)} failed"
         return fate
+
+    def _failed_apps(self, apps: Mapping[str, Any]) -> list[str]:
+        """Return which of several apps failed; none after a signal, which is about no app."""
+        if isinstance(self._error, Interrupted):
+            return []
+        failed = []
+        for package, app in apps.items():
+            if app["failure"] and not app["committed"]:
+                failed.append(package)
+        return failed
 
     def _ending(self) -> Literal["ok", "failed", "dry-run", "rehearsal"]:
         if self._common.rehearsal:

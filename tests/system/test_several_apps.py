@@ -226,8 +226,24 @@ def test_apps_that_can_t_be_looked_at_are_not_said_to_be_uncommitted(job: Job) -
         [None] * 3,
     )
     assert f"Perhaps committed: {APPS[1]}." in ended.log
+    assert ended.summary.startswith("## ❌ Perhaps released: ")
     again = job.succeed(RELEASE)
     assert (commits(job), again.outputs["committed"]) == (list(APPS), "true")
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_app_that_google_play_refuses_is_named_as_the_cause(job: Job, status: int) -> None:
+    """No commit was sent for any app, so none is perhaps released. Whether an earlier run has
+    committed one was not looked at.
+    """
+    refusal = {"status": status, "message": "The caller does not have permission"}
+    job.emulator.add_fault("play.edits.insert", "status", **refusal)
+    ended = job.run(RELEASE)
+    assert ended.code in (3, 4), ended.log
+    (refused,) = [name for name, app in apps(ended).items() if app["failure"]]
+    assert f"Not released: {refused}: " in ended.summary.splitlines()[0]
+    assert ended.outputs["committed"] != "true"
+    assert commits(job) == []
 
 
 def test_an_app_that_was_built_again_begins_anew_alone(job: Job) -> None:

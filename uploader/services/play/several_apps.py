@@ -47,6 +47,7 @@ ABOUT_ONE = (
 _LINKS = 20  # of a summary
 _JSON = ("status", "plan")  # outputs that become an object with a member for each app
 _LISTS = ("universal-apk", "universal-apk-sha256")
+_PERHAPS = "Perhaps committed"
 
 
 def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> None:
@@ -515,6 +516,8 @@ class SeveralApps:
         sentences = []
         for fate, packages in packages_by_fate.items():
             sentences.append(f"{fate}: {', '.join(packages)}.")
+        if _PERHAPS in packages_by_fate:
+            error = error.with_commit_in_doubt()
         return error.with_advice(also=" ".join(sentences))
 
 
@@ -557,7 +560,7 @@ def _fate(app: App) -> str:
     if committed == "true":
         return "Committed"
     if committed == "":
-        return "Perhaps committed"
+        return _PERHAPS
     if app.outputs.get("edit-id"):
         return "Not committed by this run, and its edit is kept"
     return "Not committed by this run, and no edit is kept"
