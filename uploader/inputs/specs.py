@@ -962,7 +962,8 @@ GATE: InputSpec[GateAction] = InputSpec(
         effect="nothing says what to do above a limit",
         accepted="`halt` or `report`",
     ),
-    help="`play-rollout`: what to do above a limit: `halt` the rollout, or only `report` it.",
+    help="`play-rollout`: what to do above a limit: `halt` halts the rollout (exit code 6); "
+    "`report` only warns, and takes the next step all the same.",
 )
 GATE_MIN_USERS = InputSpec(
     name="gate-min-users",

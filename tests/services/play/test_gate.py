@@ -16,9 +16,9 @@ from uploader.inputs.parsers import Metric, limits
 from uploader.services.base import Call
 from uploader.services.play.gate import (
     MAX_PAGES,
+    Answer,
     Gate,
     Judgement,
-    Measured,
     Measurement,
     judge,
     measure,
@@ -200,9 +200,7 @@ def judged(
     text: str, rows: list[Measurement], gate: Gate | None = None, now: float = NOW
 ) -> Judgement:
     """The judgement over the release 42+43."""
-    found: dict[Metric, Measured | str] = dict.fromkeys(
-        ("crash-rate", "anr-rate"), (TODAY, tuple(rows))
-    )
+    found: dict[Metric, Answer] = dict.fromkeys(("crash-rate", "anr-rate"), (TODAY, tuple(rows)))
     return judge(replace((gate or Gate()), limits=limits(text)), now, found, ("42", "43"), ("41",))
 
 
@@ -395,7 +393,7 @@ def row(
     }
 
 
-def found(response: Any, end: Any = END) -> Measured | str:
+def found(response: Any, end: Any = END) -> Answer:
     """What comes of these two answers: how fresh the data are, and the same page for each query."""
     freshness = {
         "freshnessInfo": {"freshnesses": [{"aggregationPeriod": "DAILY", "latestEndTime": end}]}
@@ -431,7 +429,7 @@ def test_an_interval_is_taken_only_as_one_around_the_rate(
     nonsense.
     """
     measured = found({"rows": [row("0.004", interval=interval)]})
-    assert not isinstance(measured, str)
+    assert isinstance(measured, tuple)
     assert [one.interval for one in measured[1]] == [expected]
 
 

@@ -146,6 +146,39 @@ def test_a_halted_rollout_is_trouble_and_stays_halted(fraction: dict[str, float]
     engine, error = trouble(play)
     assert (error.exit_code, engine.outputs["decision"], play.commits) == (6, "halted", [])
     assert "resume it in the Play Console" in str(error)
+    assert "gate: report" not in str(error)  # there is no gate that would halt it again
+
+
+def test_the_error_of_a_halt_says_how_to_go_on_although_the_days_still_count() -> None:
+    """Whoever resumes the release would find it halted by the next scheduled run."""
+    play = rolling(0.05)
+    play.rates = {"42": 0.05, "41": 0.001}
+    _, error = trouble(play, above=CRASHES)
+    assert "The next run would halt it again" in str(error)
+    assert "`gate: report`, which warns and takes the step all the same" in str(error)
+    play.change("production", release(42, status="inProgress", userFraction=0.05), OLD)
+    _, again = trouble(play, above=CRASHES)
+    assert again.code == "rollout-halted"
+    play.change("production", release(42, status="inProgress", userFraction=0.05), OLD)
+    reported = look(play, above=CRASHES, halts=False)
+    assert (reported.outputs["decision"], play.rollout) == ("stepped", "42 0.2, 41")
+
+
+def test_a_gate_that_may_not_see_the_rates_is_said_not_to_work() -> None:
+    """The rollout is held, and would be for ever: the answer names the permission."""
+    play = rolling(0.05, name="v43")
+    play.down = refused(403, "The caller does not have permission")
+    engine = RolloutEngine(play)
+    outcome = engine.look(rollout_job(above=f"{CRASHES}, anr-rate 0.47%"))
+    assert (engine.outputs["decision"], play.rollout) == ("held", "42 0.05, 41")
+    (warning,) = [text for text in engine.texts if "is not working" in text]
+    assert "v43 (42) stays at 5 %: the gate is not working" in warning
+    assert "“View app quality information (read-only)”" in warning
+    assert "`target: check` with `halt-above`" in warning
+    assert outcome.heading is not None
+    assert outcome.heading.text == (
+        "v43 (42) stays at 5 %: the gate is not working: the account lacks a permission"
+    )
 
 
 def test_a_halt_that_a_later_release_made_past_is_over() -> None:

@@ -46,7 +46,6 @@ from uploader.text import capitalised, plural, sentence
 Result = Literal["ok", "missing", "look at this", "could not be checked"]
 
 USERS = "https://play.google.com/console/developers/users-and-permissions"
-APIS = "https://console.cloud.google.com/apis/library/"
 PRODUCTION = "production"
 LOGIN = "Login"
 API = "Google Play Android Developer API"
@@ -175,7 +174,7 @@ def flow(jobs: Sequence[CheckJob], context: Context) -> Outcome:
         for row in report.rows:
             if row.result == "look at this":
                 context.warning(f"{report.package}: {row.what}: {row.detail}")
-    links = (("Users and permissions", USERS), (API, f"{APIS}androidpublisher.googleapis.com"))
+    links = (("Users and permissions", USERS), (API, f"{gate.APIS}androidpublisher.googleapis.com"))
     trouble = failed_login or _trouble(reports)
     return Outcome(_headline(jobs, reports), links, sections=(table,), trouble=trouble)
 
@@ -454,10 +453,11 @@ def _vitals(job: CheckJob, context: Context) -> Row:
     except ApiError as refusal:
         known = find(refusal)
         if known.code == "api-disabled":
-            detail = f"Enable the Google Play Developer Reporting API: {APIS}{gate.HOST}"
+            detail = f"Enable the Google Play Developer Reporting API: {gate.APIS}{gate.HOST}"
             return Row(VITALS, "missing", detail)
         if known.permission or refusal.status == 403:
-            return Row(VITALS, "missing", f"The account needs “{VIEW_APP}”: {_GRANT}.")
+            needed = f"“{VIEW_APP}” and “{gate.VIEW_QUALITY}”"
+            return Row(VITALS, "missing", f"The account needs {needed}: {_GRANT}.")
         return _unchecked(VITALS, sentence(f"Google says: {refusal.message or refusal.what}"))
     except (TemporaryError, ServiceError) as error:
         return _unchecked(VITALS, error.what)

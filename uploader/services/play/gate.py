@@ -27,16 +27,25 @@ from datetime import date, datetime, timedelta, timezone
 from functools import partial
 from typing import Literal, TypeAlias
 
-from uploader.errors import CredentialsError, ProtocolError, ServiceError, TemporaryError
+from uploader.errors import (
+    ApiError,
+    CredentialsError,
+    ProtocolError,
+    ServiceError,
+    TemporaryError,
+)
 from uploader.inputs.parsers import Limit, Metric
 from uploader.services.base import Call, Chart, Context, Json, Section
 from uploader.services.catalogue import expand
 from uploader.services.play.client import entries
+from uploader.services.play.known_errors import find
 from uploader.text import capitalised
 
 HOST = "playdeveloperreporting.googleapis.com"
 ROOT = f"https://{HOST}"
 SCOPE = "https://www.googleapis.com/auth/playdeveloperreporting"
+APIS = "https://console.cloud.google.com/apis/library/"
+VIEW_QUALITY = "View app quality information (read-only)"
 MAX_PAGES = 20
 PAGE_SIZE = 1000  # rows
 DAY = 86_400  # seconds
@@ -95,8 +104,22 @@ class Measurement:
         return self.interval or wilson(self.rate, self.users)
 
 
+@dataclass(frozen=True)
+class Refused:
+    """Why the Reporting API gives this account no data of any metric.
+
+    It stays so until someone grants the permission or enables the API: the gate does not work.
+    `brief` is `why` in a few words.
+    """
+
+    why: str
+    brief: str
+
+
 # the day before which the data of one metric end, and all its measurements
 Measured: TypeAlias = tuple[date, tuple[Measurement, ...]]
+# what was measured of a metric, or why that is not known
+Answer: TypeAlias = Measured | str | Refused
 
 
 @dataclass(frozen=True)
@@ -151,11 +174,11 @@ class Judgement:
         return "; ".join(f"{_in_brief(day)}{by_chance}" for day in lowest.values())
 
 
-def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured | str]:
+def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Answer]:
     """Return what was measured of each metric that the gate has a limit for, or why that is not
     known.
     """
-    reads: dict[Metric, Callable[[], Measured | str]] = {}
+    reads: dict[Metric, Callable[[], Answer]] = {}
     for limit in gate.limits:
         read = partial(_measured_or_why_not, context, package, limit.metric, gate.days)
         reads.setdefault(limit.metric, read)
@@ -163,13 +186,30 @@ def measure(context: Context, package: str, gate: Gate) -> dict[Metric, Measured
     return dict(zip(reads, measured, strict=True))
 
 
-def _measured_or_why_not(
-    context: Context, package: str, metric: Metric, days: int
-) -> Measured | str:
+def _measured_or_why_not(context: Context, package: str, metric: Metric, days: int) -> Answer:
     try:
         return _measured(context, package, metric, days)
+    except ApiError as refusal:
+        return _lasting_refusal(refusal) or refusal.what
     except (ServiceError, CredentialsError, TemporaryError) as error:
         return error.what
+
+
+def _lasting_refusal(refusal: ApiError) -> Refused | None:
+    """Return what to do about a refusal that does not pass by itself; None for any other."""
+    known = find(refusal)
+    message = (refusal.message or refusal.what).rstrip(".")
+    if known.code == "api-disabled":
+        why = f"the Google Play Developer Reporting API is not enabled: {APIS}{HOST}"
+        return Refused(why, "the Reporting API is not enabled")
+    if known.permission or refusal.status == 403:
+        why = (
+            f"the Reporting API refuses the account (\u201c{message}\u201d). Grant it "
+            f"\u201c{VIEW_QUALITY}\u201d under Users and permissions in the Play Console, and run "
+            "`target: check` with `halt-above` to see whether it is enough"
+        )
+        return Refused(why, "the account lacks a permission")
+    return None
 
 
 def _measured(context: Context, package: str, metric: Metric, days: int) -> Measured:
@@ -312,7 +352,7 @@ def _number(value: object) -> float:
 def judge(
     gate: Gate,
     now: float,
-    found: Mapping[Metric, Measured | str],
+    found: Mapping[Metric, Answer],
     codes: Iterable[str],
     baseline: Iterable[str],
 ) -> Judgement:
@@ -386,12 +426,15 @@ def _judge(
     gate: Gate,
     limit: Limit,
     now: float,
-    measured: Measured | str,
+    measured: Answer,
     codes: set[str],
     baseline: set[str],
 ) -> Judgement:
     """Return what follows from one limit. Data that are unknown or too old hold the rollout."""
     metric = limit.metric
+    if isinstance(measured, Refused):
+        reason = f"the gate is not working: {measured.why}"
+        return Judgement("hold", (reason,), briefs=(f"the gate is not working: {measured.brief}",))
     if isinstance(measured, str):
         return _hold_as_unknown(metric, measured)
     end, measurements = measured

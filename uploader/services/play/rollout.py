@@ -141,7 +141,7 @@ class LookAhead:
     """
 
     reviews: tuple[review.Listed, ...] | str = ()
-    measured: Mapping[Metric, gate.Measured | str] = field(default_factory=dict)
+    measured: Mapping[Metric, gate.Answer] = field(default_factory=dict)
 
 
 def recalled_look(text: str) -> FirstLook | None:
@@ -270,10 +270,10 @@ def _steps(job: RolloutJob) -> tuple[str, ...]:
     ]
     if job.gate.limits:
         above = " or ".join(map(str, job.gate.limits))
-        end = "but go on"
+        what = f"warn if it is above {above}, and go on"
         if job.gate.halts:
-            end = "and halt it"
-        steps.append(f"ask Google how it is doing; report what is above {above}, {end}")
+            what = f"halt it if it is above {above}"
+        steps.append(f"ask Google how it is doing, and {what}")
     shares = ", ".join(f"{share * 100:g} %" for share in job.shares)
     if release.dry_run:
         steps.append(f"decide the next of {shares}, and change nothing")
@@ -664,7 +664,8 @@ class Rollout:
                 told_review(edit, edit.record.by_hand)
         if decision.trouble:  # the error tells it
             return
-        sentence = f"{capitalised(decision.why)}."
+        (change,) = changes.tracks
+        sentence = f"{_as_sentence(decision.why, in_progress(change.before))}."
         if decision.kind == "held":
             self._context.warning(sentence)
         else:
@@ -692,7 +693,7 @@ class Rollout:
         if measured.rows:
             tables.append(measured)
         heading = _heading(self._job, decision, rollout)
-        trouble = _trouble(self._job, decision)
+        trouble = _trouble(self._rollout, decision)
         return Outcome(headline, sections=tuple(tables), trouble=trouble, heading=heading)
 
     def _publish(
@@ -759,6 +760,15 @@ def _heading(job: ReleaseJob, decision: Decision, release: Release | None) -> He
     return Heading(f"{subject} {place}: {decision.brief or decision.why}", mark=decision.kind)
 
 
+def _as_sentence(why: str, release: Release | None) -> str:
+    """Return the words with a capital, unless they begin with the name of the release, which is
+    told as it is: `v1.4.2`.
+    """
+    if release and why.startswith(release_words.named(release)):
+        return why
+    return capitalised(why)
+
+
 def _committed_without_step(decision: Decision) -> str:
     """Return the output `committed` of a run that changes nothing."""
     if decision.made or decision.kind == "nothing":
@@ -768,27 +778,34 @@ def _committed_without_step(decision: Decision) -> str:
     return "false"
 
 
-def _trouble(job: ReleaseJob, decision: Decision) -> ReleaseTrouble | None:
+def _trouble(job: RolloutJob, decision: Decision) -> ReleaseTrouble | None:
     """Return what the run ends with because of the release itself; None where it is well."""
-    rollout = f"The rollout of {job.package} on {job.tracks[0]}"
+    rollout = f"The rollout of {job.release.package} on {job.release.tracks[0]}"
     if decision.trouble == "rejected":
         what = f"{rollout}: {decision.why}."
         return ReleaseTrouble(what, hint=review.WHY_REJECTED, code="review-rejected")
     if decision.trouble == "halted":
-        return _halt(rollout, decision, dry_run=job.dry_run)
+        return _halt(rollout, decision, job)
     return None
 
 
-def _halt(rollout: str, decision: Decision, *, dry_run: bool) -> ReleaseTrouble:
+def _halt(rollout: str, decision: Decision, job: RolloutJob) -> ReleaseTrouble:
     """Return the error for a release that the gate halts, or that was halted before."""
     verb = "is"
     cause = "An earlier run halted it, or someone did."
     by_gate = bool(decision.release or decision.made)
     if by_gate:
         cause = ""
-        if dry_run:
+        if job.release.dry_run:
             verb = "would be"
-    return ReleaseTrouble(
+    again = ""
+    if job.gate.limits and job.gate.halts:
+        again = (
+            "The next run would halt it again while days above the limit count: pause the "
+            "schedule until they are out of `gate-period`, or run with `gate: report`, which "
+            "warns and takes the step all the same."
+        )
+    trouble = ReleaseTrouble(
         f"{rollout} {verb} halted: {decision.why}.",
         cause=cause,
         hint="Release a corrected version with a higher version code. To go on with this one, "
@@ -796,3 +813,4 @@ def _halt(rollout: str, decision: Decision, *, dry_run: bool) -> ReleaseTrouble:
         "`files`: `play-rollout` never resumes it.",
         code="rollout-halted",
     )
+    return trouble.with_advice(also=again)
