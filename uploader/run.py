@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from uploader.cancellation import Cancellation, run_in_thread
 from uploader.clock import Clock
 from uploader.errors import Interrupted, OutputsNotWritten, Problem, UploaderError, missing_module
+from uploader.files.destination import Destination
+from uploader.files.workspace import Workspace
 from uploader.inputs import Inputs
 from uploader.inputs.records import (
     AppDistributionInputs,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from uploader.transfer.engine import Engine
 
 RESULTS = "uploader-results.json"
+SERVED = "uploader-served.json"
 MIN_SCREENSHOTS = 2  # in a language of the store listing (Play Console Help)
 # where GitHub mounts it; on the host it has another path
 CONTAINER_WORKSPACE = Path("/github/workspace")
@@ -93,6 +96,7 @@ class Run:
 
         Raises the error that ends the run; `problems` are those that are known of its inputs.
         """
+        self._remove_earlier_statement()
         self._cancellation.check()
         plan = make_plan(self._inputs, problems)
         self._plan = plan
@@ -118,6 +122,14 @@ class Run:
             self._outcome = self.engine.run(plan.prepared.flow)
         if self._outcome.trouble:
             raise self._outcome.trouble
+
+    def _remove_earlier_statement(self) -> None:
+        """Remove the statement of an earlier run, where this one compares: however it ends, nobody
+        takes that for its own.
+        """
+        is_asked_for = self._inputs.record(ReleaseInputs).verify
+        if self._common.target == "play-verify" or (self._common.target == "play" and is_asked_for):
+            Destination(Workspace.of(self._inputs), "files", SERVED).remove()
 
     def _rehearsed(self, plan: Plan, stack: ExitStack) -> Inputs:
         """Start the embedded emulator, and return the inputs for a run against it.

@@ -164,6 +164,58 @@ def test_a_dry_run_asks_nothing(released: Job) -> None:
     assert LIST not in released.emulator.state()["requests"]
 
 
+@pytest.mark.parametrize("wrong", [False, True], ids=["dry-run", "wrong-inputs"])
+@generating()
+def test_a_statement_of_an_earlier_run_is_removed_by_a_run_that_does_nothing(
+    released: Job, wrong: bool
+) -> None:
+    released.succeed(VERIFY)
+    if wrong:
+        released.fail(2, {**VERIFY, "files": "none.aab"})
+    else:
+        released.succeed({**VERIFY, "dry-run": "true"})
+    assert not (released.workspace / OWN[1]).exists()
+
+
+@generating()
+def test_a_statement_of_an_earlier_run_is_removed_by_one_that_fails_or_is_killed(
+    released: Job,
+) -> None:
+    """Nobody can take it for the result of the last run."""
+    served = released.workspace / OWN[1]
+    released.succeed(VERIFY)
+    released.emulator.config.generated_apks["*"] = {"never": True}
+    released.fail(75, VERIFY)
+    assert not served.exists()
+    released.emulator.config.generated_apks["*"] = {}
+    released.succeed(VERIFY)
+    released.emulator.add_fault(LIST, "slow-answer", seconds=30)
+    running = released.start(VERIFY).when(lambda state: bool(state["faults"]["fired"]))
+    assert running.send(signal.SIGKILL).end().code == -signal.SIGKILL
+    assert not served.exists()
+
+
+@generating()
+def test_a_statement_that_is_a_link_is_left_alone(released: Job) -> None:
+    kept = released.workspace / "kept.json"
+    kept.write_text("mine")
+    (released.workspace / OWN[1]).symlink_to(kept)
+    ended = released.fail(2, VERIFY)
+    assert "already exists and is not a regular file" in ended.log
+    assert kept.read_text() == "mine"
+
+
+@generating()
+def test_a_release_without_a_comparison_keeps_the_statement_of_another_step(
+    released: Job,
+) -> None:
+    released.succeed(VERIFY)
+    released.succeed({**PLAY, "dry-run": "true"})
+    assert (released.workspace / OWN[1]).exists()
+    released.succeed({**PLAY, "dry-run": "true", "verify": "true"})
+    assert not (released.workspace / OWN[1]).exists()
+
+
 @generating()
 def test_a_version_that_is_not_there_is_never_generated(job: Job) -> None:
     assert job.fail(75, VERIFY).outputs["failure"] == "apks-not-generated"
@@ -316,8 +368,20 @@ def test_an_app_that_was_not_compared_leaves_the_result_open(several: Job, targe
     assert (ended.outputs["served"], ended.outputs["failure"]) == ("", "apks-not-generated")
     assert served_of(ended) == {PHONE: ("same", ""), WATCH: ("", "apks-not-generated")}
     assert WATCH in ended.log.splitlines()[-1]
+    assert "served-file" not in ended.outputs or not ended.outputs["served-file"]
+    assert not (several.workspace / OWN[1]).exists()
     several.emulator.config.generated_apks.clear()
     assert several.succeed(VERIFY).outputs["served"] == "same"
+
+
+def test_a_bundle_of_one_app_that_was_not_compared_leaves_the_result_open(several: Job) -> None:
+    """As with several apps: there is no statement of the others."""
+    several.succeed({**SEVERAL, "verify": "false"})
+    (several.workspace / "a.aab").unlink()
+    several.emulator.config.generated_apks[PHONE] = {"code": 43}
+    ended = several.fail(5, VERIFY)
+    assert ended.outputs.get("served", "") == ""
+    assert not (several.workspace / OWN[1]).exists()
 
 
 def test_protection_of_one_app_counts_where_it_may_not_be(several: Job) -> None:

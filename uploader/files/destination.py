@@ -90,6 +90,18 @@ class Destination:
             file.keep()
         return True
 
+    def remove(self) -> None:
+        """Remove the file, if it is there and `check` has nothing against it. Raises UploaderError
+        where the system does not let it be removed.
+        """
+        with (
+            self._named_errors(),
+            suppress(FileNotFoundError, InputError),
+            self._folder(make=False) as folder,
+        ):
+            self.check_kind(folder)
+            os.unlink(self.leaf, dir_fd=folder)
+
     def ending(self, ending: str) -> Destination:
         """Return the destination with this at the end of its name."""
         return replace(self, path=self.path + ending)

@@ -171,27 +171,36 @@ def goal_of(
 
 
 class Verification:
-    """What a run compares with what Google Play serves, of one app or of several: one bundle at a
-    time, and all of it in one statement.
+    """What a run compares with what Google Play serves, of one app or of several: `count` bundles,
+    one at a time, and all of it in one statement.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
+        self._count = count
         self.turn = threading.Lock()  # of the bundle that is compared, so that few APKs are kept
         self._lock = threading.Lock()
         self._verdicts: list[Verdict] = []
 
-    def add(self, verdicts: Sequence[Verdict], destination: Destination, context: Context) -> None:
-        """Write the statement with these verdicts beside those of other apps."""
+    def add(self, verdicts: Sequence[Verdict], destination: Destination, context: Context) -> bool:
+        """Write the statement with these verdicts beside those of other apps, and return whether
+        that was done.
+
+        Without all of them there is no result, and no statement, unless something has changed.
+        """
         with self._lock:
             self._verdicts = sorted([*self._verdicts, *verdicts], key=attrgetter("package"))
-            context.write(destination, _statement(self._verdicts, _worst(self._verdicts)))
+            worst = _worst(self._verdicts)
+            if worst != "changed" and len(self._verdicts) < self._count:
+                return False
+            context.write(destination, _statement(self._verdicts, worst))
+            return True
 
 
 def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and tell what came of it."""
     _publish_codes(goal, context)
     with explained_refusals(reading=True):
-        return _compared(goal, Verification(), context)
+        return _compared(goal, Verification(len(goal.bundles)), context)
 
 
 def _flow_of_several(
@@ -201,7 +210,7 @@ def _flow_of_several(
     the app of each bundle.
     """
     run = SeveralApps(list(goals), order, context, commits=False)
-    verification = Verification()
+    verification = Verification(len(order))
     flows = {}
     for app in run.apps:
         flows[app] = partial(_verify_app, goals[app.package], verification, app)
@@ -358,7 +367,8 @@ def _flow(job: VerifyJob, context: Context) -> Outcome:
             verdict = verdict.with_doubt(served.WITHOUT_BASE)
         verdicts.append(verdict)
     required = job.require_unprotected
-    return report(verdicts, job.destination, Verification(), context, require_unprotected=required)
+    verification = Verification(len(job.pairs))
+    return report(verdicts, job.destination, verification, context, require_unprotected=required)
 
 
 def report(
@@ -369,18 +379,22 @@ def report(
     *,
     require_unprotected: bool,
 ) -> Outcome:
-    """Write the statement of several comparisons, publish the outputs, and return the outcome; it
-    has `trouble` where Google Play serves something else than what was built.
+    """Write the statement of several comparisons once there is one, publish the outputs, and return
+    the outcome; it has `trouble` where Google Play serves something else than what was built.
     """
     worst = _worst(verdicts)
-    verification.add(verdicts, destination, context)
-    context.publish({"served": worst, "served-file": destination.path})
+    outputs: dict[str, str] = {"served": worst}
+    in_statement = ""
+    if verification.add(verdicts, destination, context):
+        outputs["served-file"] = destination.path
+        in_statement = f" in {STATEMENT}"
+    context.publish(outputs)
     findings = _told(verdicts)
     for finding in findings[:_MAX_LINES]:
         context.info(f"{finding.file}: {finding.state}: {_short(finding.entry)} ({finding.why}).")
     if len(findings) > _MAX_LINES:
         left = len(findings) - _MAX_LINES
-        context.info(f"{_entries(left, 'more ')} in {STATEMENT}.")
+        context.info(f"{_entries(left, 'more ')}{in_statement}.")
     headline = " ".join(_headline(verdict) for verdict in verdicts)
     trouble = _trouble(worst, verdicts, require_unprotected=require_unprotected)
     return Outcome(headline, sections=_sections(verdicts, findings), trouble=trouble)
