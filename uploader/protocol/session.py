@@ -402,8 +402,8 @@ class Session:
         return replace(after, offset=offset, sent=offset, rewinds=rewinds, chunking=chunking)
 
     def _offset_unknown(self, event: OffsetUnknown, after: Session) -> Session:
-        """What follows a doubt: after a start it is no doubt, after a `Send` and after a query the
-        offset has to be asked for.
+        """What follows a doubt: a failed start leaves nothing in doubt; after a `Send` and after a
+        query the offset has to be asked for, or the upload is confirmed in another way.
         """
         if self.state is State.NEW:
             return replace(after, why=event.why)

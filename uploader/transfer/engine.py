@@ -371,11 +371,9 @@ class Engine:
             return self._changes.setdefault(what, threading.Semaphore(limit))
 
     def _upload_with_retries(self, upload: Upload) -> FileResult:
-        """Upload one file, again after a refusal that passes by itself; whatever goes wrong stands
-        in the result.
-        """
+        """Upload one file, again after a temporary refusal; what goes wrong is in the result."""
         retrier = self._retrier(upload.artifact.name)
-        lost: FileResult | None = None  # the last attempt of which nobody heard whether it arrived
+        lost: FileResult | None = None  # the last attempt whose outcome is unknown
         while True:
             result = self._upload_once(upload)
             result = replace(result, retries=result.retries + retrier.retries)

@@ -398,8 +398,8 @@ class ResumableUpload:
     def abandon(self) -> None:
         """Forget the session, and end it on the server, so that it is never finished.
 
-        One try has to do. A session that may have all of the file is not cancelled, since it may be
-        finished.
+        One attempt is enough. A session that may have all of the file is not cancelled, since it
+        may be finished.
         """
         self._upload.abandon()
         session = self._session

@@ -17,7 +17,7 @@ with 404 or 410:
 
 - The edit says that it was committed: the commit happened.
 - The edit is open: it is committed again, which can't have two effects. The lost commit may still
-  arrive, so that it is not known to have failed (DID_NOT, which is weaker than NONE). If the edit
+  arrive, so it is not known to have failed (DID_NOT, which is weaker than NONE). If the edit
   is gone later, the commit is in doubt again, and until then nobody says that it did not happen.
 - The edit is gone: nobody knows (UNKNOWN). A fresh edit takes its place and shows what is live. If
   the artifacts and tracks that the lost edit changed are live, the commit happened, also where a
@@ -216,7 +216,7 @@ _RULES: Mapping[Stage, tuple[_Rule, ...]] = {
     ),
     Stage.DELETED: (
         _Rule((_UNKNOWN,), (Event.REPLACE,), Stage.CLEAN, _UNKNOWN),
-        # HAPPENED: after a failure behind it, a later run may ask for something else.
+        # HAPPENED: after a later failure, a later run may ask for something else.
         _Rule((_UNKNOWN, _HAPPENED), (Event.RECALL,), Stage.DELETED, _UNKNOWN),
     ),
 }

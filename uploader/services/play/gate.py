@@ -324,7 +324,7 @@ def _measurements(response: object, rate_name: str) -> Iterator[Measurement]:
 
 
 def _interval(metric: Mapping[str, Json], rate: float) -> tuple[float, float] | None:
-    """Return Google's own confidence interval; None where it gives none, or one that can't be."""
+    """Return Google's own confidence interval; None where it gives none, or an impossible one."""
     bounds = metric.get("decimalValueConfidenceInterval")
     if not isinstance(bounds, Mapping):
         return None
@@ -474,7 +474,7 @@ def _hold_by_age(gate: Gate, metric: Metric, now: float, end: date) -> Judgement
     midnight = datetime(end.year, end.month, end.day, tzinfo=timezone.utc).timestamp()
     age = now - midnight - DAY_ENDS
     if age < 0:
-        return _hold_as_unknown(metric, f"Google dates its newest data to the future, {end}.")
+        return _hold_as_unknown(metric, f"Google dates its newest data in the future, {end}.")
     if age <= gate.max_age:
         return None
     hours = f"{gate.max_age / 3600:g} hours"
@@ -565,7 +565,7 @@ def _ruling(judged: tuple[Judged, ...], min_users: int, name: str) -> Judgement:
 
 
 def _lower_bound(judged: Judged) -> float:
-    """Return the rate that a version had at least."""
+    """Return the lower bound of a version's rate."""
     lower, _ = judged.row.bounds
     return lower
 
@@ -662,7 +662,7 @@ def _metrics(judged: Iterable[Judged]) -> list[Metric]:
 
 
 def _by_day_and_version(judged: Iterable[Judged]) -> dict[tuple[date, str, int], list[Judged]]:
-    """Return the findings of each day and version; one that is told twice has two entries."""
+    """Return the findings of each day and version; what Google reports twice has two entries."""
     rows: dict[tuple[Metric, date, str], list[Measurement]] = {}
     findings: dict[tuple[date, str, int], list[Judged]] = {}
     for day in judged:
@@ -752,7 +752,7 @@ def _chart(metric: Metric, code: str, days: Sequence[Judged]) -> Chart:
 
 
 def _certainty(metric: Metric, days: Sequence[Judged]) -> str:
-    """Return a sentence on the day whose rate is over a limit for certain, and the furthest; empty
+    """Return a sentence on the day whose rate is most clearly over a limit; empty
     where there is none.
     """
     certain = _with_finding(days, "surely above")

@@ -123,7 +123,7 @@ def _check_part_was_committed(job: ReleaseJob, versions: Sequence[str], context:
 
 
 def _is_listed(context: Context, job: ReleaseJob, track: str, versions: Sequence[str]) -> bool:
-    """Return whether Google Play lists all of these versions on a track; of none it is false."""
+    """Return whether Google Play lists all of these versions on a track; false for none."""
     on_track: set[str] = set()
     for release in listed(context, job.package, track):
         on_track.update(release.codes)
@@ -197,7 +197,7 @@ def _give_up(run: SeveralApps, releases: Sequence[AppRelease], *, keep: bool = F
 
 
 def _headline_of_several(jobs: Sequence[ReleaseJob], apps: Sequence[App]) -> str:
-    """Return what became of all apps, and with which of them a person has to go on."""
+    """Return what became of all apps, and which of them still need a person."""
     if jobs[0].dry_run:
         what = "passed the validation"
     elif jobs[0].commit:
@@ -224,7 +224,7 @@ class AppRelease:
         self._staged: tuple[ReleaseEdit, Changes] | None = None
 
     def stage(self) -> None:
-        """Put everything into an edit. An app in which nothing has to be changed is done then."""
+        """Put everything into an edit. An app that needs no change is finished here."""
         job = self._job
         with explained_refusals():
             self._attempt = Attempt(opened(job, self.app))
@@ -262,7 +262,7 @@ class AppRelease:
 def in_an_edit(edit: ReleaseEdit, work: Callable[[ReleaseEdit], T]) -> T:
     """Do the work in the edit, from the beginning in a fresh one where others close it.
 
-    After a failure it is settled what becomes of the edit.
+    After a failure, decide what happens to the edit.
     """
     attempt = Attempt(edit)
     try:

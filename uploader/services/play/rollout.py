@@ -88,8 +88,8 @@ class RolloutJob:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a run makes of its look. `release` is what the release becomes, None where it stays as
-    it is.
+    """What a run decides after looking. `release` is what the release becomes, None where it stays
+    as it is.
 
     `trouble` ends the run as an error does. `made` is the release that is live by a commit of this
     job whose response was lost. `in_doubt` says that it went further since, so that nobody knows
@@ -654,7 +654,7 @@ class Rollout:
         return json.dumps(note)
 
     def _tell(self, edit: ReleaseEdit, decision: Decision, changes: Changes) -> None:
-        """What a run says that changes nothing."""
+        """What a run that changes nothing says."""
         if self._job.dry_run:
             self._context.show(f"Changes: {self._job.package}", lines(changes))
             self._context.publish({"plan": plan_output(changes)})

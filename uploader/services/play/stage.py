@@ -377,7 +377,7 @@ def _show(context: Context, changes: Changes) -> None:
 
 
 def _not_shown(edit: ReleaseEdit, *, listed: bool) -> str:
-    """Return what the commit would publish besides, but the plan can't show; empty for nothing."""
+    """Return what else the commit would publish that the plan can't show; empty for nothing."""
     if not edit.state.own:
         others = "texts, images, files and user fractions that other jobs changed"
         unlisted = ""
@@ -513,7 +513,7 @@ def _same(
 
 
 def _where(edit: ReleaseEdit, code: int) -> str:
-    """Return where an artifact is that the edit lists.
+    """Say where an artifact listed by the edit is.
 
     What was uploaded into the edit, perhaps by others, is not live yet.
     """
