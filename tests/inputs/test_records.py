@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import re
 from itertools import groupby
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -32,6 +33,7 @@ from uploader.inputs.records import (
 )
 from uploader.inputs.specs import ALL_TARGETS, METHOD
 
+PROGRAM = Path(specs.__file__).parents[1]
 RECORDS: tuple[type[Record], ...] = get_args(Record)
 RECORD_OF_TARGET: dict[str, type[Record]] = {
     "play": ReleaseInputs,
@@ -71,6 +73,16 @@ def fields(record: type[Record]) -> set[str]:
 def test_every_row_has_a_field_in_a_record() -> None:
     """An input that nobody reads would be accepted without an effect."""
     read = set().union(*map(fields, RECORDS))
+    assert [spec.name for spec in SPECS if spec.attribute not in read] == []
+
+
+def test_every_input_is_read_outside_the_inputs() -> None:
+    """A limit that no service reads would be accepted without an effect as well."""
+    program = ""
+    for module in sorted(PROGRAM.rglob("*.py")):
+        if module.parent.name != "inputs":
+            program += module.read_text(encoding="utf-8")
+    read = set(re.findall(r"\.([a-z_]+)\b", program))
     assert [spec.name for spec in SPECS if spec.attribute not in read] == []
 
 
