@@ -266,6 +266,7 @@ def test_a_rehearsal_finds_a_misspelt_track(job: Job) -> None:
     """It is not made up for the run."""
     ended = rehearsed(job, {**CHANGE, "tracks": "prodution", "status": "completed"})
     assert (ended.code, ended.outputs["failure"]) == (4, "track-not-found")
+    assert "a track of every name" not in ended.log
 
 
 # Committed is not sent

@@ -198,6 +198,16 @@ def test_nothing_to_promote_is_said(source: list[dict[str, Any]], cause: str) ->
     )
 
 
+def test_a_misspelt_source_of_a_promotion_is_not_to_be_created() -> None:
+    """A new track has no release to promote."""
+    with pytest.raises(ServiceError, match="The app has no track interal") as caught:
+        Engine(Play()).run(release_job(promote_from="interal", tracks=("beta",)))
+    assert caught.value.hint == "Write `internal`."
+    with pytest.raises(ServiceError, match="The app has no track prodution") as caught:
+        Engine(Play()).run(release_job(artifact(2), tracks=("prodution",)))
+    assert "`create-tracks: true`" in caught.value.hint
+
+
 def test_a_version_that_is_no_longer_on_the_source_is_promoted_by_its_code() -> None:
     """Its bundle is on Google Play; name and notes of the release that displaced it are not its."""
     notes = [{"language": "en-US", "text": "Seven."}]

@@ -138,9 +138,13 @@ def _form_track(text: str) -> str:
 
 
 def only_in_the_emulator(tracks: Iterable[str]) -> Iterator[str]:
-    """Yield a warning for each track of a rehearsal that Google Play may not have."""
+    """Yield a warning for each track of a rehearsal that Google Play may not have.
+
+    A name that is almost a standard one gets none: the rehearsal refuses it.
+    """
     for track in tracks:
-        if TrackName(track).base in (*STANDARD, QA):
+        is_standard_name = TrackName(track).base in (*STANDARD, QA)
+        if is_standard_name or form_factor(track) or meant(track, STANDARD):
             continue
         also = ""
         similar = in_the_console(track)

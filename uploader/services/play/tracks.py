@@ -9,6 +9,7 @@ from uploader.services.play.client import Edit, is_there_already
 from uploader.services.play.edit_lifecycle import ReleaseEdit
 from uploader.services.play.known_errors import EDIT_GONE, NO_SUCH_TRACK, find
 from uploader.services.play.model import Releases, TrackName
+from uploader.services.play.release_job import ReleaseJob
 from uploader.services.play.track_names import (
     FORM_TRACKS,
     HEADING,
@@ -22,8 +23,6 @@ from uploader.services.play.track_names import (
     meant,
     with_form_factor,
 )
-
-_HOW_TO_CREATE = ": in the Play Console, or with `create-tracks: true`"
 
 
 def current_releases(edit: ReleaseEdit, track: str) -> Releases:
@@ -62,6 +61,18 @@ def all_tracks(edit: Edit) -> dict[str, Releases]:
     return {}
 
 
+def _creation(job: ReleaseJob, track: str) -> str:
+    """Return how a closed track is created that the app does not have.
+
+    A promotion and a rollout need a release on the track, which a new one has not.
+    """
+    if job.rollout or track == job.promote_from:
+        return ""
+    return (
+        f", or create the closed track {track}: in the Play Console, or with `create-tracks: true`"
+    )
+
+
 def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
     """A track that Play does not list is none if Play says so, or if its name is almost another's.
 
@@ -84,8 +95,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
             f"The app has no track {track}.",
             cause="Tracks of watches, TVs and cars have a prefix: `wear:production`, "
             "`tv:production`, `automotive:production`.",
-            hint=f"Write {tracks} ({form}:{QA} is "
-            f"for internal tests), or create the closed track {track}{_HOW_TO_CREATE}.",
+            hint=f"Write {tracks} ({form}:{QA} is for internal tests){_creation(edit.job, track)}.",
             code="track-not-found",
         )
     other = meant(track, known)
@@ -97,7 +107,7 @@ def _check_name(edit: ReleaseEdit, track: str, *, missing: bool) -> None:
     raise ReleaseRefused(
         f"The app has no track {track}.",
         cause=_likely_cause(track, other, known),
-        hint=f"{instead}, or create the closed track {track}{_HOW_TO_CREATE}.",
+        hint=f"{instead}{_creation(edit.job, track)}.",
         code="track-not-found",
     )
 
