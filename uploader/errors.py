@@ -248,6 +248,10 @@ class CredentialsError(UploaderError, exit_code=3, title="Access denied", code="
     session_kept = True
 
 
+class SetupIncomplete(CredentialsError, title="Setup incomplete", code="setup-incomplete"):
+    """Something is missing for a release, such as a permission or a track."""
+
+
 class ServiceError(UploaderError, exit_code=4, title="Service error", code="service-error"):
     """The service refused, broke the protocol, or can't be trusted with the request."""
 

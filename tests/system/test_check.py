@@ -121,6 +121,18 @@ def test_a_standard_track_needs_no_row_and_no_rates_without_a_limit(job: Job) ->
     assert VITALS not in found
 
 
+@pytest.mark.parametrize(
+    ("track", "advice"),
+    [("prod", "probably a misspelling of production"), ("friend", "misspelling of friends")],
+)
+def test_a_misspelt_track_is_told_as_a_release_tells_it(job: Job, track: str, advice: str) -> None:
+    """No track of that name is to be created."""
+    ended = job.fail(3, {"target": "check", "package-name": APP, "tracks": track})
+    assert advice in ended.log
+    assert "let the release do so" not in ended.log
+    assert "Setup incomplete" in ended.log
+
+
 # --- what is missing ------------------------------------------------------------------------------
 
 

@@ -212,7 +212,43 @@ def test_a_commit_without_permission_keeps_the_edit_too() -> None:
         Engine(play).run(release_job(artifact(2)))
     assert "1" in play.edits
     assert "Users and permissions" in caught.value.hint
+    assert "“Release apps to testing tracks” for internal" in caught.value.hint
     assert "`existing-edit-id: 1`" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("job", "needed"),
+    [
+        (
+            {"tracks": ("production", "beta")},
+            "for production and “Release apps to testing tracks” for beta",
+        ),
+        (
+            {"listing": StoreFiles({"en-US": {"title": "New"}})},
+            "“Release apps to testing tracks” for internal and “Manage store presence”",
+        ),
+    ],
+    ids=["tracks", "store listing"],
+)
+def test_a_commit_without_permission_names_what_the_job_needs(
+    job: dict[str, Any], needed: str
+) -> None:
+    """By the names that the Play Console has for them."""
+    play = Play()
+    play.fail("commit", refused(403, "The caller does not have permission"))
+    with pytest.raises(CredentialsError) as caught:
+        Engine(play).run(release_job(artifact(2), **job))
+    assert needed in caught.value.hint
+
+
+def test_an_edit_that_may_not_be_opened_is_perhaps_of_an_app_that_is_not_ticked() -> None:
+    """No track is concerned yet."""
+    play = Play()
+    play.fail("insert", refused(403, "The caller does not have permission"))
+    with pytest.raises(CredentialsError) as caught:
+        Engine(play).run(release_job(artifact(2)))
+    assert "whether this app is in the account's App permissions" in caught.value.hint
+    assert "this track" not in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ So none is opened in a dry run, or where an earlier run of the job left one to b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -23,6 +23,7 @@ from uploader.errors import (
     Problem,
     Problems,
     ServiceError,
+    SetupIncomplete,
     TemporaryError,
     UploaderError,
 )
@@ -38,9 +39,16 @@ from uploader.services.play import (
 )
 from uploader.services.play.client import Edit
 from uploader.services.play.edit_lifecycle import read_and_deleted, unfinished
-from uploader.services.play.known_errors import explained, find
+from uploader.services.play.known_errors import (
+    STORE_PRESENCE,
+    TESTERS,
+    TO_PRODUCTION,
+    TO_TESTING,
+    explained,
+    find,
+)
 from uploader.services.play.model import TrackName
-from uploader.services.play.track_names import STANDARD
+from uploader.services.play.track_names import STANDARD, meant
 from uploader.text import capitalised, plural, sentence
 
 Result = Literal["ok", "missing", "look at this", "could not be checked"]
@@ -50,10 +58,6 @@ PRODUCTION = "production"
 LOGIN = "Login"
 API = "Google Play Android Developer API"
 VIEW_APP = "View app information (read-only)"
-TO_TESTING = "Release apps to testing tracks"
-TO_PRODUCTION = "Release to production, exclude devices, and use Play App Signing"
-STORE_PRESENCE = "Manage store presence"
-TESTERS = "Manage testing tracks and edit tester lists"
 EDIT = "Begin a release (open an edit)"
 VALIDATION = "Validation of an edit without changes"
 VITALS = "Crash and ANR rates"
@@ -214,7 +218,7 @@ def _trouble(reports: Sequence[Report]) -> UploaderError | None:
     else:
         hints = [f"{row.what}: {row.detail}" for row in missing]
     names = "; ".join(row.what for row in missing)
-    return CredentialsError(
+    return SetupIncomplete(
         f"{', '.join(packages)} can't be released yet. Missing: {names}.",
         hint=" ".join(hints),
         code="setup-incomplete",
@@ -426,12 +430,20 @@ def _read(job: CheckJob, edit: Edit) -> list[Row]:
         if track.text in tracks_of_app:
             rows.append(Row(_row_of(track), "ok", "The app has it."))
         else:
-            detail = (
-                "The app has no such track. Create it in the Play Console (Testing, Closed "
-                "testing), or let the release do so with `create-tracks: true`."
-            )
+            detail = _about_missing(track.text, tracks_of_app)
             rows.append(Row(_row_of(track), "missing", detail))
     return rows
+
+
+def _about_missing(track: str, tracks_of_app: Collection[str]) -> str:
+    """Return what to do about a track that the app does not have."""
+    other = meant(track, dict.fromkeys((*STANDARD, *tracks_of_app)))
+    if other:
+        return f"The app has no such track. It is probably a misspelling of {other}."
+    return (
+        "The app has no such track. Create it in the Play Console (Testing, Closed testing), or "
+        "let the release do so with `create-tracks: true`."
+    )
 
 
 def _validated(edit: Edit) -> Row:

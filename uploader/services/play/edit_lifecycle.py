@@ -84,11 +84,21 @@ from uploader.services.play.known_errors import (
     OTHER,
     REVIEW_AUTOMATIC,
     REVIEW_BY_HAND,
+    STORE_PRESENCE,
+    TESTERS,
+    TO_PRODUCTION,
+    TO_TESTING,
     explained,
     find,
     needs_new_build,
 )
-from uploader.services.play.model import ArtifactKind, ListedArtifact, Release, Releases
+from uploader.services.play.model import (
+    ArtifactKind,
+    ListedArtifact,
+    Release,
+    Releases,
+    TrackName,
+)
 from uploader.services.play.release_job import WHAT, ReleaseJob
 from uploader.text import sentence
 
@@ -1166,6 +1176,8 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
     error = refused
     if isinstance(refused, ApiError):
         error = explained(refused)
+    if error.code == "permission-denied":
+        error = error.with_advice(hint=_permissions_to_commit(edit.job))
     if needs_new_build(error.code):
         return error.with_advice(also=f"Edit {edit.id} is kept with everything in it.")
     by_id = ""
@@ -1173,6 +1185,32 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
         by_id = f"set `existing-edit-id: {edit.id}`, or "
     return error.with_advice(
         also=f"Edit {edit.id} is kept with everything in it: {by_id}run again."
+    )
+
+
+def _permissions_to_commit(job: ReleaseJob) -> str:
+    """Return which permissions the commit of a job needs, and where they are granted."""
+    testing = []
+    production = []
+    for track in job.tracks:
+        if TrackName(track).base == "production":
+            production.append(track)
+        else:
+            testing.append(track)
+    needed = []
+    if production:
+        needed.append(f"\u201c{TO_PRODUCTION}\u201d for {', '.join(production)}")
+    if testing:
+        needed.append(f"\u201c{TO_TESTING}\u201d for {', '.join(testing)}")
+    if job.listing:
+        needed.append(f"\u201c{STORE_PRESENCE}\u201d for the store listing")
+    if job.testers or job.create_tracks:
+        needed.append(f"\u201c{TESTERS}\u201d for testers and new tracks")
+    if not needed:
+        needed.append(f"\u201c{TO_TESTING}\u201d or \u201c{TO_PRODUCTION}\u201d")
+    return (
+        "Under Users and permissions in the Play Console, give the account "
+        f"{' and '.join(needed)} in this app."
     )
 
 

@@ -62,6 +62,11 @@ OTHER = KnownError(
     f"Google's message above says why. If it is not enough: {BY_HAND[:1].lower()}{BY_HAND[1:]}",
     code=ApiError.code,
 )
+# permissions of the Play Console, as it calls them
+TO_TESTING = "Release apps to testing tracks"
+TO_PRODUCTION = "Release to production, exclude devices, and use Play App Signing"
+STORE_PRESENCE = "Manage store presence"
+TESTERS = "Manage testing tracks and edit tester lists"
 NO_SUCH_TRACK = (TRACK_MISSING, _KNOWN["track-empty"], OTHER)
 """What a 404 to a question about a track may be: it does not exist, or was never used."""
 
