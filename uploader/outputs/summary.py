@@ -52,7 +52,9 @@ def render(report: Report, redactor: Redactor, limit: int = LIMIT) -> str:
     for block in page.blocks():
         if not block:
             continue
-        if size_of(text) + size_of(block) + size_of(OMITTED) + 3 <= limit:
+        # with the empty line before the block, and the line break that ends the page
+        needed = size_of(text) + size_of(block) + 3
+        if needed + size_of(OMITTED) <= limit:
             text += f"\n\n{block}"
         else:
             is_complete = False
@@ -90,13 +92,17 @@ class _Page:
         if origin.tag:
             parts.append(f"tag {escaper.code(origin.tag)}")
         if origin.commit:
-            parts.append(f"commit {escaper.link(f'`{origin.commit[:8]}`', origin.commit_url)}")
+            short_sha = f"`{origin.commit[:8]}`"
+            commit = escaper.link(short_sha, origin.commit_url)
+            parts.append(f"commit {commit}")
         if origin.started_by:
             parts.append(f"started by {escaper.text(origin.started_by)}")
         if report.seconds:
-            whom = "answers" if report.endpoint else "Google"
-            took = f"took {report.seconds:.1f} s, {report.waited:.1f} s of it waiting for {whom}"
-            parts.append(took)
+            whom = "Google"
+            if report.endpoint:
+                whom = "answers"
+            waited = f"{report.waited:.1f} s of it waiting for {whom}"
+            parts.append(f"took {report.seconds:.1f} s, {waited}")
         return capitalised(" · ".join(parts))
 
     def blocks(self) -> Iterator[str]:
@@ -105,7 +111,8 @@ class _Page:
         yield from advice(report, self._escaper)
         if report.error:
             yield self._bullets(report.error.details, "❌")
-        yield " · ".join(self._escaper.link(label, url) for label, url in report.links)
+        links = [self._escaper.link(label, url) for label, url in report.links]
+        yield " · ".join(links)
         facts = [section.facts for section in report.sections if section.facts]
         # Of several apps the table of them has it.
         if len(facts) == 1:
@@ -120,31 +127,43 @@ class _Page:
 
     def _outputs(self) -> str:
         """The outputs that have a value, folded."""
+        escaper = self._escaper
         rows = []
         for name, value in self._report.outputs.items():
             if value and name not in IN_TABLES:
-                rows.append((self._escaper.code(name), self._escaper.code(value)))
-        return details("Outputs", self._table(["Output", "Value"], rows, "outputs"))
+                row = (escaper.code(name), escaper.code(value))
+                rows.append(row)
+        table = self._table(["Output", "Value"], rows, "outputs")
+        return details("Outputs", table)
 
     def _digests(self) -> str:
         """The digest of each file, folded."""
         escaper = self._escaper
-        files = [file for file in self._files if file.sha256]
-        rows = [(escaper.code(file.sha256), escaper.code(file.path)) for file in files]
-        return details("SHA-256", self._table(["SHA-256", "File"], rows, "files"))
+        rows = []
+        for file in self._files:
+            if file.sha256:
+                row = (escaper.code(file.sha256), escaper.code(file.path))
+                rows.append(row)
+        table = self._table(["SHA-256", "File"], rows, "files")
+        return details("SHA-256", table)
 
     def _sent(self) -> str:
         """The table of what was sent; a version or an id has a column where a file has one."""
         files = self._files_outside_listing()
-        has_versions = any(file.version for file in files)
-        identifiers = [file.version if has_versions else file.id for file in files]
+        names = self._names(files)
+        kind = "Version"
+        identifiers = [file.version for file in files]
+        if not any(identifiers):
+            kind = "Id"
+            identifiers = [file.id for file in files]
+        has_identifiers = any(identifiers)
         header = ["File", "Size", "Result"]
-        if any(identifiers):
-            header.insert(1, "Version" if has_versions else "Id")
+        if has_identifiers:
+            header.insert(1, kind)
         rows = []
-        for name, identifier, file in zip(self._names(files), identifiers, files, strict=True):
+        for name, identifier, file in zip(names, identifiers, files, strict=True):
             row = [self._escaper.code(name), _size(file), self._result(file)]
-            if any(identifiers):
+            if has_identifiers:
                 row.insert(1, self._escaper.code(identifier))
             rows.append(tuple(row))
         return self._folded(header, rows, "files")
@@ -162,9 +181,10 @@ class _Page:
     def _names(self, files: Sequence[FileResult]) -> list[str]:
         """The paths of files; those that are long are shortened."""
         paths = [self._escaper.line(file.path, MAX_SENTENCE) for file in files]
-        names = []
-        for path, short_name in zip(paths, short_names(paths, MAX_NAME), strict=True):
-            names.append(path if len(path) <= MAX_NAME else short_name)
+        names = short_names(paths, MAX_NAME)
+        for place, path in enumerate(paths):
+            if len(path) <= MAX_NAME:
+                names[place] = path
         return names
 
     def _result(self, file: FileResult) -> str:
@@ -176,8 +196,10 @@ class _Page:
         result = "sent"
         if self._report.outcome == "dry-run":
             result = "checked, then deleted with the edit"
-        if file.retries:
-            result += f" after {file.retries} {'retry' if file.retries == 1 else 'retries'}"
+        if file.retries == 1:
+            result += " after 1 retry"
+        elif file.retries:
+            result += f" after {file.retries} retries"
         if file.resumed_from is not None:
             result += f", resumed at {format_size(file.resumed_from)}"
         if file.bytes_resent:
@@ -186,32 +208,41 @@ class _Page:
 
     def _failure(self, file: FileResult) -> str:
         """Why a file was not sent; what the top of the page says is not repeated."""
-        if file.timeline and file.timeline[-1].kind == "interrupted":
-            return f"⏸️ interrupted, {self._escaper.text(file.timeline[-1].text)}"
+        escaper = self._escaper
+        if file.timeline:
+            last = file.timeline[-1]
+            if last.kind == "interrupted":
+                return f"⏸️ interrupted, {escaper.text(last.text)}"
         error = self._report.error
-        mark = "⏸️" if isinstance(error, Interrupted) else "❌"
-        if not (error and error.what and error.what in file.error):
-            return f"{mark} {self._escaper.text(file.error)}"
-        before = file.error.partition(error.what)[0]
-        return f"{mark} {self._escaper.text(before or 'failed,')} see above"
+        mark = "❌"
+        if isinstance(error, Interrupted):
+            mark = "⏸️"
+        if error is None or not error.what or error.what not in file.error:
+            return f"{mark} {escaper.text(file.error)}"
+        before, _, _ = file.error.partition(error.what)
+        if not before:
+            before = "failed,"
+        return f"{mark} {escaper.text(before)} see above"
 
     def _section(self, section: Section) -> list[str]:
         """The blocks of a section: its charts above its table, or a diff."""
         if section.header:
             return [self._measurements(section)]
+        title = self._escaper.text(section.title)
         blocks = self._listing(section)
         lines = self._diff_lines(section)
         changes = diff(lines[:MAX_LINES])
         if changes and not section.folded:
-            changes = f"### {self._escaper.text(section.title)}\n\n{changes}"
+            changes = f"### {title}\n\n{changes}"
         blocks.append(changes)
-        blocks.append(details(f"{len(lines) - MAX_LINES} more lines", diff(lines[MAX_LINES:])))
+        more_lines = lines[MAX_LINES:]
+        blocks.append(details(f"{len(more_lines)} more lines", diff(more_lines)))
         if section.facts:
             blocks.append(notes(section.facts, self._escaper))
         if not section.folded:
             return blocks
         body = "\n\n".join(block for block in blocks if block)
-        return [details(self._escaper.text(section.title), body)]
+        return [details(title, body)]
 
     def _diff_lines(self, section: Section) -> list[str]:
         """The lines of a plan, with their signs where GitHub looks for them."""
@@ -225,9 +256,9 @@ class _Page:
         """The charts of a section above its table; empty where the table has no row."""
         if not section.table:
             return ""
-        header, *rows = [self._cells(row) for row in section.table]
         blocks = [f"### {self._escaper.text(section.title)}"]
         blocks += [bars(chart, self._escaper.redactor) for chart in section.charts]
+        header, *rows = map(self._cells, section.table)
         blocks.append(self._folded(header, rows, "rows"))
         return "\n\n".join(blocks)
 
@@ -258,17 +289,21 @@ class _Page:
             parts.append(f"{plural(sent, 'image')} sent")
         if there:
             parts.append(f"{there} there already")
-        if removed:
-            parts.append(f"{removed} to be removed" if facts.planned else f"{removed} removed")
+        if removed and facts.planned:
+            parts.append(f"{removed} to be removed")
+        elif removed:
+            parts.append(f"{removed} removed")
         return ", ".join(parts)
 
     def _folded(self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str) -> str:
         """A table whose first rows are seen at once, and the others after a click."""
         table = self._table(header, rows[:MAX_ROWS], what)
-        rest = self._table(header, rows[MAX_ROWS:], what, earlier=MAX_ROWS)
-        if not rest:
+        more_rows = rows[MAX_ROWS:]
+        if not more_rows:
             return table
-        return f"{table}\n\n{details(f'{len(rows) - MAX_ROWS} more {what}', rest)}"
+        title = f"{len(more_rows)} more {what}"
+        more = details(title, self._table(header, more_rows, what, earlier=MAX_ROWS))
+        return f"{table}\n\n{more}"
 
     def _table(
         self, header: Sequence[str], rows: Sequence[tuple[str, ...]], what: str, earlier: int = 0
@@ -279,23 +314,26 @@ class _Page:
         if not rows:
             return ""
         lines = [table_row(header), table_row(["---"] * len(header))]
-        left = self._limit // 4 - sum(size_of(line) + 1 for line in lines)
+        size = size_of("\n".join(lines))
         for number, row in enumerate(rows):
             line = table_row(row)
-            left -= size_of(line) + 1
-            if left < 0:
+            size += 1 + size_of(line)
+            if size >= self._limit // 4:
                 shown = f"{earlier + number} of {earlier + len(rows)} {what} are shown"
-                return "\n".join([*lines, "", f"{shown}; the results file has all."])
+                lines += ["", f"{shown}; the results file has all."]
+                break
             lines.append(line)
         return "\n".join(lines)
 
     def _bullets(self, texts: Sequence[str], mark: str) -> str:
         """A list of sentences, each behind a mark."""
-        lines = [
-            f"- {mark} {self._escaper.text(words, MAX_SENTENCE)}" for words in texts[:MAX_BULLETS]
-        ]
-        if len(texts) > MAX_BULLETS:
-            lines.append(f"- and {len(texts) - MAX_BULLETS} more")
+        lines = []
+        for words in texts[:MAX_BULLETS]:
+            shown = self._escaper.text(words, MAX_SENTENCE)
+            lines.append(f"- {mark} {shown}")
+        more = len(texts) - MAX_BULLETS
+        if more > 0:
+            lines.append(f"- and {more} more")
         return "\n".join(lines)
 
 
