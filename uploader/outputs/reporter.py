@@ -84,7 +84,8 @@ class LogReporter:
 
     def warning(self, text: str) -> None:
         """Log what deserves attention though the run goes on."""
-        self._say(f"{self._painted('WARNING:', YELLOW, self._err)} {self._short(text)}", self._err)
+        label = self._painted("WARNING:", YELLOW, self._err)
+        self._say(f"{label} {self._short(text)}", self._err)
 
     def error(self, error: UploaderError) -> None:
         """Log how the run failed: what happened, the likely cause, what to do."""
@@ -94,7 +95,8 @@ class LogReporter:
                 name = self.names.get(problem.name, problem.name)
                 problems.append(replace(problem, name=name))
             error = InputError(*problems)
-        self._say(f"{self._painted('ERROR:', RED, self._err)} {self._text_of(error)}", self._err)
+        label = self._painted("ERROR:", RED, self._err)
+        self._say(f"{label} {self._text_of(error)}", self._err)
 
     @contextlib.contextmanager
     def group(self, title: str, *, folded: bool = True) -> Iterator[None]:
@@ -120,7 +122,8 @@ class LogReporter:
 
     def show_progress(self, upload: UploadProgress) -> UploadListener:
         """Show how far an upload is from now on, whenever what is returned hears of it."""
-        return ProgressLines(self.info, self.redactor.one_line(upload.name, 200), upload)
+        label = self.redactor.one_line(upload.name, 200)
+        return ProgressLines(self.info, label, upload)
 
     def write_outputs(self, outputs: Mapping[str, str]) -> bool:
         """Hand the output values to whoever comes next: `name=value` lines, and a dotenv file where
@@ -140,9 +143,8 @@ class LogReporter:
             )
         text = "".join(lines)
         workspace = self.platform.workspace
-        return self.written(
-            f"The outputs ({path.name})", lambda: write_whole(path, text, workspace)
-        )
+        what = f"The outputs ({path.name})"
+        return self.written(what, lambda: write_whole(path, text, workspace))
 
     def _list_outputs(self, outputs: Mapping[str, str]) -> None:
         with self.group(OUTPUTS):
@@ -159,7 +161,8 @@ class LogReporter:
         there.
         """
         text = results_json(results, self.redactor)
-        if self.written(path.name, lambda: write_whole(path, text, self.platform.workspace)):
+        workspace = self.platform.workspace
+        if self.written(path.name, lambda: write_whole(path, text, workspace)):
             return True
         if path.is_file() and not path.is_symlink():
             self.warning(f"The {path.name} that is there is of an earlier run.")
@@ -170,7 +173,10 @@ class LogReporter:
         try:
             write()
         except OSError as refusal:
-            self.warning(f"{what} could not be written: {refusal.strerror or refusal}.")
+            reason = refusal.strerror
+            if not reason:
+                reason = str(refusal)
+            self.warning(f"{what} could not be written: {reason}.")
             return False
         return True
 
@@ -182,15 +188,19 @@ class LogReporter:
         """The text in a style (ECMA-48, SGR) on a terminal and in GitLab's log; any other log stays
         plain.
         """
+        if not self.platform.color:
+            return text
         has_styles = self.platform.kind == "gitlab"
         if self.platform.kind == "console":
             has_styles = stream.isatty()
-        if not (has_styles and self.platform.color):
+        if not has_styles:
             return text
         return f"\x1b[{style}m{text}\x1b[0m"
 
     def _indented(self, text: str) -> str:
-        return self.redactor.clean(self._renamed(text)).rstrip("\n").replace("\n", "\n  ")
+        """The clean text, whose lines after the first are indented."""
+        shown = self.redactor.clean(self._renamed(text))
+        return shown.rstrip("\n").replace("\n", "\n  ")
 
     def _renamed(self, text: str) -> str:
         """The text with every input in backticks under its name here: `UPLOADER_STATUS=draft` for
@@ -227,7 +237,8 @@ class LogReporter:
                 left -= len(short) + 1
         # What happened is cut where the whole would be too long: the hint must be readable.
         what = self._short(sentence(error.what), left)
-        return "\n".join([" ".join([what, *advice]), *self._details(error)])
+        first_line = " ".join([what, *advice])
+        return "\n".join([first_line, *self._details(error)])
 
     def _details(self, error: UploaderError) -> list[str]:
         return [f"- {self._short(detail)}" for detail in error.details]
@@ -236,7 +247,9 @@ class LogReporter:
         """Write whole lines in which no CI system finds a command: the one way of outside text into
         the log.
         """
-        self._write(neutral(text), stream or self._out)
+        if stream is None:
+            stream = self._out
+        self._write(neutral(text), stream)
 
     def _write(self, text: str, stream: TextIO) -> None:
         """Write lines as they are; what the stream's encoding lacks is escaped, a stream that fails
@@ -253,4 +266,5 @@ class LogReporter:
 def writable(text: str, stream: TextIO) -> str:
     """The text with what the stream's encoding lacks escaped."""
     encoding = stream.encoding or "utf-8"  # a StringIO has None
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    encoded = text.encode(encoding, "backslashreplace")
+    return encoded.decode(encoding)
