@@ -37,13 +37,13 @@ def write_whole(path: Path, text: str, workspace: Path) -> None:
     it may be a link to a file far away, or a device; and so is a folder of the workspace that leads
     out of it.
     """
-    folder = os.path.realpath(path.parent)
-    if _is_within(str(path.parent), str(workspace)) and not _is_within(
-        folder, os.path.realpath(workspace)
-    ):
+    is_said_within = _is_within(str(path.parent), str(workspace))
+    is_really_within = _is_within(os.path.realpath(path.parent), os.path.realpath(workspace))
+    if is_said_within and not is_really_within:
         raise OSError(errno.ELOOP, "a link leads out of the workspace", str(path))
     with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.lstat().st_mode):
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode):
             raise OSError(errno.EEXIST, "what is there is not a regular file", str(path))
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -69,13 +69,15 @@ def append_whole(path: Path, text: str) -> None:
     """
     with path.open("ab+", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        data = text.encode("utf-8")
-        ends_in_line = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
-        if ends_in_line:
-            data = b"\n" + data
+        left = text.encode("utf-8")
+        if size > 0:
+            last_byte = os.pread(file.fileno(), 1, size - 1)
+            if last_byte != b"\n":
+                left = b"\n" + left
         try:
-            while data:
-                data = data[file.write(data) :]
+            while left:
+                written = file.write(left)
+                left = left[written:]
         except OSError:
             with contextlib.suppress(OSError):  # the refusal that counts is the first
                 file.truncate(size)
@@ -84,7 +86,8 @@ def append_whole(path: Path, text: str) -> None:
 
 def _key(name: str) -> str:
     """An output's name as a variable of the dotenv report."""
-    return f"UPLOADER_{re.sub('[^A-Z0-9]', '_', name.upper())}"
+    variable = re.sub("[^A-Z0-9]", "_", name.upper())
+    return f"UPLOADER_{variable}"
 
 
 def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[str], list[str]]:
@@ -95,16 +98,21 @@ def dotenv_report(outputs: Mapping[str, str], redactor: Redactor) -> tuple[list[
     GitLab reads the report, and any other runner to which `UPLOADER_DOTENV` names a file.
     """
     lines: dict[str, str] = {}
+    sizes: dict[str, int] = {}  # bytes
     for name, value in outputs.items():
-        if name not in ALSO_INPUTS:
-            lines[name] = f"{_key(name)}={redactor.one_line(value).strip()}\n"
+        if name in ALSO_INPUTS:
+            continue
+        shown = redactor.one_line(value).strip()
+        line = f"{_key(name)}={shown}\n"
+        lines[name] = line
+        sizes[name] = len(line.encode("utf-8"))
     left_out = []
-    sizes = {name: len(line.encode("utf-8")) for name, line in lines.items()}
     while sum(sizes.values()) > DOTENV_LIMIT:
         longest = max(sizes, key=sizes.__getitem__)
         left_out.append(longest)
         del sizes[longest]
-    return [line for name, line in lines.items() if name in sizes], left_out
+        del lines[longest]
+    return list(lines.values()), left_out
 
 
 def results_json(results: Iterable[FileResult], redactor: Redactor) -> str:
@@ -131,10 +139,14 @@ def _masked(value: Any, hide: Callable[[str], str], depth: int = 0) -> Any:
         return hide(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, (dict, list, tuple)) and depth == MAX_DEPTH:
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if depth == MAX_DEPTH:
         return "…"
-    if isinstance(value, dict):
-        return {hide(str(key)): _masked(member, hide, depth + 1) for key, member in value.items()}
-    if isinstance(value, (list, tuple)):
+    if not isinstance(value, dict):
         return [_masked(member, hide, depth + 1) for member in value]
-    return value
+    masked = {}
+    for key, member in value.items():
+        name = hide(str(key))
+        masked[name] = _masked(member, hide, depth + 1)
+    return masked
