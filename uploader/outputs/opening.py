@@ -40,36 +40,43 @@ _VITALS = f"{_APP_PAGES}/vitals/metrics/overview"
 def opening(report: Report, escaper: Escaper) -> str:
     """The heading."""
     heading = _heading(report)
-    is_dry_run = report.outcome == "dry-run"
-    if report.outcome in _BANNERS and not (heading and is_dry_run):
-        return f"{_BANNERS[report.outcome]}{escaper.text(_summary_line(report))}"
-    if heading is None:
-        return _without_release(report, escaper)
-    words = escaper.text(heading.text)
-    if is_dry_run:
+    if heading and report.outcome == "dry-run":
         mark = "📝"
         if heading.mark == "halted":
             mark = "🛑"
+        words = escaper.text(heading.text)
         return f"## {mark} Dry run: {words}\n\n**{_NOTHING_PUBLISHED}.**"
-    return f"## {_MARKS[heading.mark]} {words}"
+    if report.outcome in _BANNERS:
+        banner = _BANNERS[report.outcome]
+        words = escaper.text(_summary_line(report))
+        return f"{banner}{words}"
+    if heading is None:
+        return _without_release(report, escaper)
+    mark = _MARKS[heading.mark]
+    words = escaper.text(heading.text)
+    return f"## {mark} {words}"
 
 
 def subject(report: Report, escaper: Escaper) -> str:
     """The app that the run is about, and what the run was to do."""
     parts = []
     names = [escaper.code(package) for package in report.apps[:MAX_APPS]]
-    if len(report.apps) > MAX_APPS:
-        names.append(f"and {len(report.apps) - MAX_APPS} more")
-    if len(report.apps) > 1:
-        parts.append(f"Apps: {', '.join(names)}")
+    more = len(report.apps) - MAX_APPS
+    if more > 0:
+        names.append(f"and {more} more")
+    if len(names) > 1:
+        apps = ", ".join(names)
+        parts.append(f"Apps: {apps}")
     elif names and report.app_title:
-        parts.append(f"App: {escaper.text(report.app_title)} ({names[0]})")
+        title = escaper.text(report.app_title)
+        parts.append(f"App: {title} ({names[0]})")
     elif names:
         parts.append(f"App: {names[0]}")
     target = f"Target: {escaper.code(report.target)}"
     if report.endpoint:
         target += f" at {escaper.code(report.endpoint)}"
-    return " · ".join([*parts, target])
+    parts.append(target)
+    return " · ".join(parts)
 
 
 def _heading(report: Report) -> Heading | None:
@@ -84,8 +91,11 @@ def _without_release(report: Report, escaper: Escaper) -> str:
     """The heading of a run that has no release to speak of, or failed."""
     if report.error is None:
         return f"## ✅ {escaper.text(sentence(report.headline))}"
-    mark = "⏸️" if isinstance(report.error, Interrupted) else "❌"
-    return f"## {mark} {escaper.text(_failure(report, report.error))}"
+    mark = "❌"
+    if isinstance(report.error, Interrupted):
+        mark = "⏸️"
+    words = escaper.text(_failure(report, report.error))
+    return f"## {mark} {words}"
 
 
 def _summary_line(report: Report) -> str:
@@ -114,7 +124,7 @@ def _in_brief(error: UploaderError) -> str:
     message = _message(error)
     if 0 < len(message) <= MAX_HEADING:
         return sentence(message)
-    first = error.what.partition("; ")[0]
+    first, _, _ = error.what.partition("; ")
     if len(first) <= MAX_HEADING and not _TECHNICAL.search(first):
         return sentence(first)
     return error.title
@@ -134,9 +144,11 @@ def advice(report: Report, escaper: Escaper) -> list[str]:
     blocks = []
     more = _more_than_heading(report)
     if report.todo:
-        paragraphs = [f"**What to do:** {escaper.prose(report.todo)}", *_console_pages(report.todo)]
-        blocks.append(alert("IMPORTANT", paragraphs))
-    if report.heading and report.heading.mark == "held":
+        todo = f"**What to do:** {escaper.prose(report.todo)}"
+        pages = _console_pages(report.todo)
+        blocks.append(alert("IMPORTANT", [todo, *pages]))
+    is_held = report.heading is not None and report.heading.mark == "held"
+    if is_held:
         vitals = link("Android vitals in the Play Console", _VITALS)
         blocks.append(alert("NOTE", [escaper.prose(more), vitals]))
     elif more:
@@ -169,13 +181,15 @@ def _of_failure(report: Report, error: UploaderError, escaper: Escaper) -> list[
     if address:
         address += f"#{error.code}"
     code = link(f"`{error.code}`", address)
-    pages = _console_pages(f"{error.hint} {error.cause}")
-    paragraphs.append(" · ".join([f"**Failure:** {code}", *pages]))
+    links = [f"**Failure:** {code}"]
+    links += _console_pages(f"{error.hint} {error.cause}")
+    paragraphs.append(" · ".join(links))
     kind = "CAUTION"
     if isinstance(error, Interrupted):  # nobody has done anything wrong
         kind = "IMPORTANT"
     blocks = [alert(kind, paragraphs)]
-    if _TECHNICAL.search(error.what) and not _is_in_heading(error.what, report, escaper):
+    is_technical = _TECHNICAL.search(error.what) is not None
+    if is_technical and not _is_in_heading(error.what, report, escaper):
         happened = escaper.prose(sentence(error.what))
         blocks.append(details("What happened, with codes and numbers", happened))
     return blocks
@@ -196,13 +210,20 @@ def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> li
 
 
 def _is_in_heading(words: str, report: Report, escaper: Escaper) -> bool:
-    return escaper.text(words.rstrip("."), len(words)) in opening(report, escaper)
+    shown = escaper.text(words.rstrip("."), len(words))
+    return shown in opening(report, escaper)
 
 
 def _paragraph(label: str, words: str, escaper: Escaper) -> str:
-    return f"**{label}:** {escaper.prose(sentence(words))}"
+    shown = escaper.prose(sentence(words))
+    return f"**{label}:** {shown}"
 
 
 def _console_pages(words: str) -> list[str]:
     """A link to each page of the Play Console that is named."""
-    return [link(f"{name} in the Play Console", _PAGES[name]) for name in _PAGES if name in words]
+    links = []
+    for name, address in _PAGES.items():
+        if name in words:
+            label = f"{name} in the Play Console"
+            links.append(link(label, address))
+    return links
