@@ -67,25 +67,32 @@ def _versions(offered: Sequence[VersionShare], escaper: Escaper) -> str:
     """The versions of a track: one bar, then each version with its part of it; those that are
     halted, which nobody is offered, come last.
     """
-    served = [one for one in offered if one.share]
-    halted = [f"{escaper.text(one.version)} halted" for one in offered if not one.share]
-    parts = [f"{escaper.text(one.version)} {_percent(one.share)}" for one in served]
+    served: list[float] = []  # the shares
+    parts: list[str] = []
+    halted: list[str] = []
+    for one in offered:
+        version = escaper.text(one.version)
+        if one.share:
+            served.append(one.share)
+            parts.append(f"{version} {100 * one.share:.4g}&#160;%")
+        else:
+            halted.append(f"{version} halted")
     if not served or len(served) >= len(_SHADES):
         return " · ".join(parts + halted)
     shades = _SHADES[len(served)]
-    parts = [f"{shade} {part}" for shade, part in zip(shades, parts, strict=True)]
-    bar = shared_bar([one.share for one in served], shades)
-    return f"`{bar}` {' · '.join(parts + halted)}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g}&#160;%"
+    for place, shade in enumerate(shades):
+        parts[place] = f"{shade} {parts[place]}"
+    bar = shared_bar(served, shades)
+    versions = " · ".join(parts + halted)
+    return f"`{bar}` {versions}"
 
 
 def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
     """The release notes in full, folded by language; those that change as a comparison of words."""
     folds = []
+    languages = set()
     for note in facts.notes:
+        languages.add(note.language)
         if note.before:
             what = "changed"
             body = word_diff(note.before, note.after, escaper)
@@ -97,14 +104,15 @@ def notes(facts: ReleaseFacts, escaper: Escaper) -> str:
     together = "\n\n".join(folds)
     if len(folds) <= MAX_LANGUAGES:
         return together
-    languages = len({note.language for note in facts.notes})
-    return details(f"Release notes in {plural(languages, 'language')}", together)
+    count = plural(len(languages), "language")
+    return details(f"Release notes in {count}", together)
 
 
 def _lines(outside: str, escaper: Escaper) -> str:
     """A text of several lines, each of which stays one."""
-    shown = escaper.redactor.clean(outside)
-    return "<br>\n".join(escaper.text(line, len(line)) for line in shown.splitlines())
+    lines = escaper.redactor.clean(outside).splitlines()
+    shown = [escaper.text(line, len(line)) for line in lines]
+    return "<br>\n".join(shown)
 
 
 def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) -> str:
@@ -116,7 +124,8 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     if not languages:
         return ""
     kinds = _kinds(facts)
-    header = ["Language", *(_heading(kind, pictures) for kind in kinds)]
+    header = ["Language"]
+    header += [_heading(kind, pictures) for kind in kinds]
     if facts.texts:
         header.append("Texts")
     title = "### Store listing"
@@ -125,7 +134,7 @@ def listing(facts: ReleaseFacts, pictures: Mapping[str, str], escaper: Escaper) 
     lines = [title, "", table_row(header), table_row(["---"] * len(header))]
     for language in sorted(languages):
         cells = [escaper.text(language)]
-        cells += [_images(_places(facts, language, kind), pictures) for kind in kinds]
+        cells += [_images(facts, language, kind, pictures) for kind in kinds]
         if facts.texts:
             cells.append(_texts(facts, language, escaper))
         lines.append(table_row(cells))
@@ -136,11 +145,6 @@ def _kinds(facts: ReleaseFacts) -> list[str]:
     """The kinds of images of which some change, in the order of the Play Console."""
     changed = {image.kind for image in facts.images}
     return [kind for kind in IMAGE_RULES if kind in changed]
-
-
-def _places(facts: ReleaseFacts, language: str, kind: str) -> list[ChangedImages]:
-    """What changes of one kind of images in one language."""
-    return [image for image in facts.images if (image.language, image.kind) == (language, kind)]
 
 
 def _texts(facts: ReleaseFacts, language: str, escaper: Escaper) -> str:
@@ -155,7 +159,9 @@ def _texts(facts: ReleaseFacts, language: str, escaper: Escaper) -> str:
         return len(fields)
 
     texts = [text for text in facts.texts if text.language == language]
-    return "<br>".join(_text(text, escaper) for text in sorted(texts, key=position))
+    texts.sort(key=position)
+    shown = [_text(text, escaper) for text in texts]
+    return "<br>".join(shown)
 
 
 def _heading(kind: str, pictures: Mapping[str, str]) -> str:
@@ -165,7 +171,8 @@ def _heading(kind: str, pictures: Mapping[str, str]) -> str:
         return name
     missing = _WIDTHS.get(kind, _WIDTH) - _SPACE * len(name)
     space = "&#160;" * max(missing // _SPACE, 0)
-    return f"{space}{name.replace(' ', '&#160;')}{space}"
+    unbroken_name = name.replace(" ", "&#160;")
+    return f"{space}{unbroken_name}{space}"
 
 
 def _text(changed: ChangedText, escaper: Escaper) -> str:
@@ -173,13 +180,18 @@ def _text(changed: ChangedText, escaper: Escaper) -> str:
     field = _FIELDS.get(changed.field, changed.field)
     if not changed.before:
         return f"+ {field}: {escaper.text(changed.after)}"
-    return f"~ {field}: {word_diff(changed.before, changed.after, escaper)}"
+    words = word_diff(changed.before, changed.after, escaper)
+    return f"~ {field}: {words}"
 
 
-def _images(changed: Sequence[ChangedImages], pictures: Mapping[str, str]) -> str:
-    """The images of one place: how many come, go and stay, and thumbnails of what changes."""
+def _images(facts: ReleaseFacts, language: str, kind: str, pictures: Mapping[str, str]) -> str:
+    """The images of one kind in one language: how many come, go and stay, and thumbnails of what
+    changes.
+    """
     parts = []
-    for place in changed:
+    for place in facts.images:
+        if place.language != language or place.kind != kind:
+            continue
         counts = _counts(place)
         if counts:
             parts.append(counts)
@@ -209,8 +221,10 @@ def _before_and_after(place: ChangedImages, pictures: Mapping[str, str]) -> str:
     before = _thumbnails(live, "before")
     added = [pictures.get(path, "") for path in place.added[:MAX_PICTURES]]
     after = _thumbnails(added, "after")
-    if not (before and after):
-        return before or after
+    if not before:
+        return after
+    if not after:
+        return before
     # Two images stand beside one another, two rows of them one below the other.
     if len(place.added) == 1:
         return f"{before}&#160;→&#160;{after}"
@@ -218,9 +232,9 @@ def _before_and_after(place: ChangedImages, pictures: Mapping[str, str]) -> str:
 
 
 def _thumbnails(addresses: Sequence[str], alternative: str) -> str:
-    images = [
-        f'<img src="{escape(address)}" height="{_HEIGHT}" alt="{alternative}">'
-        for address in addresses
-        if address
-    ]
+    images = []
+    for address in addresses:
+        if address:
+            source = escape(address)
+            images.append(f'<img src="{source}" height="{_HEIGHT}" alt="{alternative}">')
     return " ".join(images)
