@@ -119,7 +119,10 @@ def _legend(files: Sequence[FileResult]) -> str:
     kinds: set[str] = set()
     for file in files:
         kinds.update(event.kind for event in file.timeline)
-    meanings = [words for words, meant in _TIMELINE_LEGEND if kinds.intersection(meant)]
+    meanings = []
+    for words, meant in _TIMELINE_LEGEND:
+        if kinds.intersection(meant):
+            meanings.append(words)
     return capitalised(" · ".join(meanings))
 
 
@@ -130,7 +133,8 @@ def _of_two_runs(file: FileResult, redactor: Redactor) -> str:
     share = stored / file.bytes
     drawn = shared_bar([share, 1 - share], "░▓")
     earlier = f"░ {format_size(stored)} sent by an earlier run"
-    return f"{code(name)} `{drawn}` {earlier} · ▓ {format_size(file.bytes_uploaded)} by this one"
+    now = f"▓ {format_size(file.bytes_uploaded)} by this one"
+    return f"{code(name)} `{drawn}` {earlier} · {now}"
 
 
 def shared_bar(shares: Sequence[float], shades: str) -> str:
@@ -143,7 +147,8 @@ def shared_bar(shares: Sequence[float], shades: str) -> str:
         cells = max(round(share * BAR_CELLS), 1)
         cells = min(cells, BAR_CELLS - len(bar) - others)
         bar += shades[number] * cells
-    return bar + shades[len(shares) - 1] * (BAR_CELLS - len(bar))
+    last_shade = shades[len(shares) - 1]
+    return bar.ljust(BAR_CELLS, last_shade)
 
 
 def _eventful(events: Sequence[TimelineEvent]) -> bool:
@@ -151,7 +156,8 @@ def _eventful(events: Sequence[TimelineEvent]) -> bool:
     kinds = [event.kind for event in events]
     if kinds == ["failed"]:
         return False
-    return not set(kinds) <= {"sent", "answer", "done"}
+    unusual = set(kinds) - {"sent", "answer", "done"}
+    return len(unusual) > 0
 
 
 def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
@@ -176,10 +182,13 @@ def _chart(files: Sequence[FileResult], redactor: Redactor) -> str:
         lines.append(f"    section {label}")
         for event in _few(file.timeline):
             begin = round(1000 * (event.at - start) / seconds)
-            end = begin + max(1, round(1000 * event.seconds / seconds))
+            length = round(1000 * event.seconds / seconds)
+            end = begin + max(1, length)
             tags, _ = _EVENTS[event.kind]
-            lines.append(f"    {_task(event, redactor)} :{tags}{begin}, {end}")
-    return "\n".join([*lines, "```"])
+            task = _task(event, redactor)
+            lines.append(f"    {task} :{tags}{begin}, {end}")
+    lines.append("```")
+    return "\n".join(lines)
 
 
 def _timeline_settings(labels: Sequence[str]) -> dict[str, Any]:
@@ -225,18 +234,21 @@ def _task(event: TimelineEvent, redactor: Redactor) -> str:
     """What is written in or beside the bar of an event."""
     _, begins = _EVENTS[event.kind]
     begin = begins.format(size=format_size(event.bytes), seconds=event.seconds)
-    return _words(begin + redactor.one_line(event.text, MAX_LABEL)).replace(" ,", ",")
+    label = redactor.one_line(event.text, MAX_LABEL)
+    return _words(begin + label).replace(" ,", ",")
 
 
 def bars(chart: Chart, redactor: Redactor) -> str:
     """A Mermaid chart of percentages, and below it what its colours mean."""
-    drawn = chart.lines[: len(_LINE_COLOURS)]
+    has_lines = len(chart.lines) > 0
+    title = _words(redactor.one_line(chart.title, 140))
+    places = ", ".join(_places(chart, redactor))
     lines = [
         "```mermaid",
-        _init(_bars_settings(has_lines=bool(drawn))),
+        _init(_bars_settings(has_lines=has_lines)),
         "xychart-beta",
-        f'    title "{_words(redactor.one_line(chart.title, 140))}"',
-        f"    x-axis [{', '.join(_places(chart, redactor))}]",
+        f'    title "{title}"',
+        f"    x-axis [{places}]",
         f"    y-axis 0 --> {_height(chart):.4g}",
     ]
     lines += [f"    {series}" for series in _series_of(chart)]
@@ -252,13 +264,17 @@ def bars(chart: Chart, redactor: Redactor) -> str:
 
 def _bars_settings(*, has_lines: bool) -> dict[str, Any]:
     """What Mermaid is told of a chart of bars, whose background is that of the page."""
-    line_colours = [colour for colour, _ in _LINE_COLOURS]
+    height = 260
+    if has_lines:
+        height = 280
+    colours = list(_BAR_COLOURS)
+    colours += [colour for colour, _ in _LINE_COLOURS]
     return {
-        "xyChart": {"width": 720, "height": 280 if has_lines else 260},
+        "xyChart": {"width": 720, "height": height},
         "themeVariables": {
             "xyChart": {
                 "backgroundColor": "transparent",
-                "plotColorPalette": ", ".join([*_BAR_COLOURS, *line_colours]),
+                "plotColorPalette": ", ".join(colours),
             }
         },
     }
@@ -270,8 +286,13 @@ def _places(chart: Chart, redactor: Redactor) -> list[str]:
     A place without a bar on either side takes the lines to the edges, and lets a single day have a
     line.
     """
-    labels = [f'"{_words(redactor.one_line(label, MAX_LABEL))}"' for label in chart.labels]
-    return [f'"{_EDGES[0]}"', *labels, f'"{_EDGES[1]}"']
+    first_edge, last_edge = _EDGES
+    places = [first_edge]
+    for label in chart.labels:
+        shown = redactor.one_line(label, MAX_LABEL)
+        places.append(_words(shown))
+    places.append(last_edge)
+    return [f'"{place}"' for place in places]
 
 
 def _height(chart: Chart) -> float:
@@ -286,17 +307,21 @@ def _series_of(chart: Chart) -> list[str]:
     """The series of a chart. Mermaid has one colour for all bars of a series, so that those that
     are over a limit are a series of their own.
     """
-    within = []
-    over = []
+    within = [_BELOW_AXIS]
+    over = [_BELOW_AXIS]
     for rate, is_over in zip(chart.bars, chart.over, strict=True):
-        within.append(_BELOW_AXIS if is_over else rate)
-        over.append(rate if is_over else _BELOW_AXIS)
-    series = [
-        f"bar {_values([_BELOW_AXIS, *within, _BELOW_AXIS])}",
-        f"bar {_values([_BELOW_AXIS, *over, _BELOW_AXIS])}",
-    ]
+        if is_over:
+            within.append(_BELOW_AXIS)
+            over.append(rate)
+        else:
+            within.append(rate)
+            over.append(_BELOW_AXIS)
+    within.append(_BELOW_AXIS)
+    over.append(_BELOW_AXIS)
+    series = [f"bar {_values(within)}", f"bar {_values(over)}"]
     for _, values in chart.lines[: len(_LINE_COLOURS)]:
-        series.append(f"line {_values([values[0], *values, values[-1]])}")
+        up_to_edges = [values[0], *values, values[-1]]
+        series.append(f"line {_values(up_to_edges)}")
     return series
 
 
@@ -306,12 +331,14 @@ def _bars_legend(chart: Chart, redactor: Redactor) -> str:
     if any(chart.over):
         meanings.append("Bars: grey within the limits, red over one")
     for (name, _), (_, square) in zip(chart.lines, _LINE_COLOURS, strict=False):
-        meanings.append(f"{square} {text(redactor.one_line(name, MAX_LABEL))}")
+        label = text(redactor.one_line(name, MAX_LABEL))
+        meanings.append(f"{square} {label}")
     return " · ".join(meanings)
 
 
 def _values(values: Sequence[float]) -> str:
-    return f"[{', '.join(f'{value:g}' for value in values)}]"
+    numbers = [f"{value:g}" for value in values]
+    return f"[{', '.join(numbers)}]"
 
 
 def _span(files: Sequence[FileResult]) -> tuple[float, float]:
@@ -336,9 +363,10 @@ def _few(events: Sequence[TimelineEvent]) -> Sequence[TimelineEvent]:
             few += _joined(neighbours)
         else:
             few += neighbours
-    if len(few) > 1 and few[-1].kind == "done" and few[-2].kind in _REQUEST:
+    if len(few) > 1:
         request, done = few[-2:]
-        few[-2:] = [replace(request, text=f"{request.text}, {done.text}")]
+        if request.kind in _REQUEST and done.kind == "done":
+            few[-2:] = [replace(request, text=f"{request.text}, {done.text}")]
     if len(few) > MAX_CHARTED:
         few = [event for event in few if event.kind not in _REQUEST]
     if len(few) > MAX_CHARTED:
@@ -380,5 +408,8 @@ def _words(outside: str) -> str:
     """What Mermaid takes for text, and for nothing else."""
     plain = outside.replace("…", "...").replace("`", "")
     parts = [part.strip() for part in re.split("[:;]+", plain)]
-    words = re.sub(r"[^\w .,()/+-]+", "_", ", ".join(parts)).strip(" ,")
-    return words or "_"
+    words = re.sub(r"[^\w .,()/+-]+", "_", ", ".join(parts))
+    words = words.strip(" ,")
+    if not words:
+        return "_"
+    return words
