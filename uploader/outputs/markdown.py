@@ -46,7 +46,8 @@ class Escaper:
 
     def line(self, outside: str, limit: int) -> str:
         """The text itself on one line of at most so many characters, not escaped yet."""
-        return self.redactor.one_line(outside, limit).strip()
+        shown = self.redactor.one_line(outside, limit)
+        return shown.strip()
 
     def text(self, outside: str, limit: int = MAX_CELL) -> str:
         """Prose of at most so many characters."""
@@ -55,9 +56,13 @@ class Escaper:
     def prose(self, outside: str) -> str:
         """Prose in full, in which the addresses of Google's consoles are links."""
         shown = ""
-        for place, part in enumerate(_CONSOLE.split(self.line(outside, MAX_PROSE))):
+        parts = _CONSOLE.split(self.line(outside, MAX_PROSE))
+        for place, part in enumerate(parts):
             is_address = place % 2 == 1
-            shown += link(part, part) if is_address else text(part)
+            if is_address:
+                shown += link(part, part)
+            else:
+                shown += text(part)
         return shown
 
     def code(self, outside: str) -> str:
@@ -66,7 +71,9 @@ class Escaper:
 
     def link(self, label: str, url: str) -> str:
         """A link, if the address is one of the web."""
-        return link(self.line(label, MAX_CELL), self.line(url, MAX_SENTENCE))
+        shown = self.line(label, MAX_CELL)
+        address = self.line(url, MAX_SENTENCE)
+        return link(shown, address)
 
 
 def details(title: str, body: str) -> str:
@@ -83,13 +90,18 @@ def diff(lines: Sequence[str]) -> str:
     """
     if not lines:
         return ""
-    shown = [re.sub("^~ ", "! ", line).replace("```", "'''") for line in lines]
-    return "\n".join(["```diff", *shown, "```"])
+    block = ["```diff"]
+    for line in lines:
+        coloured = re.sub("^~ ", "! ", line)
+        block.append(coloured.replace("```", "'''"))
+    block.append("```")
+    return "\n".join(block)
 
 
 def table_row(cells: Sequence[str]) -> str:
     """A row of a table."""
-    return f"| {' | '.join(cells)} |"
+    row = " | ".join(cells)
+    return f"| {row} |"
 
 
 def unbroken(cell: str) -> str:
@@ -119,7 +131,8 @@ def text(outside: str) -> str:
         if in_backticks:
             shown += code(part)
         else:
-            shown += _MARKUP.sub(_reference, part).replace("&#58; ", ": ")
+            escaped = _MARKUP.sub(_reference, part)
+            shown += escaped.replace("&#58; ", ": ")
     return shown
 
 
@@ -131,7 +144,8 @@ def code(outside: str) -> str:
         return ""
     if _PLAIN_CODE.fullmatch(outside):
         return f"`{outside}`"
-    return f"<code>{re.sub('[^A-Za-z0-9]', _reference, outside)}</code>"
+    escaped = re.sub("[^A-Za-z0-9]", _reference, outside)
+    return f"<code>{escaped}</code>"
 
 
 def link(label: str, url: str) -> str:
@@ -141,14 +155,16 @@ def link(label: str, url: str) -> str:
     with suppress(ValueError):
         parts = urlsplit(url)
         if parts.scheme in {"https", "http"} and parts.netloc:
-            return f"[{text(label)}](<{quote(url, safe=_URL_CHARACTERS)}>)"
+            address = quote(url, safe=_URL_CHARACTERS)
+            return f"[{text(label)}](<{address}>)"
     return text(label)
 
 
 def _reference(match: re.Match[str]) -> str:
-    if match[0] == "@":
+    character = match[0]
+    if character == "@":
         return "&#64;<!-- -->"
-    return f"&#{ord(match[0])};"
+    return f"&#{ord(character)};"
 
 
 def short_names(paths: Sequence[str], limit: int) -> list[str]:
@@ -166,7 +182,9 @@ def short_names(paths: Sequence[str], limit: int) -> list[str]:
     names = []
     for path in paths:
         *folders, name = path.split("/")
-        names.append(_shortened("/".join([*folders[shared[name] :], name]), limit))
+        own_folders = folders[shared[name] :]
+        distinct = "/".join([*own_folders, name])
+        names.append(_shortened(distinct, limit))
     return names
 
 
@@ -174,13 +192,16 @@ def _shortened(name: str, limit: int) -> str:
     """The name without its middle where it is longer than `limit`."""
     if len(name) <= limit:
         return name
-    end = (limit - 3) // 2
-    return f"{name[: limit - 3 - end]}...{name[-end:]}"
+    end_length = (limit - 3) // 2
+    begin = name[: limit - 3 - end_length]
+    end = name[-end_length:]
+    return f"{begin}...{end}"
 
 
 def alert(kind: str, paragraphs: Sequence[str]) -> str:
     """A block that GitHub draws with a coloured edge and an icon; empty without paragraphs."""
     if not paragraphs:
         return ""
-    body = "\n>\n".join(f"> {paragraph}" for paragraph in paragraphs)
+    quoted = [f"> {paragraph}" for paragraph in paragraphs]
+    body = "\n>\n".join(quoted)
     return f"> [!{kind}]\n{body}"
