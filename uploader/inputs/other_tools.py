@@ -24,6 +24,7 @@ Way = Literal["with", "option", "variable"]
 TABLE = Path(__file__).with_name("other_tools.txt")
 SIMILARITY = 0.8  # of difflib's ratio: a letter or two
 NO_INPUT = "no input"
+_OTHER_NAME = re.compile(r"(--)?\w[\w-]*")  # that a variable or an option can have
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ def tools() -> Mapping[str, Tool]:
 
 def _row(line: str) -> Row:
     """Read a line of the table: names, what they are here, and a remark, between bars."""
-    names, here, remark = line.split("|")
-    return Row(tuple(names.strip().split(", ")), here.strip(), remark.strip())
+    names, here, remark = map(str.strip, line.split("|"))
+    return Row(tuple(names.split(", ")), here, remark)
 
 
 @cache
@@ -87,17 +88,26 @@ def answers() -> Mapping[str, Answer]:
     """The answer to each name that a variable can have, by its letters alone."""
     by_letters: dict[str, Answer] = {}
     for spec in SPECS:
-        first, *others = spec.name.split("-")
-        camel_case = first + "".join(map(str.capitalize, others))
-        by_letters[squashed(spec.name)] = Answer(camel_case, f"Use `{spec.name}`.")
+        letters = squashed(spec.name)
+        by_letters[letters] = Answer(_camel_case(spec.name), f"Use `{spec.name}`.")
     for tool in tools().values():
         for row in tool.rows:
             for name in row.names:
-                if re.fullmatch(r"(--)?\w[\w-]*", name):
-                    answer = Answer(name.lstrip("-"), row.answer)
-                    # Of several tools that have the name the first counts.
-                    by_letters.setdefault(squashed(name), answer)
+                if not _OTHER_NAME.fullmatch(name):
+                    continue
+                letters = squashed(name)
+                answer = Answer(name.lstrip("-"), row.answer)
+                # Of several tools that have the name the first counts.
+                by_letters.setdefault(letters, answer)
     return by_letters
+
+
+def _camel_case(name: str) -> str:
+    """The name as tools write it whose inputs have no hyphens: `packageName`."""
+    first, *others = name.split("-")
+    for word in others:
+        first += word.capitalize()
+    return first
 
 
 def squashed(name: str) -> str:
@@ -109,10 +119,11 @@ def squashed(name: str) -> str:
 
 def nearly(plain: str) -> InputSpec[Any] | None:
     """The input whose name this is but for hyphens, underscores, capitals and a letter or two."""
+    by_name: dict[str, InputSpec[Any]] = {}
     for spec in SPECS:
         if squashed(spec.name) == squashed(plain):
             return spec
-    by_name = {spec.name: spec for spec in SPECS}
+        by_name[spec.name] = spec
     written = plain[:80].lower().replace("_", "-")
     similar = get_close_matches(written, by_name, n=1, cutoff=SIMILARITY)
     if not similar:
@@ -127,10 +138,13 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     `given` is the variable or the option, `plain` the name in it. What stood under `with` before
     the runner made a variable of it is told as the other tool writes it.
     """
-    noun = "option" if way == "option" else "input"
-    answer = answers().get(squashed(plain))
+    noun = "input"
+    if way == "option":
+        noun = "option"
+    letters = squashed(plain)
+    answer = answers().get(letters)
     spec = nearly(plain)
-    is_same = spec is not None and squashed(spec.name) == squashed(plain)
+    is_same = spec is not None and squashed(spec.name) == letters
     if answer and way == "with":
         return _of_other_tool(answer.written, noun, answer)
     if answer and not is_same:
@@ -140,19 +154,32 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     how = ""
     if is_same and way == "variable":
         how = ": variables are written in capitals, with underscores"
-    what = f"is not an {noun}{how}. Did you mean `{_meant(spec, plain, way)}`?"
-    return Problem(printable(given), what, covers=(spec.name,))
+    meant = _meant(spec, plain, way)
+    what = f"is not an {noun}{how}. Did you mean `{meant}`?"
+    return Problem(
+        printable(given),
+        what,
+        covers=(spec.name,),
+    )
 
 
 def _of_other_tool(name: str, noun: str, answer: Answer) -> Problem:
     what = f"is another tool's {noun}. {answer.advice}"
-    return Problem(name, what, covers=_inputs_in(answer.advice))
+    return Problem(
+        name,
+        what,
+        covers=_inputs_in(answer.advice),
+    )
 
 
 def _inputs_in(text: str) -> tuple[str, ...]:
     """The inputs that a text names, in backticks."""
-    names = [spec.name for spec in SPECS]
-    return tuple(name for name in names if re.search(rf"`{name}[`:]", text))
+    names = []
+    for spec in SPECS:
+        in_backticks = re.search(rf"`{spec.name}[`:]", text)
+        if in_backticks:
+            names.append(spec.name)
+    return tuple(names)
 
 
 def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
@@ -173,4 +200,5 @@ def _meant(spec: InputSpec[Any], plain: str, way: Way) -> str:
 
 def printable(name: str) -> str:
     """A name from outside, short and without control characters."""
-    return repr(name[:80])[1:-1]
+    quoted = repr(name[:80])
+    return quoted[1:-1]
