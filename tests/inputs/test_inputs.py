@@ -17,7 +17,7 @@ from uploader import inputs
 from uploader.errors import Problem
 from uploader.inputs import Inputs, JobRun
 from uploader.inputs.other_tools import answers
-from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue, Limit
+from uploader.inputs.parsers import MAX_LINE, MAX_TEXT, InvalidValue, Limit, version_path
 from uploader.redaction import Redactor, credentials_in
 
 KEY = (
@@ -793,3 +793,10 @@ def test_no_run_takes_long_to_read_what_it_is_given(tmp_path: Path, text: str) -
     redactor.clean(text, MAX_TEXT)
     # A slow machine takes a second; what grows with the square of the text takes minutes.
     assert time.process_time() - started < 4
+
+
+def test_another_name_of_the_package_s_placeholder_is_told_what_it_is_here() -> None:
+    """Gradle and other tools call it otherwise."""
+    with pytest.raises(InvalidValue) as caught:
+        version_path("out/{packageName}.txt")
+    assert "Did you mean `{package}`?" in caught.value.reason

@@ -401,6 +401,8 @@ def path_hint(path: str, root: Path) -> str:
             "expands none that this job does not have, or that is protected while its branch is "
             "not."
         )
+    if re.search(r"\{(package[-_]?name|application[-_]?id)\}", path, re.IGNORECASE):
+        return " Did you mean `{package}`?"
     if _WINDOWS_DRIVE.match(path):
         return " This is a path of a Windows machine: write one relative to the workspace."
     if "\\" in path:

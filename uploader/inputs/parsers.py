@@ -32,6 +32,7 @@ LAST_RELEASE: Final = "last-release"  # what the release before has: its notes, 
 PLACEHOLDERS = ("{version-code}", "{name}")
 # the name of an app, in each path of which several apps have one of their own
 PACKAGE: Final = "{package}"
+_NAMES_OF_PACKAGE = ("{packagename}", "{applicationid}", "{app}", "{appid}")
 MAX_TEXT = 131_072  # characters; Linux passes no longer single variable (MAX_ARG_STRLEN)
 MAX_LINE = 4096  # characters; as long as the longest path
 MAX_NAME = 255  # bytes of one file's or folder's name (NAME_MAX)
@@ -590,7 +591,10 @@ def _with_placeholders(
     """Return a path in which only these placeholders stand."""
     for placeholder in re.findall(r"\{[^{}]*\}", path(value)):
         if placeholder not in allowed:
-            raise InvalidValue("has an unknown placeholder.", accepted)
+            what = f"has an unknown placeholder, `{placeholder}`."
+            if re.sub("[-_]", "", placeholder).lower() in _NAMES_OF_PACKAGE:
+                what += f" Did you mean `{PACKAGE}`?"
+            raise InvalidValue(what, accepted)
     return value
 
 

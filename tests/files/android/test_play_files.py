@@ -83,6 +83,25 @@ def test_notes_in_the_whatsnew_layout(tmp_path: Path) -> None:
     assert notes(tmp_path) == {None: {"de-DE": "Hallo", "en-US": "Hello"}}
 
 
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"whatsnew-en-US": "Hello", "whatsnew_de": "Hallo"}, "Did you mean `whatsnew-de-DE`?"),
+        ({"whatsnew_de": "Hallo"}, "Did you mean `whatsnew-de-DE`?"),
+        ({"below/whatsnew-en-US": "Hello"}, "/below`?"),
+    ],
+    ids=["beside others", "alone", "one level too high"],
+)
+def test_notes_that_would_be_left_out_by_their_names_end_the_run(
+    tmp_path: Path, files: dict[str, str | bytes], told: str
+) -> None:
+    """The release would go out without them."""
+    write(tmp_path, files)
+    with pytest.raises(InputError) as caught:
+        notes(tmp_path)
+    assert told in str(caught.value)
+
+
 def test_notes_in_fastlanes_layout(tmp_path: Path) -> None:
     """The version's own file wins over default.txt; of several versions the highest with a file
     counts.

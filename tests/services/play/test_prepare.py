@@ -291,6 +291,23 @@ def test_what_is_odd_is_a_warning(tmp_path: Path, given: dict[str, str], warning
     assert found.startswith(warning)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"whats_new_directory": "notes/{packageName}"}, "Did you mean `{package}`?"),
+        ({"whats_new_directory": "distribution"}, "`actions/checkout`"),
+    ],
+    ids=["placeholder", "no checkout"],
+)
+def test_a_path_that_leads_nowhere_is_told_with_what_was_meant(
+    tmp_path: Path, given: dict[str, str], told: str
+) -> None:
+    """Another name of the placeholder, or a job without the repository."""
+    with pytest.raises(InputError) as caught:
+        prepare(tmp_path, bundle(tmp_path), tracks="beta", **given)
+    assert told in str(caught.value)
+
+
 def test_a_share_on_an_internal_track_beside_another_is_a_warning(tmp_path: Path) -> None:
     """The share is one for all tracks, and was probably meant for production alone."""
     fraction = {"user_fraction": "5%"}

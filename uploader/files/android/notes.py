@@ -97,6 +97,10 @@ def suggestion(name: str) -> str:
     return f" Did you mean {' or '.join(languages)}?"
 
 
+# `whatsnew_de`, `WhatsNew-de-DE.txt`, `whats-new.fr`: what is nearly `whatsnew-<language>`
+_NEARLY_WHATSNEW = re.compile(
+    r"whats[-_ ]?new[-_. ]?([a-z]{2,3}(?:[-_][a-z0-9]+)*)(?:\.txt)?", re.IGNORECASE
+)
 _MAX_BYTES = 64 * 1024  # four times what the longest allowed text can measure in UTF-8
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -106,6 +110,15 @@ def normalised(text: str) -> str:
     this.
     """
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def _missing_checkout(root: Path) -> str:
+    """Return what a job lacks that has only downloaded what another one built; else empty."""
+    if (root / ".git").exists():
+        return ""
+    return (
+        " The workspace is not a checkout; in a job of its own, add a step with `actions/checkout`."
+    )
 
 
 class LocalizedFolder:
@@ -122,7 +135,7 @@ class LocalizedFolder:
         self._name = printable(name).rstrip("/")
         self._earlier_problems = len(problems)
         if not self.path.is_dir():
-            hint = printable(path_hint(name, workspace.root))
+            hint = printable(path_hint(name, workspace.root)) or _missing_checkout(workspace.root)
             self.wrong(self.path, f"is not a folder.{hint}", accepted)
 
     @property
@@ -309,8 +322,21 @@ def release_notes(
         return next(iter(notes_by_layout.values()))
     has_names = (folder.path / _NAMES).is_dir()
     if not folder.faulty and not has_names:
-        folder.wrong(folder.path, "has no release notes for this release.", _ACCEPTED_FOLDER)
+        what = "has no release notes for this release."
+        below = _folder_with_notes(folder)
+        if below:
+            what += f" Did you mean `{below}`?"
+        folder.wrong(folder.path, what, _ACCEPTED_FOLDER)
     return {}
+
+
+def _folder_with_notes(folder: LocalizedFolder) -> str:
+    """Return a folder one level below that has notes named `whatsnew-<language>`; else empty."""
+    for entry in folder.entries():
+        names = [path.name for path in folder.entries(entry)]
+        if any(name.startswith("whatsnew-") for name in names):
+            return folder.name_of(entry)
+    return ""
 
 
 def release_names(
@@ -349,10 +375,27 @@ def _whatsnew(folder: LocalizedFolder) -> Files:
             others.append(entry)
     for entry in notes:
         yield None, entry, entry
+    for entry in others.copy():
+        if _check_near_miss(folder, entry):
+            others.remove(entry)
     # Where nothing is named like this, the folder has another layout.
     if notes:
         for entry in others:
             folder.warn(entry, "is not used: it is not named whatsnew-<language>.")
+
+
+def _check_near_miss(folder: LocalizedFolder, entry: Path) -> bool:
+    """Add a problem for a name that is nearly `whatsnew-<language>`, such as `whatsnew_de`, since
+    the release would go out without its notes. Return whether there is one.
+    """
+    misspelt = _NEARLY_WHATSNEW.fullmatch(entry.name)
+    if misspelt is None:
+        return False
+    languages = likeliest(misspelt[1])
+    if not languages:
+        return False
+    folder.wrong(entry, f"is not used. Did you mean `whatsnew-{languages[0]}`?")
+    return True
 
 
 def _changelogs(folder: LocalizedFolder, codes: Sequence[int]) -> Files:
