@@ -92,6 +92,13 @@ def test_the_outcome_shows_what_came_to_the_tracks_and_the_state_of_the_review()
     )
 
 
+def test_the_outcome_of_a_draft_says_how_it_is_published() -> None:
+    """With the same inputs but the files, or by hand."""
+    job = release_job(artifact(2), options=ReleaseOptions("draft"))
+    outcome = Engine(Play()).run(job)
+    assert "`status: completed`, without `files`" in outcome.todo
+
+
 @pytest.mark.parametrize("track", ["internal", "wear:qa", "tv:internal"])
 def test_nothing_is_said_of_a_review_where_there_is_none(track: str) -> None:
     """What comes to internal testers alone goes to them at once."""

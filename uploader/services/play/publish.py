@@ -112,6 +112,13 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
             f"Send the changes for review, under Publishing overview in the Play Console: {CONSOLE}"
         )
         return replace(outcome, heading=replace(outcome.heading, mark="attention"), todo=todo)
+    statuses = {update.release.status for update in changes.tracks}
+    if statuses == {"draft"} and not job.rehearsal:
+        todo = (
+            "Publish the draft with the same `tracks` and `status: completed`, without `files`, or "
+            f"in the Play Console: {CONSOLE}"
+        )
+        return replace(outcome, todo=todo)
     return outcome
 
 
