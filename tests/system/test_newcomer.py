@@ -52,6 +52,15 @@ def shell(
     )
 
 
+def test_a_misspelt_variable_is_not_another_tool_s(tmp_path: Path) -> None:
+    """`UPLOADER_` is this program's, whatever another tool calls its inputs."""
+    environ = {"GITLAB_CI": "true", "UPLOADER_TARGET": "play", "UPLOADER_TRACK": "internal"}
+    with pytest.raises(InputError) as caught:
+        make_plan(*inputs.read({**environ, "CI_PROJECT_DIR": str(tmp_path)}, []))
+    assert "Did you mean `UPLOADER_TRACKS`?" in str(caught.value)
+    assert "another tool" not in str(caught.value)
+
+
 # One mistake is one mistake
 
 

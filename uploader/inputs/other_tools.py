@@ -147,7 +147,10 @@ def mistake(given: str, plain: str, way: Way) -> Problem | None:
     is_same = spec is not None and squashed(spec.name) == letters
     if answer and way == "with":
         return _of_other_tool(answer.written, noun, answer)
-    if answer and not is_same:
+    advice = answer.advice if answer else ""
+    # UPLOADER_TRACK is no other tool's variable, but UPLOADER_TRACKS misspelt.
+    is_ours = way == "variable" and spec is not None and f"`{spec.name}`" in advice
+    if answer and not is_same and not is_ours:
         return _of_other_tool(printable(given), noun, answer)
     if spec is None:
         return None
