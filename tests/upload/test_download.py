@@ -7,7 +7,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import socket
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -186,6 +188,37 @@ def test_a_server_that_stalls_is_left_and_asked_for_the_rest(tmp_path: Path) -> 
         fetch(server, tmp_path)
     assert ranges(server) == ["", "bytes=131072-"]
     assert (tmp_path / "file.bin").read_bytes() == DATA
+
+
+def drips(connection: socket.socket) -> None:
+    """Sends the file a byte at a time, until the client goes."""
+    connection.sendall(cut(0))
+    with suppress(OSError):
+        for place in range(len(DATA)):
+            connection.sendall(DATA[place : place + 1])
+            time.sleep(0.02)
+
+
+def test_a_server_that_drips_is_given_up(tmp_path: Path) -> None:
+    """A byte now and then is neither a connection that lives nor progress."""
+    with scripted(*[drips] * 4) as server:
+        bench = Bench(server.url, stall=0.3, max_retries=2)
+        with pytest.raises(TemporaryError, match="the answer came too slowly"):
+            fetch(server, tmp_path, bench=bench)
+    assert bench.naps == list(schedule(2))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_few_bytes_between_breaks_are_no_progress(tmp_path: Path) -> None:
+    parts = [cut(100)]
+    for start in range(100, 2000, 100):
+        range_header = f"Content-Range: bytes {start}-{len(DATA) - 1}/{len(DATA)}"
+        parts.append(response(206, DATA[start : start + 100], len(DATA) - start, range_header))
+    with scripted(*parts) as server:
+        bench = Bench(server.url)
+        with pytest.raises(TemporaryError):
+            fetch(server, tmp_path, bench=bench)
+    assert bench.naps == list(schedule(5))
 
 
 def test_a_server_that_never_gets_further_ends_the_run(tmp_path: Path) -> None:

@@ -68,13 +68,15 @@ class Timeouts:
     """Seconds: to `connect`; without a byte moved in a body (`stall`); for the whole response after
     the last byte.
 
-    `max_size` is how many bytes of the response's body are kept.
+    `max_size` is how many bytes of the response's body are kept. `min_bytes` is how many of a
+    response have to come in each `stall` seconds from its first byte on.
     """
 
     connect: float = 30.0
     stall: float = 60.0
     response: float = 60.0
     max_size: int = MAX_BODY
+    min_bytes: int = 0
 
 
 class HttpClient:
@@ -383,18 +385,24 @@ class _CheckedResponse(HTTPResponse):
 
 
 class _LimitedReader(io.RawIOBase):
-    """What comes from a connection as one response, limited in size, until it is shut down."""
+    """What comes from a connection as one response, limited in size and at a minimum rate, until it
+    is shut down.
+    """
 
     def __init__(self, stream: io.RawIOBase, exchange: _Exchange) -> None:
         self._stream = stream
         self._exchange = exchange
         self._left = exchange.timeouts.max_size + _AROUND_A_BODY
+        self._window_began: float | None = None
+        self._window_bytes = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Raises `BrokenAnswer` where more is asked for than the limit allows."""
+        """Raises `BrokenAnswer` where more is asked for than the limit allows, and where too little
+        comes.
+        """
         if self._exchange.is_shut:  # what has arrived by now could still take seconds to read
             raise ConnectionAbortedError
         if self._left <= 0:
@@ -403,7 +411,24 @@ class _LimitedReader(io.RawIOBase):
         if count:
             self._left -= count
             self._exchange.answer_is_partial = True
+            self._check_rate(count)
         return count
+
+    def _check_rate(self, count: int) -> None:
+        """Count bytes that have come. Raises `BrokenAnswer` where a server keeps the connection
+        alive with a few of them.
+        """
+        timeouts = self._exchange.timeouts
+        now = time.monotonic()
+        if self._window_began is None:
+            self._window_began = now
+        self._window_bytes += count
+        if now - self._window_began < timeouts.stall:
+            return
+        if self._window_bytes < timeouts.min_bytes:
+            raise BrokenAnswer("the answer came too slowly")
+        self._window_began = now
+        self._window_bytes = 0
 
     def close(self) -> None:
         self._stream.close()

@@ -359,7 +359,8 @@ STALL_TIMEOUT = InputSpec(
     targets=ALL_TARGETS,
     parser=parsers.duration(1, DAY),
     default="60s",
-    help="Treat a connection as broken, or a pipe as silent, after this long without any data.",
+    help="Treat a connection as broken, or a pipe as silent, after this long without any data, or "
+    "a download that brings less than 256 bytes a second over this time.",
 )
 FINALIZE_TIMEOUT = InputSpec(
     name="finalize-timeout",

@@ -161,7 +161,8 @@ class Download:
     `path` is with its query, `max_size` in bytes. `check` reads the whole file before it gets its
     name, raises what keeps it from getting one, and returns what of `endings` comes behind it. A
     `public` file is fetched without a token. `sha256` is what the service says of its bytes, if it
-    does; a file that has them already is not fetched.
+    does; a file that has them already is not fetched. After `seconds` it is given up at the next
+    break. `retry_on` is as for a call.
     """
 
     root: str
@@ -173,6 +174,8 @@ class Download:
     endings: tuple[str, ...] = ("",)
     public: bool = False
     sha256: str = ""
+    seconds: float = 6 * 3600.0  # 10 GiB at 500 KB a second
+    retry_on: Callable[[ApiError], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,9 @@ from uploader.text import capitalised
 # Google Play's table has it; every service says it in the same words.
 DAILY_QUOTA = next(entry for entry in error_table.of_source("play") if entry.code == "daily-quota")
 _MAX_LOGGED = 4096  # characters of a JSON body in the debug log
-DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds for one response: 10 GiB at 500 KB a second
+DOWNLOAD_TIMEOUT = 6 * 3600.0  # seconds: 10 GiB at 500 KB a second
+_MIN_RATE = 256  # bytes of a file in a second
+_MOST_IN_STALL = 64 << 10  # bytes that have to come in the time of `stall-timeout`, at most
 # Headers that tell how far an upload is, and hold no secret.
 _LOGGED_HEADERS = (
     "content-range",
@@ -109,18 +111,20 @@ class ApiClient:
         final: bool = False,
         path: str = "",
         max_size: int = 0,
+        max_seconds: float = DOWNLOAD_TIMEOUT,
         public: bool = False,
     ) -> Response | TransportError:
         """Send one request and return what came of it; `blocks` is its body where that holds bytes
         of a file.
 
         `path` is its path where that is no secret, as a session URI's is. With `max_size` the
-        response is a file of at most so many bytes: it may not stall, and not last for ever.
+        response is a file of at most so many bytes: it may not stall, nor drip, nor last longer
+        than `max_seconds`.
         `public` is for a host that must not learn who asks: neither token nor project goes there.
         """
         if blocks is None:
             blocks = (request.prefix,) if request.prefix else ()
-        timeouts = self._timeouts(final, max_size)
+        timeouts = self._timeouts(final, max_size, max_seconds)
         self._check(request)
         token = ""
         if not public:
@@ -151,13 +155,18 @@ class ApiClient:
             raise Interrupted(stopped.signal_number, unanswered=response.sent_whole) from None
         return response
 
-    def _timeouts(self, final: bool, max_size: int) -> Timeouts:
+    def _timeouts(self, final: bool, max_size: int, max_seconds: float) -> Timeouts:
         """Return the limits on a request and its response; see `exchange`."""
         stall = self._settings.stall_timeout
         answer = self._settings.finalize_timeout if final else stall
         timeouts = Timeouts(min(stall, 30.0), stall, answer)
         if max_size:
-            return replace(timeouts, response=DOWNLOAD_TIMEOUT, max_size=max_size)
+            return replace(
+                timeouts,
+                response=max_seconds,
+                max_size=max_size,
+                min_bytes=min(round(stall * _MIN_RATE), _MOST_IN_STALL),
+            )
         return timeouts
 
     def _check(self, request: Request) -> None:

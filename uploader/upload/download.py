@@ -26,6 +26,8 @@ from uploader.transfer.api_client import ApiClient
 from uploader.upload.digests import new_digest
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
+_PROGRESS = 64 << 10  # bytes after which everything may be tried as often as at the start
+_LAST_SECONDS = 30.0  # for an attempt that begins when time is up
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 # A weak ETag is no promise about bytes.
 _ETAG = re.compile(r'"[\x21\x23-\x7e]{1,200}"')
@@ -47,14 +49,19 @@ def download(step: Download, client: ApiClient, reporter: Reporter) -> Downloade
     with step.destination.writing() as file:
         reception = _Reception(step, client, file)
 
+        clock = client.policy.clock
+        end = clock.monotonic() + step.seconds
+
         def attempt() -> Response | TransportError:
             furthest = reception.furthest
-            response = reception.attempt()
-            if reception.furthest > furthest:
+            left = end - clock.monotonic()
+            response = reception.attempt(max(left, _LAST_SECONDS))
+            # A server that breaks off after a few bytes again and again is given up, too.
+            if reception.furthest >= furthest + _PROGRESS and clock.monotonic() < end:
                 retrier.progressed()
             return response
 
-        response = client.request_with_retries(attempt, retrier, step.what)
+        response = client.request_with_retries(attempt, retrier, step.what, retry_on=step.retry_on)
         sha256 = reception.checked_sha256(response.headers)
         ending = step.check(file.reader())
         path = file.keep(ending)
@@ -95,13 +102,14 @@ class _Reception:
         self._digests = {name: new_digest(name) for name in ("sha256", *stated)}
         self._file.clear()
 
-    def attempt(self) -> Response | TransportError:
+    def attempt(self, max_seconds: float) -> Response | TransportError:
         """Ask once for what is missing; return the response only when the file is whole."""
         self._is_accepted = False
         response = self._client.exchange(
             self._request(),
             path=self._step.path,
             max_size=self._step.max_size + 1,
+            max_seconds=max_seconds,
             public=self._step.public,
         )
         if isinstance(response, TransportError):
