@@ -127,9 +127,15 @@ class Run:
         """Remove the statement of an earlier run, where this one compares: however it ends, nobody
         takes that for its own.
         """
-        is_asked_for = self._inputs.record(ReleaseInputs).verify
-        if self._common.target == "play-verify" or (self._common.target == "play" and is_asked_for):
+        if self._is_compared:
             Destination(Workspace.of(self._inputs), "files", SERVED).remove()
+
+    @property
+    def _is_compared(self) -> bool:
+        """Whether the run compares what Google Play serves with what was built."""
+        if self._common.target == "play":
+            return self._inputs.record(ReleaseInputs).verify
+        return self._common.target == "play-verify"
 
     def _rehearsed(self, plan: Plan, stack: ExitStack) -> Inputs:
         """Start the embedded emulator, and return the inputs for a run against it.
@@ -392,6 +398,8 @@ class Run:
 
     def _what_did_not_happen(self, outputs: Mapping[str, str]) -> str:
         """Return what a failed run has not done, for the heading: `Not released`."""
+        if self._common.target == "play-verify" and self.engine and not outputs.get("served"):
+            return "Not compared"
         if self._common.target != "play":
             return ""
         apps = json.loads(outputs.get("apps") or "{}")
@@ -399,6 +407,8 @@ class Run:
         if partly:
             return partly
         committed = outputs.get("committed", "false")
+        if committed == "true" and self._is_compared and not outputs.get("served"):
+            return "Live, but not compared"
         if committed == "true":
             return ""
         done = "published"

@@ -227,7 +227,33 @@ def test_an_apk_is_no_bundle(job: Job) -> None:
     assert "files: " in job.fail(2, VERIFY).log
 
 
+DENIED = '{"error": {"code": 403, "message": "You may not.", "status": "PERMISSION_DENIED"}}'
+
+
+@generating()
+def test_a_refusal_of_unusual_words_is_about_permissions(released: Job) -> None:
+    released.emulator.add_fault(LIST, "status", status=403, body=DENIED)
+    ended = released.fail(3, VERIFY)
+    assert ended.outputs["failure"] == "permission-denied"
+    assert ended.summary.startswith("## ❌ Not compared: the account is not permitted")
+    assert "View app information (read-only)" in ended.log
+
+
 # After a release
+
+
+@generating()
+def test_what_fails_after_the_commit_says_that_the_release_stays(job: Job) -> None:
+    """Nothing is left to be released by hand."""
+    for nth in range(1, 50):
+        job.emulator.add_fault(DOWNLOAD, "status", status=404, nth=nth)
+    ended = job.fail(4, {**PLAY, "verify": "true"})
+    assert ended.outputs["committed"] == "true"
+    told = ended.log.splitlines()[-1]
+    assert "The release is live; only its comparison with what Google Play serves failed" in told
+    assert "by hand" not in told
+    assert "Run again with `target: play-verify`, which uploads nothing" in told
+    assert ended.summary.startswith("## ❌ Live, but not compared: ")
 
 
 @generating()

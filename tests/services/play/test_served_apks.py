@@ -227,6 +227,34 @@ def test_of_a_rotated_key_google_play_may_report_either(served: Served) -> None:
 
 
 @generating()
+def test_an_apk_that_is_gone_is_looked_for_in_a_new_list(served: Served) -> None:
+    """Google Play has made the APKs anew between the list and the download."""
+    served.emulator.add_fault(DOWNLOAD, "status", status=404, nth=2)
+    assert served.compare().served == "same"
+    assert served.bench.count(LIST) == 2
+    assert served.left == []
+
+
+@generating()
+def test_an_apk_that_stays_away_ends_the_comparison(served: Served) -> None:
+    for nth in range(1, 50):
+        served.emulator.add_fault(DOWNLOAD, "status", status=404, nth=nth)
+    with pytest.raises(ApiError):
+        served.compare()
+    assert served.bench.count(LIST) == 3
+    assert served.left == []
+
+
+@generating()
+@pytest.mark.parametrize("on", [LIST, DOWNLOAD])
+def test_a_concurrent_update_is_waited_for(served: Served, on: str) -> None:
+    """Google documents a 409 here as one that is to be repeated."""
+    served.emulator.add_fault(on, "status", status=409)
+    assert served.compare().served == "same"
+    assert served.bench.naps == [1.0]
+
+
+@generating()
 def test_a_refused_download_ends_the_others(served: Served) -> None:
     served.emulator.add_fault(DOWNLOAD, "status", status=403, nth=2)
     with pytest.raises(ApiError):

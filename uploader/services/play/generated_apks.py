@@ -17,7 +17,7 @@ from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context
 from uploader.services.catalogue import expand
 from uploader.services.play.client import ROOT, entries
-from uploader.services.play.known_errors import OTHER, find
+from uploader.services.play.known_errors import OTHER, conflict, find
 
 MAX_APKS = 2000  # of one version; an app in a hundred languages has some hundred
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
@@ -154,7 +154,8 @@ def list_generated_apks(package: str, code: str, context: Context) -> list[Signi
     place = {"package": package, "code": code}
     try:
         what = f"the list of APKs generated for version {code}"
-        response = context.call(Call("GET", ROOT, expand(_LIST, place), what=what))
+        path = expand(_LIST, place)
+        response = context.call(Call("GET", ROOT, path, what=what, retry_on=conflict))
     except ApiError as refused:
         if refused.status != 404 or find(refused) is not OTHER:
             raise

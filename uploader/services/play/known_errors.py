@@ -77,6 +77,9 @@ _MAY_READ = (
 )
 
 
+_NOT_COMPARED = "Google Play did not answer what the comparison needs."
+
+
 def find(error: ApiError) -> KnownError:
     """The entry of a refusal: by its words first, since one reason code covers many things; else by
     its reason.
@@ -104,6 +107,23 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
     if known.permission:
         return CredentialsError(what, cause=cause, hint=hint, code=known.code)
     return error.with_what(what).with_advice(cause=cause, hint=hint, code=known.code)
+
+
+def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
+    """The refusal of what is read for a comparison with what Google Play serves: there is nothing
+    to release by hand, and less permission is asked for.
+    """
+    known = find(error)
+    if known is OTHER and error.status != 403:
+        hint = error.hint or "Run again with `target: play-verify`, which uploads nothing."
+        # It has neither a cause nor a hint of its own.
+        refused = explained(error.with_advice(cause=error.cause or _NOT_COMPARED, hint=hint))
+        return refused.with_advice(hint=hint)
+    refused = explained(error)
+    if error.status != 403 or refused.code not in (OTHER.code, "permission-denied"):
+        return refused
+    cause = _KNOWN["permission-denied"].cause
+    return CredentialsError(refused.what, cause=cause, hint=_MAY_READ, code="permission-denied")
 
 
 @contextmanager

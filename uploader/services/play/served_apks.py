@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import BinaryIO, TypeAlias
 
-from uploader.errors import InputError, IntegrityError
+from uploader.errors import ApiError, InputError, IntegrityError
 from uploader.files.android.apk_signature import verified_signer
 from uploader.files.android.limits import MAX_BYTES
 from uploader.files.android.served import ApkReport, Finding, Served, Verdict, compare
@@ -35,9 +35,12 @@ from uploader.services.play.generated_apks import (
     SigningKey,
     await_generated_apks,
 )
+from uploader.services.play.known_errors import OTHER, conflict, find
 from uploader.text import format_size, plural
 
 MAX_DOWNLOADS = 4  # at the same time
+_MAX_LISTS = 3  # looks at what there is, where an APK that was listed is not there any more
+_MIN_SECONDS = 3600.0  # in which an APK has to be there, unless `wait-deadline` is longer
 WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
 # Bytes on the disk at the same time: several times what two sets of APKs take that come of a bundle
 # of this size. A small bundle may be compared with APKs of another one, which are larger.
@@ -85,9 +88,40 @@ def compare_served(
 ) -> Verdict:
     """Compare all that Google Play serves of a bundle's version with the bundle.
 
-    It waits up to `seconds` for the APKs, and fetches them once it is its turn. Raises
-    TemporaryError when time is up, IntegrityError where what was fetched is not what Google Play
-    says it is, and what `Context.download` raises.
+    It waits up to `seconds` for the APKs, and fetches them once it is its turn. Where Google Play
+    makes them anew meanwhile, they are listed once more. Raises TemporaryError when time is up,
+    IntegrityError where what was fetched is not what Google Play says it is, and what
+    `Context.download` raises.
+    """
+    compare_once = partial(_compare_listed, bundle, version, seconds, workspace, context, turn)
+    for _ in range(_MAX_LISTS - 1):
+        verdict = _unless_gone(compare_once)
+        if verdict:
+            return verdict
+        context.info(f"An APK of version {version[1]} is not there any more; all are listed again.")
+    return compare_once()
+
+
+def _unless_gone(compare_once: Callable[[], Verdict]) -> Verdict | None:
+    """Return the verdict, or None where an APK that was listed is not there any more."""
+    try:
+        return compare_once()
+    except ApiError as refused:
+        if refused.status != 404 or find(refused) is not OTHER:
+            raise
+        return None
+
+
+def _compare_listed(
+    bundle: Artifact,
+    version: Version,
+    seconds: float,
+    workspace: Workspace,
+    context: Context,
+    turn: AbstractContextManager[object],
+) -> Verdict:
+    """Compare all that is listed with the bundle. Raises as `compare_served` does, and ApiError
+    (404) for an APK that is not there any more.
     """
     package, number = version
     code = str(number)
@@ -100,7 +134,7 @@ def compare_served(
     limit = max(_MAX_OF_SMALL, _MAX_TIMES * (bundle.size or 0))
     what = f"what is fetched of version {code} at a time"
     with turn, open_spool(workspace, what, limit) as spool:
-        comparison = _Comparison(bundle, code, spool, context)
+        comparison = _Comparison(bundle, code, spool, max(seconds, _MIN_SECONDS), context)
         verdict = _merged(comparison.of_all(_sets(keys)))
         for key in keys:
             if key.certificate not in comparison.with_base:
@@ -149,8 +183,12 @@ class _Comparison:
     compared.
     """
 
-    def __init__(self, bundle: Artifact, code: str, spool: Spool, context: Context) -> None:
+    def __init__(
+        self, bundle: Artifact, code: str, spool: Spool, seconds: float, context: Context
+    ) -> None:
+        """Each APK has to be there after so many seconds."""
         self._bundle = bundle
+        self._seconds = seconds
         self._code = code
         self._spool = spool
         self._context = context
@@ -183,7 +221,18 @@ class _Comparison:
             url = f"{file.apk.path}?alt=media"
             what = f"{file.name} of version {self._code}"
             limit = MAX_BYTES["apk"]
-            self._context.download(Download(ROOT, url, file.file, limit, what, _keep))
+            self._context.download(
+                Download(
+                    ROOT,
+                    url,
+                    file.file,
+                    limit,
+                    what,
+                    _keep,
+                    seconds=self._seconds,
+                    retry_on=conflict,
+                )
+            )
 
     def _compare(self, files: Sequence[FetchedApk]) -> Verdict:
         """Compare a set. Raises IntegrityError where an APK is not what was asked for."""

@@ -43,7 +43,7 @@ from uploader.services.base import (
 )
 from uploader.services.play.client import ROOT
 from uploader.services.play.generated_apks import list_generated_apks
-from uploader.services.play.known_errors import explained
+from uploader.services.play.known_errors import conflict, explained
 from uploader.text import format_size
 
 NAME = "universal-apk"
@@ -178,7 +178,9 @@ def _fetch(
     destination = goal.of(code)
     check = partial(_check, package, int(code), apk.certificate)
     url = f"{apk.path}?alt=media"
-    file = context.download(Download(ROOT, url, destination, MAX_BYTES["apk"], what, check))
+    limit = MAX_BYTES["apk"]
+    step = Download(ROOT, url, destination, limit, what, check, retry_on=conflict)
+    file = context.download(step)
     signer = fingerprint(apk.certificate)
     size = format_size(file.size)
     context.info(f"{destination.name}: {what}, {size}, signed with certificate {signer}.")

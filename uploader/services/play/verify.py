@@ -49,7 +49,7 @@ from uploader.services.base import Context, Flow, Outcome, Prepared, Section
 from uploader.services.play import (
     SCOPE,
 )
-from uploader.services.play.known_errors import explained, explained_refusals
+from uploader.services.play.known_errors import explained_comparison
 from uploader.services.play.served_apks import WORST_FIRST, Version, compare_served
 from uploader.services.play.several_apps import App, SeveralApps
 from uploader.tasks import rank
@@ -64,6 +64,7 @@ _MAX_LINES = 6  # findings in the log
 _MAX_ROWS = 200  # of a table in the summary
 _MAX_NAME = 200  # characters of the name of an entry that people are shown
 _SHORT_FINGERPRINT = 11  # characters of a certificate's fingerprint: four bytes
+_STAYS = "The release is live; only its comparison with what Google Play serves failed:"
 _NOT_TOLD = ("by-rule",)  # states that neither the log nor the summary lists
 
 Pair: TypeAlias = tuple[Artifact, tuple[Artifact, ...]]
@@ -199,8 +200,7 @@ class Verification:
 def _flow_with_login(goal: VerifyGoal, context: Context) -> Outcome:
     """Compare what Google Play generated, and tell what came of it."""
     _publish_codes(goal, context)
-    with explained_refusals(reading=True):
-        return _compared(goal, Verification(len(goal.bundles)), context)
+    return _compared(goal, Verification(len(goal.bundles)), context)
 
 
 def _flow_of_several(
@@ -221,7 +221,7 @@ def _flow_of_several(
 
 def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
     _publish_codes(goal, app)
-    app.outcome = verified(goal, Outcome(""), verification, app)
+    app.outcome = _compared(goal, verification, app)
 
 
 def _publish_codes(goal: VerifyGoal, context: Context) -> None:
@@ -239,16 +239,15 @@ def verified(
     """Return the outcome of a release with what is served of it; it has `trouble` where that is not
     what was built, or could not be compared.
 
-    What was released is released, so no error ends the flow but the end of the run.
+    What was released is released, so no error ends the flow but the end of the run, and each says
+    so.
     """
     try:
         served_outcome = _compared(goal, verification, context)
     except (Interrupted, Stopped):
         raise
-    except ApiError as error:
-        return replace(outcome, trouble=explained(error))
     except UploaderError as error:
-        return replace(outcome, trouble=error)
+        return replace(outcome, trouble=error.with_what(f"{_STAYS} {error.what}"))
     return replace(
         outcome,
         headline=f"{outcome.headline} {served_outcome.headline}".lstrip(),
@@ -260,8 +259,8 @@ def verified(
 def _compared(goal: VerifyGoal, verification: Verification, context: Context) -> Outcome:
     """Compare all bundles, and tell what came of it.
 
-    Each is waited for by itself. Raises what kept one from being compared, unless something else is
-    served of another one.
+    Each is waited for by itself. Raises what kept one from being compared, in the words of a
+    comparison, unless something else is served of another one.
     """
     verdicts: list[Verdict] = []
     failures: list[UploaderError] = []
@@ -275,6 +274,8 @@ def _compared(goal: VerifyGoal, verification: Verification, context: Context) ->
             )
         except (Interrupted, Stopped):
             raise
+        except ApiError as error:
+            failures.append(explained_comparison(error))
         except UploaderError as error:
             failures.append(error)
 
