@@ -32,6 +32,7 @@ _SERVICE = (
 )
 _SESSIONS = ("/upload/", "/resumable/upload/")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
+_URL = re.compile(r"[!-\[\]-~]*")  # the printed characters of ASCII but the blank and the backslash
 
 
 @dataclass(frozen=True)
@@ -52,24 +53,30 @@ def origin(url: str) -> Origin:
     """The origin of an http or https URL; `NOWHERE` for anything else, and where parsers could
     disagree about it.
     """
-    if not url.isascii() or any(
-        not character.isprintable() or character in " \\" for character in url
-    ):
+    if not _URL.fullmatch(url):
         return NOWHERE
     try:
         parts = urlsplit(url)
-        port = _DEFAULT_PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
+        port = parts.port
     except ValueError:
         return NOWHERE
-    if "@" in parts.netloc or not parts.hostname or parts.scheme not in _DEFAULT_PORTS or not port:
+    if parts.scheme not in _DEFAULT_PORTS:
+        return NOWHERE
+    if "@" in parts.netloc or not parts.hostname:
+        return NOWHERE
+    if port is None:
+        port = _DEFAULT_PORTS[parts.scheme]
+    if port == 0:
         return NOWHERE
     return Origin(parts.scheme, parts.hostname, port)
 
 
 def is_loopback(host: str) -> bool:
     """Whether a host name or address, without brackets, can only be this machine."""
+    if host.lower() == "localhost":
+        return True
     try:
-        return host.lower() == "localhost" or ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -82,9 +89,19 @@ def on_loopback(url: str) -> bool:
 def is_google(url: str) -> bool:
     """Whether the URL is https on googleapis.com or a host below it, at the usual port."""
     found = origin(url)
-    return (found.scheme, found.port) == ("https", 443) and _GOOGLE.fullmatch(
-        found.host
-    ) is not None
+    if not _is_usual_https(found):
+        return False
+    return _GOOGLE.fullmatch(found.host) is not None
+
+
+def _is_usual_https(found: Origin) -> bool:
+    """Whether an origin is https at the usual port."""
+    return found.scheme == "https" and found.port == _DEFAULT_PORTS["https"]
+
+
+def _is_usual_http(found: Origin) -> bool:
+    """Whether an origin is http at the usual port."""
+    return found.scheme == "http" and found.port == _DEFAULT_PORTS["http"]
 
 
 def is_google_service(url: str, service: str) -> bool:
@@ -92,9 +109,11 @@ def is_google_service(url: str, service: str) -> bool:
     port.
     """
     found = origin(url)
-    if (found.scheme, found.port) != ("https", 443):
+    if not _is_usual_https(found):
         return False
-    forms = "|".join(_SERVICE).replace("{service}", service).replace("{region}", _REGION)
+    forms = "|".join(_SERVICE)
+    forms = forms.replace("{service}", service)
+    forms = forms.replace("{region}", _REGION)
     return re.fullmatch(forms, found.host) is not None
 
 
@@ -106,13 +125,16 @@ def is_github_oidc(url: str, server: str) -> bool:
     host counts where it is not github.com: GitHub Enterprise Server and Forgejo hand out tokens
     there. GitHub Enterprise Cloud has hosts of its own below ghe.com.
     """
-    found, own = origin(url), origin(server)
-    if (found.scheme, found.port) == ("https", 443):
+    found = origin(url)
+    own = origin(server)
+    if _is_usual_https(found):
         if _GITHUB_OIDC.fullmatch(found.host):
             return True
         if _GHE.fullmatch(found.host) and _GHE.fullmatch(own.host):
             return True
-    return found == own != NOWHERE and own.scheme == "https" and own.host != "github.com"
+    if own.scheme != "https" or own.host == "github.com":
+        return False
+    return found == own
 
 
 def is_aws_metadata(url: str) -> bool:
@@ -120,7 +142,7 @@ def is_aws_metadata(url: str) -> bool:
     port.
     """
     found = origin(url)
-    return (found.scheme, found.port) == ("http", 80) and found.host in _AWS_METADATA
+    return _is_usual_http(found) and found.host in _AWS_METADATA
 
 
 def is_azure_metadata(url: str) -> bool:
@@ -135,7 +157,7 @@ def is_google_metadata(url: str) -> bool:
     port.
     """
     found = origin(url)
-    return (found.scheme, found.port) == ("http", 80) and found.host in _GOOGLE_METADATA
+    return _is_usual_http(found) and found.host in _GOOGLE_METADATA
 
 
 def image_host(url: str) -> str:
@@ -143,8 +165,11 @@ def image_host(url: str) -> str:
     other URL.
     """
     found = origin(url)
-    public = (found.scheme, found.port) == ("https", 443) and _IMAGES.fullmatch(found.host)
-    return f"https://{found.host}" if public else ""
+    if not _is_usual_https(found):
+        return ""
+    if not _IMAGES.fullmatch(found.host):
+        return ""
+    return f"https://{found.host}"
 
 
 def is_secure(url: str) -> bool:
@@ -172,8 +197,12 @@ def trusted(uri: str, endpoint: str) -> bool:
     below it.
     """
     if not is_google(uri):
-        return origin(uri) == origin(endpoint) != NOWHERE
+        found = origin(uri)
+        return found != NOWHERE and found == origin(endpoint)
     path = urlsplit(uri).path
-    return path.startswith(_SESSIONS) and not {".", ".."}.intersection(
-        re.split(r"[/\\]", unquote(unquote(path)))
-    )
+    if not path.startswith(_SESSIONS):
+        return False
+    # as a server may read it that decodes it once more
+    decoded = unquote(unquote(path))
+    segments = re.split(r"[/\\]", decoded)
+    return "." not in segments and ".." not in segments
