@@ -12,8 +12,11 @@ def identifier(resource: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     """
     for path in fields:
         value = value_at(resource, path)
-        if value != "" and isinstance(value, (str, int)) and not isinstance(value, bool):
-            return str(value)
+        if isinstance(value, bool) or not isinstance(value, (str, int)):
+            continue
+        text = str(value)
+        if text:
+            return text
     return ""
 
 
@@ -22,10 +25,13 @@ def value_at(value: Any, path: str) -> Any:
     a list.
     """
     for name in path.split("."):
-        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
-        elif isinstance(value, Mapping):
+        if isinstance(value, Mapping):
             value = value.get(name)
+        elif isinstance(value, list) and name.isdecimal():
+            place = int(name)
+            if place >= len(value):
+                return None
+            value = value[place]
         else:
             return None
     return value
