@@ -20,7 +20,10 @@ def proxy_for(url: str) -> str:
     """
     if not may_use_proxy(url):
         return ""
-    proxy = select_proxy(url, get_environ_proxies(url)) or ""
+    proxies = get_environ_proxies(url)
+    proxy = select_proxy(url, proxies)
+    if not proxy:
+        return ""
     if proxy.lower().startswith("socks"):
         what = f"{describe_proxy(proxy)} is a SOCKS proxy, which can't be used."
         accepted = "an http:// or https:// proxy, or the hosts that need none in NO_PROXY."
@@ -33,7 +36,9 @@ def describe_proxy(proxy: str) -> str:
 
     The user and the password in the URL are left out.
     """
-    address = proxy.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
+    _, _, without_scheme = proxy.rpartition("://")
+    _, _, without_user = without_scheme.rpartition("@")
+    address, _, _ = without_user.partition("/")
     for variable in _PROXY_VARIABLES:
         if os.environ.get(variable):
             return f"the proxy {address} (from {variable})"
@@ -45,6 +50,8 @@ def authorities() -> str:
 
     It is empty for those that come with requests.
     """
-    path = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or ""
+    path = os.environ.get("REQUESTS_CA_BUNDLE")
+    if not path:
+        path = os.environ.get("CURL_CA_BUNDLE", "")
     # not `Path.expanduser`, which raises for a home that it can't find
     return os.path.expanduser(path)  # noqa: PTH111
