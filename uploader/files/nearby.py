@@ -16,6 +16,7 @@ from uploader.text import plural
 
 MAX_ENTRIES = 10_000  # of all folders together that are looked at
 _MAX_FOUND = 200  # files that are compared
+_MAX_COMPARED = 500  # characters of a name
 _SHOWN = 3  # files that are named
 _CLOSE = 0.9  # of difflib: a misspelling
 _ARTIFACTS = (".aab", ".apk")
@@ -57,18 +58,28 @@ def files_nearby(pattern: str, root: Path, max_entries: int = MAX_ENTRIES) -> st
         kinds = " or ".join(endings)
         return f" The workspace has no {kinds} file at all. Did an earlier step build it?"
     names = sorted(found.names, key=lambda name: (-_similarity(name, pattern), name))
+    nearest = names[0]
     has_wildcard = re.search(r"[*?\[]", pattern) is not None
-    if not has_wildcard and _similarity(names[0], pattern) >= _CLOSE:
-        return f" Did you mean `{printable(names[0])}`?"
-    shown = ", ".join(f"`{printable(name)}`" for name in names[:_SHOWN])
+    if not has_wildcard and _similarity(nearest, pattern) >= _CLOSE:
+        return f" Did you mean `{printable(nearest)}`?"
+    in_backticks = [f"`{printable(name)}`" for name in names[:_SHOWN]]
+    shown = ", ".join(in_backticks)
     more = len(names) - _SHOWN
     if more > 0:
-        shown += f" and {plural(more, 'more file')}"
+        others = plural(more, "more file")
+        shown += f" and {others}"
     return f" The workspace has {shown}."
 
 
 def _similarity(name: str, pattern: str) -> float:
-    return SequenceMatcher(None, name[:500], pattern[:500], autojunk=False).ratio()
+    """Return how much two names have in common, from 0 to 1; long ones are compared in part."""
+    matcher = SequenceMatcher(
+        None,
+        name[:_MAX_COMPARED],
+        pattern[:_MAX_COMPARED],
+        autojunk=False,
+    )
+    return matcher.ratio()
 
 
 def _find(root: Path, endings: tuple[str, ...], max_entries: int) -> _Found:
@@ -94,10 +105,11 @@ def _walk(root: Path) -> Iterator[str]:
                 for entry in entries:
                     if entry.name.startswith(".") or entry.name in _NEVER:
                         continue
+                    name = folder + entry.name
                     if entry.is_dir(follow_symlinks=False):
-                        below.append(f"{folder}{entry.name}/")
+                        below.append(f"{name}/")
                     elif not entry.is_symlink():
-                        yield f"{folder}{entry.name}"
+                        yield name
         except OSError:
             continue
         folders += sorted(below)
