@@ -222,15 +222,24 @@ class Section:
     @property
     def table(self) -> tuple[tuple[str, ...], ...]:
         """The header and the rows, without the columns in which no row has anything."""
-        columns = zip(self.header, *self.rows, strict=True)
-        return tuple(zip(*(column for column in columns if any(column[1:])), strict=True))
+        columns = []
+        for column in zip(self.header, *self.rows, strict=True):
+            _, *cells = column
+            if any(cells):
+                columns.append(column)
+        return tuple(zip(*columns, strict=True))
 
     def lines(self) -> list[str]:
         """The table as people read it in a log: columns one below the other, with their
         headings.
         """
-        widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
-        return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in self.table]
+        table = self.table
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = []
+        for row in table:
+            cells = map(str.ljust, row, widths)
+            lines.append("  ".join(cells).rstrip())
+        return lines
 
 
 @dataclass(frozen=True)
