@@ -56,15 +56,18 @@ class _ProgressDisplay(UploadListener):
         """Return how far the upload is: what is stored, or sent as long as nothing is."""
         upload = self._upload
         if upload.stored:
-            return f"{share(upload.stored, self._total)} stored{self._sent_apart()}"
+            stored = share(upload.stored, self._total)
+            return f"{stored} stored{self._sent_apart()}"
         # An upload in one request hears nothing until its end.
-        return f"{share(upload.position, self._total)} sent"
+        sent = share(upload.position, self._total)
+        return f"{sent} sent"
 
     def _sent_apart(self) -> str:
         """Return what this run sent, where that is another number than what is stored."""
         if self._upload.bytes_sent == self._upload.stored:
             return ""
-        return f" ({format_size(self._upload.bytes_sent)} sent)"
+        sent = format_size(self._upload.bytes_sent)
+        return f" ({sent} sent)"
 
     def _show(self) -> None:
         raise NotImplementedError
@@ -75,7 +78,8 @@ class _ProgressDisplay(UploadListener):
     def _show_failure(self) -> None:
         held = "nothing confirmed as stored"
         if self._upload.stored:
-            held = f"{share(self._upload.stored, self._total)} stored"
+            stored = share(self._upload.stored, self._total)
+            held = f"{stored} stored"
         sent = format_size(self._upload.bytes_sent)
         self._log(f"{self._label}: stopped, {held} ({sent} sent)")
 
@@ -92,22 +96,27 @@ class ProgressLines(_ProgressDisplay):
         upload = self._upload
         seconds = upload.seconds
         silence = seconds - self._shown_at
-        tenth = 10 * upload.position // self._total if self._total else 0
-        is_new_tenth = tenth != self._shown_tenth
-        if silence < MIN_INTERVAL or not (is_new_tenth or silence >= MAX_SILENCE):
+        if silence < MIN_INTERVAL:
+            return
+        tenth = 0
+        if self._total:
+            tenth = 10 * upload.position // self._total
+        if tenth == self._shown_tenth and silence < MAX_SILENCE:
             return
         self._shown_at = seconds
         self._shown_tenth = tenth
-        self._log(f"{self._label}: {self._extent()}, {speed(upload.bytes_sent, seconds)}")
+        pace = speed(upload.bytes_sent, seconds)
+        self._log(f"{self._label}: {self._extent()}, {pace}")
 
     def _show_success(self) -> None:
         upload = self._upload
         seconds = upload.seconds
-        pace = f", {speed(upload.bytes_sent, seconds)}" if upload.bytes_sent else ""
-        self._log(
-            f"{self._label}: {format_size(upload.stored)} stored in {seconds:.1f} s"
-            f"{self._sent_apart()}{pace}"
-        )
+        stored = format_size(upload.stored)
+        line = f"{self._label}: {stored} stored in {seconds:.1f} s{self._sent_apart()}"
+        if upload.bytes_sent:
+            pace = speed(upload.bytes_sent, seconds)
+            line += f", {pace}"
+        self._log(line)
 
 
 class ProgressBar(_ProgressDisplay):
@@ -119,12 +128,15 @@ class ProgressBar(_ProgressDisplay):
         self, log: Callable[[str], None], label: str, upload: UploadProgress, stream: Any
     ) -> None:
         super().__init__(log, label, upload)
+        bar_format = "{percentage:3.0f}% |{bar}| {desc}"
+        if upload.size is None:
+            bar_format = "{desc}"
         self._bar = _tqdm()(
             total=upload.size,
             desc=label,
             file=stream,
             disable=None,
-            bar_format="{desc}" if upload.size is None else "{percentage:3.0f}% |{bar}| {desc}",
+            bar_format=bar_format,
             dynamic_ncols=True,
             leave=True,
         )
