@@ -14,8 +14,9 @@ from uploader.services.base import Heading, Section
 
 # A release names its owner here; a checkout does not know it, and its page has no address.
 _REPOSITORY = "https://github.com/OWNER/google-release-uploader"
-_PAGE = f"{_REPOSITORY}/blob/v{__version__}/docs/TROUBLESHOOTING.md"
-TROUBLESHOOTING = "" if "/owner/" in _REPOSITORY.lower() else _PAGE
+TROUBLESHOOTING = ""
+if "/owner/" not in _REPOSITORY.lower():
+    TROUBLESHOOTING = f"{_REPOSITORY}/blob/v{__version__}/docs/TROUBLESHOOTING.md"
 
 
 @dataclass(frozen=True)
