@@ -26,7 +26,9 @@ class SessionInJournal(UploadListener):
         self._upload = upload
         self._job = upload.job
         self._journal = journal
-        self._file = source if isinstance(source, FileSource) else None
+        self._file: FileSource | None = None
+        if isinstance(source, FileSource):
+            self._file = source
         self._record: SessionRecord | None = None  # what the journal is to hold
 
     @property
@@ -44,7 +46,9 @@ class SessionInJournal(UploadListener):
         """Tell whether the file still has the content that an earlier run began to upload."""
         if self._file is None or record.sample != self._file.sample():
             return False
-        return not record.length or self._file.begins_with(record.length, record.prefix)
+        if record.length == 0:  # there is no digest of what was sent
+            return True
+        return self._file.begins_with(record.length, record.prefix)
 
     def inherit(self, record: SessionRecord) -> None:
         """Go on with the session of an earlier run, which the journal holds."""
@@ -61,27 +65,37 @@ class SessionInJournal(UploadListener):
             return
         # A file of one block is sent by the first request, so that all of it is due at once.
         is_one_block = self._file.size <= BLOCK
-        sample = self._file.sample()
-        self._save(SessionRecord(uri, granularity, sample, last_block_due=is_one_block))
+        record = SessionRecord(
+            uri,
+            granularity,
+            sample=self._file.sample(),
+            last_block_due=is_one_block,
+        )
+        self._save(record)
 
     def session_resumed(self) -> None:
         """Take away what the earlier run had sent: once this run sends more, that is not all."""
         if self.inherited and self._upload.attempts == 0:
-            self._save(replace(self.inherited, length=0, prefix=""))
+            record = replace(self.inherited, length=0, prefix="")
+            self._save(record)
 
     def last_block_due(self) -> None:
         """Note, before the last block leaves, that all of the file can have been sent."""
         if self._record and not self._record.last_block_due:
-            self._save(replace(self._record, last_block_due=True))
+            record = replace(self._record, last_block_due=True)
+            self._save(record)
 
     def interrupted(self) -> None:
         """Add the digest of what was sent, by which the next run knows the file again.
 
         That works in a fresh checkout, too, where the file is another one with the same bytes.
         """
-        if self._file and self._record and self._upload.attempts:
+        if self._file is None or self._record is None:
+            return
+        if self._upload.attempts > 0:
             length, prefix = self._file.prefix()
-            self._save(replace(self._record, length=length, prefix=prefix))
+            record = replace(self._record, length=length, prefix=prefix)
+            self._save(record)
 
     def session_lost(self, why: str) -> None:  # noqa: ARG002  # whatever the reason
         """Forget the session."""
@@ -96,10 +110,10 @@ class SessionInJournal(UploadListener):
 
         Then it stays until the end of the run, except where a list shows the first one.
         """
-        endpoint = self._job.endpoint
-        can_be_repeated = endpoint.idempotent and not endpoint.lookup
-        if self._job.search or can_be_repeated:
-            self._journal.drop(self._job)
+        job = self._job
+        can_be_repeated = job.endpoint.idempotent and not job.endpoint.lookup
+        if job.search or can_be_repeated:
+            self._journal.drop(job)
 
     def failed(self, error: UploaderError) -> None:
         """Forget a session that stored damaged bytes: it would only tell of the same damage."""
@@ -131,9 +145,10 @@ class ResultInJournal(UploadListener):
         """Keep the result where a repeat would add a second one, or where the service may be at
         work on the file for longer than this run waits.
         """
-        endpoint = self._job.endpoint
-        if endpoint.adds or endpoint.completion:
-            self._journal.save_finished(self._job, self._upload.sha256, self._upload.resource)
+        job = self._job
+        upload = self._upload
+        if job.endpoint.adds or job.endpoint.completion:
+            self._journal.save_finished(job, upload.sha256, upload.resource)
 
     def failed(self, error: UploaderError) -> None:
         """Forget what the journal holds of a file that arrived damaged."""
