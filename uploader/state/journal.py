@@ -96,31 +96,33 @@ class Journal:
         kept = self._store.read(self._name(job))
         if kept is None or "resource" in kept:  # which is a finished upload without a session
             return None
-        name = job.artifact.name
+        artifact = job.artifact
         file = kept.pop("file")
         same_file = file == _file_key(job)
         # After a fresh checkout the same content is in another file, of the same size.
-        may_be_same = job.artifact.data is None and file[0] == job.artifact.size
+        may_be_same = artifact.data is None and file[0] == artifact.size
         if not same_file and not may_be_same:
-            self._store.reporter.info(
-                f"{name}: the file is not the one that an earlier run began to "
-                "upload; starting over."
-            )
+            what = "the file is not the one that an earlier run began to upload; starting over."
+            self._store.reporter.info(f"{artifact.name}: {what}")
             return None
         origin = SessionOrigin(*kept.pop("origin"))
         # The server is asked all the same: it knows, and a clock that jumped must not make it store
         # a file twice.
-        if self._age(origin) > job.endpoint.session_lifetime.total_seconds():
-            self._store.reporter.info(
-                f"{name}: the session of an earlier run should have expired by now."
-            )
+        lifetime = job.endpoint.session_lifetime.total_seconds()
+        if self._age(origin) > lifetime:
+            what = "the session of an earlier run should have expired by now."
+            self._store.reporter.info(f"{artifact.name}: {what}")
         if "last_block_due" not in kept:
             # An earlier version did not write it down.
-            all_sent = kept["length"] >= (job.artifact.size or 0)
+            all_sent = kept["length"] >= (artifact.size or 0)
             kept["last_block_due"] = all_sent or not kept["prefix"]
         del kept["path"]
-        own_run = self._is_of_this_run(origin)
-        return SessionRecord(**kept, origin=origin, same_file=same_file, own_run=own_run)
+        return SessionRecord(
+            **kept,
+            origin=origin,
+            same_file=same_file,
+            own_run=self._is_of_this_run(origin),
+        )
 
     def save(self, job: Upload, record: SessionRecord) -> bool:
         """Keeps a session, before its first byte is sent; whether that was possible."""
@@ -128,7 +130,10 @@ class Journal:
         # What follows from the file and the run of the reader is not kept.
         del kept["same_file"]
         del kept["own_run"]
-        kept["origin"] = astuple(record.origin or self._this_run())
+        origin = record.origin
+        if origin is None:
+            origin = self._this_run()
+        kept["origin"] = astuple(origin)
         kept["file"] = _file_key(job)
         kept["path"] = job.endpoint.upload_path
         return self._store.write(self._name(job), kept)
@@ -139,8 +144,12 @@ class Journal:
         if kept is None or "resource" not in kept:
             return None
         origin = SessionOrigin(*kept["origin"])
-        own_run = self._is_of_this_run(origin)
-        return FinishedUpload(kept["sha256"], kept["resource"], origin, own_run)
+        return FinishedUpload(
+            kept["sha256"],
+            kept["resource"],
+            origin,
+            own_run=self._is_of_this_run(origin),
+        )
 
     def save_finished(self, job: Upload, sha256: str, resource: Mapping[str, Any]) -> None:
         """Keeps what became of a file that was sent in one request, which no session could tell the
@@ -148,10 +157,15 @@ class Journal:
 
         A resource that is too large for the store is not kept.
         """
-        kept = {"sha256": sha256, "resource": resource, "origin": astuple(self._this_run())}
-        if len(json.dumps(kept)) <= MAX_RESOURCE:
-            kept["path"] = job.endpoint.upload_path
-            self._store.write(self._name(job), kept)
+        kept = {
+            "sha256": sha256,
+            "resource": resource,
+            "origin": astuple(self._this_run()),
+        }
+        if len(json.dumps(kept)) > MAX_RESOURCE:
+            return
+        kept["path"] = job.endpoint.upload_path
+        self._store.write(self._name(job), kept)
 
     def has(self, job: Upload) -> bool:
         """Whether anything is kept of this upload, begun or finished."""
@@ -168,7 +182,8 @@ class Journal:
     def drop_below(self, upload_path: str) -> None:
         """Forgets every session whose upload path begins with the segments of this one."""
         for name, value in self._store.values():
-            if str(value.get("path")).startswith(f"{upload_path}/"):
+            path = str(value.get("path"))
+            if path.startswith(f"{upload_path}/"):
                 self._store.remove(name)
 
     def recall(self, name: str) -> str | None:
@@ -196,7 +211,9 @@ class Journal:
         # Nobody knows of a run without an id whether another one is the same.
         if not run.id or origin.run != run.id:
             return False
-        return origin.attempt <= run.attempt and self._age(origin) <= run.rerun_within
+        if origin.attempt > run.attempt:
+            return False
+        return self._age(origin) <= run.rerun_within
 
     def _age(self, origin: SessionOrigin) -> float:
         """How many seconds ago it was begun."""
@@ -234,9 +251,11 @@ def _file_key(job: Upload) -> list[Any]:
     """
     artifact = job.artifact
     if artifact.data is not None:
-        return [artifact.size, hashlib.sha256(artifact.data).hexdigest()]
+        digest = hashlib.sha256(artifact.data)
+        return [artifact.size, digest.hexdigest()]
     _, inode, modified, changed = artifact.identity
     key: list[Any] = [artifact.size, modified, inode, changed]
     if artifact.digests:
-        key.append(hashlib.sha256(artifact.digests).hexdigest())
+        digest = hashlib.sha256(artifact.digests)
+        key.append(digest.hexdigest())
     return key
