@@ -61,22 +61,22 @@ def prepare(inputs: CommonInputs, files: Artifacts, given: MethodInputs) -> Prep
     if not files and not metadata_suffices:
         problems.add("files", f"no file was given to upload to {inputs.target}.")
     if len(files) > 1 and name_field in metadata:
-        what = (
-            f"gives all {len(files)} files the same `{name_field}`; leave it out, and each keeps "
-            "its own."
-        )
-        problems.add("metadata", what)
+        what = f"gives all {len(files)} files the same `{name_field}`"
+        problems.add("metadata", f"{what}; leave it out, and each keeps its own.")
     problems.raise_if_any()
     if not files:
         endpoint = _endpoint(method, values, metadata)
         return batch.metadata_alone(inputs, endpoint, metadata)
-    uploads = tuple(
-        _upload(method, values, metadata, name_field, file, media_type) for file in files
-    )
+    uploads = [_upload(method, values, metadata, name_field, file, media_type) for file in files]
     # any other request makes a new thing
     if _replaces(method):
         _check_places(uploads, problems)
-    prepared = batch.prepared(inputs, uploads, problems, wait_deadline=given.wait_deadline)
+    prepared = batch.prepared(
+        inputs,
+        tuple(uploads),
+        problems,
+        wait_deadline=given.wait_deadline,
+    )
     send = prepared.flow
 
     def flow(context: Context) -> Outcome:
@@ -93,7 +93,8 @@ def _no_such_method(target: str) -> Problem:
     what = f"{target!r} is not an upload method."
     similar = get_close_matches(target, catalogue.targets())
     if similar:
-        what += f" Did you mean {' or '.join(similar)}?"
+        meant = " or ".join(similar)
+        what += f" Did you mean {meant}?"
     return Problem("target", what, "a method of docs/METHODS.md.")
 
 
@@ -156,8 +157,10 @@ def read_params(text: str) -> dict[str, Any]:
             value = _read_yaml(text)
         except (yaml.YAMLError, RecursionError, ValueError):
             raise InputError(Problem("params", "is neither JSON nor YAML.", accepted)) from None
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return value
+    if isinstance(value, dict):
+        other_keys = [key for key in value if not isinstance(key, str)]
+        if not other_keys:
+            return value
     what = "is not a map."
     pairs = any_method_advice.pairs(text)
     if pairs:
@@ -175,8 +178,9 @@ def _read_yaml(text: str) -> Any:
     # Deep brackets are scanned for hours, and a few lines with aliases can stand for gigabytes.
     if nested_deeply(text):
         raise yaml.YAMLError
-    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-        raise yaml.YAMLError
+    for token in yaml.scan(text):
+        if isinstance(token, yaml.AliasToken):
+            raise yaml.YAMLError
     # BaseLoader makes strings of all scalars: a version `1.10` or a name `no` arrives as it was
     # written.
     return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  # builds str, list and dict alone
@@ -192,7 +196,7 @@ def _with_file_name(
         return _with_object_name(values, metadata, file)
     if not name_field:
         return values, metadata
-    own_name = file.name.rpartition("/")[2]
+    _, _, own_name = file.name.rpartition("/")
     return values, {name_field: own_name, **metadata}
 
 
@@ -210,28 +214,36 @@ def _with_object_name(
     path = file.name
     is_outside = path.startswith("/") or ".." in path.split("/")
     if is_outside:
-        path = path.rpartition("/")[2]
-    other_metadata = {key: value for key, value in metadata.items() if key != "name"}
+        _, _, path = path.rpartition("/")
+    other_metadata = dict(metadata)
+    other_metadata.pop("name", None)
     return {**values, "name": (prefix + path,)}, other_metadata
 
 
 def _object_name(values: Values, metadata: Mapping[str, Any]) -> str:
-    return "".join(values.get("name", ())) or str(metadata.get("name", ""))
+    """Return the name of an object of Cloud Storage as it was given, empty for none."""
+    name = "".join(values.get("name", ()))
+    if not name:
+        name = str(metadata.get("name", ""))
+    return name
 
 
 def _endpoint(method: Method, values: Values, metadata: Mapping[str, Any]) -> Endpoint:
     """Return the method as this request uses it."""
     template = method.template
-    path_values = {name: values[name][0] for name in catalogue.placeholders(template.upload_path)}
+    placeholders = catalogue.placeholders(template.upload_path)
+    path_values = {name: values[name][0] for name in placeholders}
     digest, query_values = _with_digest_field(template.path, values)
     query_values = _with_state_fields(template, query_values)
     query: list[tuple[str, str]] = []
     for name, texts in query_values.items():
-        if name not in path_values:
-            query += [(name, text) for text in texts]
+        if name in path_values:
+            continue
+        query += [(name, text) for text in texts]
     scopes = template.scopes
     # The wider scope when the request names something that others may have made: a file, a folder.
-    if "fileId" in values or "addParents" in values or metadata.get("parents"):
+    names_existing = "fileId" in values or "addParents" in values
+    if names_existing or metadata.get("parents"):
         scopes = (method.scope_existing,)
     lookup = ""
     if not _STATES.isdisjoint(values):
@@ -267,9 +279,12 @@ def _with_digest_field(path: str, values: Values) -> tuple[str, Values]:
     for prefix, (digest, field, usual_fields) in _DIGESTS.items():
         if not path.startswith(prefix):
             continue
-        fields = "".join(values.get("fields", ())) or usual_fields
+        fields = "".join(values.get("fields", ()))
+        if not fields:
+            fields = usual_fields
         names = re.split(r"[\s,]+", fields)
-        if fields and field not in names and "*" not in names:
+        is_in_response = not fields or field in names or "*" in names
+        if not is_in_response:
             values = {**values, "fields": (f"{fields},{field}",)}
         return digest, values
     return "", values
@@ -282,12 +297,16 @@ def _with_state_fields(template: Endpoint, values: Values) -> Values:
     fields = "".join(values.get("fields", ()))
     if not fields or not template.completion:
         return values
-    # `items/id` and `items(id,name)` choose parts of the member `items`.
-    chosen = {re.split(r"[/(]", field)[0] for field in re.split(r"[\s,]+", fields)}
+    chosen: set[str] = set()
+    for field in re.split(r"[\s,]+", fields):
+        # `items/id` and `items(id,name)` choose parts of the member `items`.
+        member, *_ = re.split(r"[/(]", field)
+        chosen.add(member)
     missing = [name for name in template.completion.members if name not in chosen]
     if not missing or "*" in chosen:
         return values
-    return {**values, "fields": (",".join([fields, *missing]),)}
+    more_fields = ",".join([fields, *missing])
+    return {**values, "fields": (more_fields,)}
 
 
 def _lookup(path: str, values: Values, metadata: Mapping[str, Any]) -> str:
