@@ -40,10 +40,15 @@ _MAX_UNPACKED = 32 << 30  # bytes: what a zip may claim to unpack to before it i
 _MAX_RATIO = 100
 _SMALL = 64 << 20  # bytes that may be unpacked whatever the ratio
 _MAX_FILES = 100_000
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that are taken
+_SHOWN = 3  # files that are named
 _FLUTTER = " Flutter's .symbols files are for `flutter symbolize`; Play does not accept them."
 
 _PACKED = "native-debug-symbols.zip"
 _UNIX = 3  # the system that a zip's entry says it was made on
+_DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can have
+_MODE = 0o100644  # a regular file
+_PIECE = 1 << 20  # bytes that are copied at once
 Opener = Callable[[], IO[bytes]]
 
 
@@ -83,10 +88,13 @@ def _from_folder(path: Path, temp: Path, name: str, access: Access, problems: Pr
     openers: dict[str, Opener] = {}
     size = 0
     for target, source in _layout(paths, name, problems).items():
-        file = problems.collect(partial(from_path, paths[source], f"{name}/{source}", access))
-        if file:
-            openers[target] = file.reader
-            size += file.size or 0
+        read = partial(from_path, paths[source], f"{name}/{source}", access)
+        file = problems.collect(read)
+        if file is None:
+            continue
+        openers[target] = file.reader
+        if file.size is not None:
+            size += file.size
     if size > _MAX_UNPACKED:
         raise InputError(Problem(_INPUT, f"{name} has more than {_MAX_UNPACKED >> 30} GiB."))
     return _written(openers, temp, name)
@@ -102,7 +110,8 @@ def _list_files(root: Path, name: str) -> dict[str, Path]:
         for folder, _, file_names in os.walk(root):
             for file_name in file_names:
                 path = Path(folder, file_name)
-                paths[path.relative_to(root).as_posix()] = path
+                relative_path = path.relative_to(root).as_posix()
+                paths[relative_path] = path
             if len(paths) > _MAX_FILES:
                 what = f"{name} has more than {_MAX_FILES:,} files."
                 raise InputError(Problem(_INPUT, what, _ACCEPTED))
@@ -128,7 +137,9 @@ def _from_zip(file: BinaryIO, artifact: Artifact, temp: Path, problems: Problems
     sources = _layout(names, artifact.name, problems)
     if sources == {name: name for name in names}:  # everything is where Play wants it
         return artifact
-    openers = {target: partial(archive.open, source) for target, source in sources.items()}
+    openers: dict[str, Opener] = {}
+    for target, source in sources.items():
+        openers[target] = partial(archive.open, source)
     return _written(openers, temp, artifact.name)
 
 
@@ -137,13 +148,14 @@ def _check_members(members: Sequence[zipfile.ZipInfo], artifact: Artifact) -> No
     claimed_size = 0
     for member in members:
         claimed_size += member.file_size
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        if member.compress_type not in _COMPRESSIONS:
             what = f"{artifact.name} is compressed by another method than deflate."
             raise InputError(Problem(_INPUT, what, _ACCEPTED))
     if claimed_size > _MAX_UNPACKED:
         what = f"{artifact.name} claims to unpack to more than {_MAX_UNPACKED >> 30} GiB."
         raise InputError(Problem(_INPUT, what))
-    if claimed_size > max(_MAX_RATIO * (artifact.size or 0), _SMALL):
+    size = artifact.size or 0
+    if claimed_size > max(_MAX_RATIO * size, _SMALL):
         what = f"{artifact.name} claims to unpack to more than {_MAX_RATIO} times its size."
         raise InputError(Problem(_INPUT, what))
 
@@ -165,18 +177,25 @@ def _layout(names: Iterable[str], name: str, problems: Problems) -> Mapping[str,
         else:
             sources[target] = source
     if not sources:
-        what = f"{name} has no native symbols."
-        if any(source.endswith(".symbols") for source in unused):
-            what += _FLUTTER
-        raise InputError(Problem(_INPUT, what, _ACCEPTED))
+        raise _no_symbols(name, unused)
     if duplicates:
         raise InputError(*duplicates)
     if unused:
-        shown = ", ".join(printable(source) for source in unused[:3])
-        if len(unused) > 3:
+        shown = ", ".join(map(printable, unused[:_SHOWN]))
+        if len(unused) > _SHOWN:
             shown += " and more"
         problems.warn(f"{_INPUT}: {name}: left out, because Play refuses them: {shown}.")
     return dict(sorted(sources.items()))
+
+
+def _no_symbols(name: str, sources: Sequence[str]) -> InputError:
+    """Return the error for a folder or zip whose files are no symbols for Play."""
+    what = f"{name} has no native symbols."
+    for source in sources:
+        if source.endswith(".symbols"):
+            what += _FLUTTER
+            break
+    return InputError(Problem(_INPUT, what, _ACCEPTED))
 
 
 def _target(source: str) -> str:
@@ -217,18 +236,19 @@ def _written(files: Mapping[str, Opener], temp: Path, name: str) -> Artifact:
 
 def _add_entry(archive: zipfile.ZipFile, path: str, source: IO[bytes]) -> None:
     """Add a file to the zip, with the same date and mode wherever it is packed."""
-    entry = zipfile.ZipInfo(path, date_time=(1980, 1, 1, 0, 0, 0))
+    entry = zipfile.ZipInfo(path, date_time=_DATE)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.create_system = _UNIX
-    entry.external_attr = 0o100644 << 16
+    entry.external_attr = _MODE << 16
     with archive.open(entry, "w", force_zip64=True) as sink:
-        shutil.copyfileobj(source, sink, 1 << 20)
+        shutil.copyfileobj(source, sink, _PIECE)
 
 
 def _new_file(temp: Path) -> tuple[IO[bytes], Path]:
     """Make an empty file. Returns it with a path that leads to it for as long as it is open."""
     path = temp / _PACKED
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
     opened = Path(f"/proc/self/fd/{descriptor}")
     if opened.exists():
         path.unlink()
