@@ -35,7 +35,6 @@ TEXTS: Mapping[str, str] = {
 SINGLE = tuple(name for name, rule in IMAGE_RULES.items() if rule.exact)
 _SEVERAL = tuple(name for name, rule in IMAGE_RULES.items() if not rule.exact)
 _ACCEPTED = "<language>/images/<type>/*.png, <language>/images/<type>.png, <language>/title.txt"
-_KNOWN = ", ".join([f"{kind}.png" for kind in SINGLE] + [f"{kind}/" for kind in _SEVERAL])
 _ELSEWHERE = {"images", "changelogs"}  # the second is release notes, whats-new-directory reads them
 # What other tools and people call the texts, without the ending.
 _OTHER_NAMES = {
@@ -169,13 +168,17 @@ def _left_out(folder: LocalizedFolder, entry: Path) -> None:
     """
     intended = ""
     if entry.is_dir():
-        names = {"images": "images/", "graphics": "images/", **_image_names("images/")}
+        names = _image_names("images/")
+        names["images"] = "images/"
+        names["graphics"] = "images/"
         intended = _nearest(entry.name, names)
     elif _is_image(entry):
         intended = _nearest(entry.stem, _image_names("images/"))
     elif entry.suffix.lower() in _TEXT_ENDINGS:
-        own_names = {name.removesuffix(".txt"): name for name in TEXTS}
-        intended = _nearest(entry.stem, _OTHER_NAMES | own_names)
+        names = dict(_OTHER_NAMES)
+        for file_name in TEXTS:
+            names[file_name.removesuffix(".txt")] = file_name
+        intended = _nearest(entry.stem, names)
     if intended:
         folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
     else:
@@ -196,10 +199,13 @@ def _nearest(name: str, names: Mapping[str, str]) -> str:
     """
     values = {_plain(key): value for key, value in names.items()}
     written = _plain(name)
-    similar: list[str] = get_close_matches(written[:100], values, 1, _SIMILAR)
-    if similar and similar[0][:1] == written[:1]:
-        return values[similar[0]]
-    return ""
+    similar = get_close_matches(written[:100], values, n=1, cutoff=_SIMILAR)
+    if not similar:
+        return ""
+    nearest = similar[0]
+    if nearest[:1] != written[:1]:
+        return ""
+    return values[nearest]
 
 
 def _plain(name: str) -> str:
@@ -210,7 +216,9 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
     """Return the images of one language by type, empty for the folder of a type without any."""
     images: dict[str, tuple[Artifact, ...]] = {}
     for entry in folder.entries(language / "images"):
-        kind = entry.name if entry.is_dir() else entry.stem
+        kind = entry.stem
+        if entry.is_dir():
+            kind = entry.name
         if kind in _SEVERAL and entry.is_dir():
             files = _image_files(folder, entry)
         elif kind in SINGLE and _is_image(entry):
@@ -223,9 +231,18 @@ def _images(folder: LocalizedFolder, language: Path) -> dict[str, tuple[Artifact
         elif len(files) > MAX_SCREENSHOTS:
             folder.wrong(entry, f"has {len(files)} images; Play accepts at most {MAX_SCREENSHOTS}.")
         else:
-            candidates = [_image(folder, file, kind) for file in files]
-            images[kind] = tuple(image for image in candidates if image is not None)
+            images[kind] = _read_images(folder, files, kind)
     return images
+
+
+def _read_images(folder: LocalizedFolder, files: list[Path], kind: str) -> tuple[Artifact, ...]:
+    """Return the images of one type, without those that are no files."""
+    images: list[Artifact] = []
+    for file in files:
+        image = _image(folder, file, kind)
+        if image is not None:
+            images.append(image)
+    return tuple(images)
 
 
 def _image_left_out(folder: LocalizedFolder, entry: Path, kind: str) -> None:
@@ -236,7 +253,8 @@ def _image_left_out(folder: LocalizedFolder, entry: Path, kind: str) -> None:
     if intended:
         folder.wrong(entry, f"would be left out. Did you mean `{intended}`?")
     else:
-        folder.warn(entry, f"is not used. Known: {_KNOWN}.")
+        known = ", ".join(_image_names("").values())
+        folder.warn(entry, f"is not used. Known: {known}.")
 
 
 def _image_files(folder: LocalizedFolder, below: Path) -> list[Path]:
@@ -251,14 +269,16 @@ def _image_files(folder: LocalizedFolder, below: Path) -> list[Path]:
 
 
 def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in (".png", ".jpg", ".jpeg") and not path.is_dir()
+    has_ending = path.suffix.lower() in (".png", ".jpg", ".jpeg")
+    return has_ending and not path.is_dir()
 
 
 def _image(folder: LocalizedFolder, path: Path, kind: str) -> Artifact | None:
     """Return the image, or None if it is no file. What is wrong with its content is added to the
     problems.
     """
-    image = folder.problems.collect(lambda: from_path(path, folder.name_of(path), folder.access))
+    name = folder.name_of(path)
+    image = folder.problems.collect(lambda: from_path(path, name, folder.access))
     if image is None or image.size is None:
         return None
     limit = MAX_BYTES["image"]
@@ -292,7 +312,9 @@ def _check_pixels(folder: LocalizedFolder, path: Path, kind: str, size: tuple[in
     pixels = f"{width} x {height} pixels"
     if rule.exact:
         if size != rule.exact:
-            folder.wrong(path, f"has {pixels}; {kind} must be {rule.exact[0]} x {rule.exact[1]}.")
+            exact_width, exact_height = rule.exact
+            what = f"has {pixels}; {kind} must be {exact_width} x {exact_height}."
+            folder.wrong(path, what)
         return
     short, long = sorted(size)
     if short < rule.min_side or long > rule.max_side:
@@ -335,13 +357,18 @@ def _has_alpha(data: bytes) -> bool:
     """Return whether a whole image is a PNG with an alpha channel (PNG, 11.2.2: color types 4 and
     6).
     """
-    return data.startswith(_PNG) and data[25] in (4, 6)
+    if not data.startswith(_PNG):
+        return False
+    color_type = data[25]
+    return color_type in (4, 6)
 
 
 def _png_dimensions(data: bytes) -> tuple[int, int]:
     """Read the image header, which comes first (PNG, 11.2.2), and look for the end of the image."""
     width, height = struct.unpack_from(">2I", data, 16)
-    if data[12:16] != b"IHDR" or b"IEND" not in data[-_TAIL:]:
+    first_chunk = data[12:16]
+    tail = data[-_TAIL:]
+    if first_chunk != b"IHDR" or b"IEND" not in tail:
         return 0, 0
     return width, height
 
@@ -350,7 +377,8 @@ def _jpeg_dimensions(data: bytes) -> tuple[int, int]:
     """Read the segments (ITU T.81, B.1.1) up to the frame header: length, precision, height,
     width.
     """
-    if b"\xff\xd9" not in data[-_TAIL:]:
+    tail = data[-_TAIL:]
+    if b"\xff\xd9" not in tail:  # the marker of the end
         return 0, 0
     offset = 2
     for _ in range(_MAX_SEGMENTS):
