@@ -33,7 +33,9 @@ from uploader.files.android.signatures import V2, V3, V3_1, jar_signers
 _MAGIC = b"APK Sig Block 42"
 _NAMES = {V2: "v2", V3: "v3", V3_1: "v3.1"}
 _OLDEST_FIRST = (V2, V3, V3_1)
-_JAR_NUMBERS = {2: V2, 3: V3}  # as the JAR signature counts them
+# the attribute of a JAR signature that names the newer schemes, and how it counts them
+_ALSO_SIGNED = re.compile(rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", re.MULTILINE)
+_JAR_NUMBERS = {2: V2, 3: V3}
 # of the signing block: signatures, dependency info, padding; real files have fewer than ten
 _MAX_PAIRS = 64
 # bytes of one scheme's value; even with a long chain of certificates it has only a sixth of them
@@ -135,9 +137,8 @@ def verified_signer(file: BinaryIO) -> ApkSigner:
     lineage = {hashlib.sha256(certificate).hexdigest() for certificate in newest.lineage}
     for place, sha256 in _certificates_by_place(archive, signers):
         if sha256 != newest.sha256 and sha256 not in lineage:
-            raise _refused(
-                f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
-            )
+            what = f"has signatures of two signers: {newest.sha256}, and in {place} {sha256}"
+            raise _refused(what)
     return ApkSigner(newest.sha256, frozenset(lineage - {newest.sha256}))
 
 
@@ -151,7 +152,9 @@ def _certificates_by_place(
     for scheme, signer in signers.items():
         yield f"the scheme {_NAMES[scheme]}", signer.sha256
     for number, sha256 in enumerate(jar_certificates, 1):
-        place = "the scheme v1" if number == 1 else f"signer {number} of the scheme v1"
+        place = "the scheme v1"
+        if number > 1:
+            place = f"signer {number} of the scheme v1"
         yield place, sha256
 
 
@@ -167,8 +170,11 @@ def _layout(file: BinaryIO) -> _Layout:
     size = file.seek(0, 2)
     start = max(0, size - _END_RECORD - _MAX_COMMENT)
     tail = _at(file, start, size - start)
-    records = re.finditer(re.escape(_END_MAGIC), tail)
-    ends = [record.start() for record in records if _ends_at(tail, record.start())]
+    ends: list[int] = []
+    for record in re.finditer(re.escape(_END_MAGIC), tail):
+        offset = record.start()
+        if _ends_at(tail, offset):
+            ends.append(offset)
     if len(ends) != 1:
         raise _refused("has no end record, or several, so readers may disagree about what it holds")
     end = start + ends[0]
@@ -271,8 +277,9 @@ class _Reader:
         length = self.number()
         if length > self.left:
             raise IndexError(length)
+        start = self._position
         self._position += length
-        return self._data[self._position - length : self._position]
+        return self._data[start : self._position]
 
     def rest(self) -> bytes:
         """Return what is not read yet."""
@@ -309,15 +316,22 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
     signed = signer.prefixed()
     levels = _api_levels(scheme, signer)
     signatures = _by_id(
-        signer.prefixed(), twice=f"two signatures of one algorithm in the scheme {name}"
+        signer.prefixed(),
+        twice=f"two signatures of one algorithm in the scheme {name}",
     )
     public_key = signer.prefixed()
 
     data = _Reader(signed)
-    digests = _by_id(data.prefixed(), twice=f"two digests of one algorithm in the scheme {name}")
+    digests = _by_id(
+        data.prefixed(),
+        twice=f"two digests of one algorithm in the scheme {name}",
+    )
     certificates = list(_Reader(data.prefixed()).each())
     signed_levels = _api_levels(scheme, data)
-    attributes = _by_id(data.prefixed(), twice="one attribute of a signature twice")
+    attributes = _by_id(
+        data.prefixed(),
+        twice="one attribute of a signature twice",
+    )
 
     # The levels also stand outside of what was signed, where anybody could have changed them.
     if levels != signed_levels or levels[0] > levels[1]:
@@ -334,7 +348,8 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
             "a certificate"
         )
     key = load_der_public_key(public_key)
-    if _encoded(key) != _encoded(_key_of(certificates[0])):
+    certificate = certificates[0]
+    if _encoded(key) != _encoded(_key_of(certificate)):
         raise _refused(
             f"has a signature of the scheme {name} by another key than that of its certificate"
         )
@@ -345,14 +360,14 @@ def _one_signer(scheme: int, signer: _Reader) -> _Signer:
     lineage: tuple[bytes, ...] = ()
     if _ROTATION in attributes and scheme != V2:
         lineage = _lineage(attributes[_ROTATION])
-    if lineage and lineage[-1] != certificates[0]:
+    if lineage and lineage[-1] != certificate:
         raise _refused(
             f"has a proof of rotation in the scheme {name} that does not end with its signer"
         )
     contents: dict[int, bytes] = {}
     for algorithm in algorithms:
         contents[algorithm] = _Reader(digests[algorithm]).prefixed()
-    return _Signer(certificates[0], contents, attributes, lineage)
+    return _Signer(certificate, contents, attributes, lineage)
 
 
 def _api_levels(scheme: int, reader: _Reader) -> tuple[int, int]:
@@ -419,8 +434,9 @@ def _key_of(certificate: bytes) -> Any:
     fields: list[bytes] = []
     while signed and len(fields) < 8:
         tag, _, rest = _der(signed)
+        length = len(signed) - len(rest)
         if tag != _VERSION:
-            fields.append(signed[: len(signed) - len(rest)])
+            fields.append(signed[:length])
         signed = rest
     return load_der_public_key(fields[5])
 
@@ -473,10 +489,11 @@ def _check_content(file: BinaryIO, layout: _Layout, signers: Mapping[int, _Signe
             kinds.add(_ALGORITHMS[algorithm].content)
     actual = _content_digests(file, layout, kinds)
     for scheme, signer in signers.items():
+        name = _NAMES[scheme]
         for algorithm, digest in signer.digests.items():
             kind = _ALGORITHMS[algorithm].content
             if digest != actual[kind]:
-                what = f"its content does not match the digest signed by scheme {_NAMES[scheme]}"
+                what = f"its content does not match the digest signed by scheme {name}"
                 raise _refused(f"was changed after it was signed: {what}")
 
 
@@ -486,34 +503,43 @@ def _content_digests(file: BinaryIO, layout: _Layout, kinds: Collection[str]) ->
     """
     chunks = list(_chunks(layout))
     # The digest of a kind is that of the digests of all chunks, behind their number.
+    top_prefix = b"\x5a" + struct.pack("<I", len(chunks))
     tops = {}
     for kind in kinds:
         if kind != "verity":
-            tops[kind] = hashlib.new(kind, b"\x5a" + struct.pack("<I", len(chunks)))
+            tops[kind] = hashlib.new(kind, top_prefix)
     tree = _VerityTree()
     for offset, length in chunks:
         chunk = _at(file, offset, length)
         if offset == layout.end:
             # The end record counts as it was before the signing block moved the directory.
-            chunk = chunk[:16] + struct.pack("<I", layout.block) + chunk[20:]
+            directory = struct.pack("<I", layout.block)
+            chunk = chunk[:16] + directory + chunk[20:]
         prefix = b"\xa5" + struct.pack("<I", len(chunk))
         for kind, top in tops.items():
-            top.update(hashlib.new(kind, prefix + chunk).digest())
+            digest = hashlib.new(kind, prefix + chunk).digest()
+            top.update(digest)
         if "verity" in kinds:
             tree.update(chunk)
     digests = {kind: top.digest() for kind, top in tops.items()}
     if "verity" in kinds:
-        unsigned_size = layout.size - (layout.directory - layout.block)
-        digests["verity"] = tree.root() + struct.pack("<Q", unsigned_size)
+        block_size = layout.directory - layout.block
+        unsigned_size = struct.pack("<Q", layout.size - block_size)
+        digests["verity"] = tree.root() + unsigned_size
     return digests
 
 
 def _chunks(layout: _Layout) -> Iterator[tuple[int, int]]:
     """Yield the offset and the length of each chunk of the sections; none belongs to two."""
-    sections = ((0, layout.block), (layout.directory, layout.end), (layout.end, layout.size))
+    sections = (
+        (0, layout.block),
+        (layout.directory, layout.end),
+        (layout.end, layout.size),
+    )
     for start, stop in sections:
         for offset in range(start, stop, _PIECE):
-            yield offset, min(_PIECE, stop - offset)
+            length = min(_PIECE, stop - offset)
+            yield offset, length
 
 
 class _VerityTree:
@@ -591,10 +617,8 @@ def _schemes_of_jar(archive: Archive) -> set[int]:
         if not is_signature_file or not 0 < member.file_size <= _MAX_BLOCK:
             continue
         head = next(archive.pieces(name, _MAX_VALUE), b"")
-        main_section = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
-        attribute = re.search(
-            rb"^X-Android-APK-Signed: *([0-9, ]{1,50})", main_section, re.MULTILINE
-        )
+        main_section, *_ = re.split(rb"\r?\n\r?\n", head, maxsplit=1)
+        attribute = _ALSO_SIGNED.search(main_section)
         if attribute is None:
             continue
         for number in re.findall(rb"[0-9]{1,2}", attribute[1]):
