@@ -74,6 +74,9 @@ _SHAPES: Final = tuple(
 SHORTEST_CREDENTIAL: Final = 16
 SHORTEST_KEY: Final = 256  # characters of base64
 _BASE64: Final = re.compile(r"[\w+/=\s-]+", re.ASCII)
+# between the two alphabets of base64 (RFC 4648, sections 4 and 5)
+_STANDARD_BASE64: Final = str.maketrans("-_", "+/")
+_URL_BASE64: Final = str.maketrans("+/", "-_")
 _SECRET_FIELD: Final = re.compile(r'"(?:private_key|refresh_token|client_secret)"\s{0,4}:')
 # A private key without its first and last line: an ASN.1 sequence of more than 255 bytes in base64
 # (X.690, 8.1.3).
@@ -105,7 +108,8 @@ def parts(secret: str) -> tuple[str, ...]:
     if len(lines) > 1:
         for raw_line in lines:
             line = raw_line.strip()
-            if len(line) >= SHORTEST_PART and re.search(r"\w{4}", line):
+            has_word = re.search(r"\w{4}", line) is not None
+            if has_word and len(line) >= SHORTEST_PART:
                 pieces.append(line)
     return tuple(dict.fromkeys(pieces))
 
@@ -127,8 +131,9 @@ def credentials_in(text: str) -> Iterator[str]:
 def _matches(shape: re.Pattern[str], text: str, shortest: int) -> Iterator[str]:
     """Return the secrets of a shape that have at least so many characters."""
     for match in shape.finditer(text):
-        if len(match["secret"]) >= shortest:
-            yield re.sub(r"(?<!\\)\\+n", "\n", match["secret"])
+        secret = match["secret"]
+        if len(secret) >= shortest:
+            yield re.sub(r"(?<!\\)\\+n", "\n", secret)
 
 
 def holds_credential(text: str) -> bool:
@@ -147,7 +152,9 @@ def _holds_plain_credential(text: str) -> bool:
     """Return whether a credential is in `text` as it is."""
     if _SECRET_FIELD.search(text):
         return True
-    return google_secret(text) != "" or holds_private_key(text)
+    if google_secret(text):
+        return True
+    return holds_private_key(text)
 
 
 def google_secret(text: str) -> str:
@@ -172,9 +179,11 @@ def holds_private_key(text: str) -> bool:
 def _decoded(text: str) -> str:
     """Decode base64 in either alphabet, as far as it is complete."""
     compact = "".join(text.split())
-    standard, _, _ = compact.translate(str.maketrans("-_", "+/")).partition("=")
-    complete = len(standard) // 4 * 4
-    return base64.b64decode(standard[:complete]).decode("utf-8", "replace")
+    standard = compact.translate(_STANDARD_BASE64)
+    unpadded, _, _ = standard.partition("=")
+    complete = len(unpadded) // 4 * 4
+    data = base64.b64decode(unpadded[:complete])
+    return data.decode("utf-8", "replace")
 
 
 def session_words(uri: str, endpoint: str) -> set[str]:
@@ -199,7 +208,8 @@ def without_session(text: bytes, uri: str, endpoint: str) -> bytes:
     for secret in secrets:
         plain = secret.encode(errors="replace")
         in_json = plain.replace(b"/", b"\\/")  # as some programs write it
-        text = text.replace(plain, mask).replace(in_json, mask)
+        text = text.replace(plain, mask)
+        text = text.replace(in_json, mask)
     return text
 
 
@@ -338,21 +348,28 @@ def _visible(match: re.Match[str]) -> str:
 
 def _encoded(part: str) -> Iterator[str]:
     """Return the other forms in which a piece of a secret is likely to be in a text."""
-    raw = part.encode("utf-8", "surrogatepass")
     yield repr(part)[1:-1]
     for ascii_only in (True, False):
-        once = json.dumps(part, ensure_ascii=ascii_only)[1:-1]
+        once = _in_json(part, ascii_only=ascii_only)
         yield once
-        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]  # JSON inside of JSON
+        yield _in_json(once, ascii_only=ascii_only)  # JSON inside of JSON
+    raw = part.encode("utf-8", "surrogatepass")
     for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
         yield quoted
         yield re.sub("%..", lambda escape: escape.group().lower(), quoted)
     # In base64 a character depends on the bytes before and after the secret as well. For each of
     # the three places where it can begin, these are the characters that depend on the secret alone.
     for shift in range(3):
-        padded = base64.b64encode(bytes(shift) + raw).decode("ascii")
+        shifted = bytes(shift) + raw
+        encoded = base64.b64encode(shifted).decode("ascii")
         first = (shift * 8 + 5) // 6
-        stop = (shift + len(raw)) * 8 // 6
-        core = padded[first:stop]
+        stop = len(shifted) * 8 // 6
+        core = encoded[first:stop]
         yield core
-        yield core.translate(str.maketrans("+/", "-_"))
+        yield core.translate(_URL_BASE64)
+
+
+def _in_json(part: str, *, ascii_only: bool) -> str:
+    """Return a text as it is inside a JSON string, without the quotes."""
+    quoted = json.dumps(part, ensure_ascii=ascii_only)
+    return quoted[1:-1]
