@@ -236,7 +236,17 @@ def test_a_refusal_of_unusual_words_is_about_permissions(released: Job) -> None:
     ended = released.fail(3, VERIFY)
     assert ended.outputs["failure"] == "permission-denied"
     assert ended.summary.startswith("## ❌ Not compared: the account is not permitted")
-    assert "View app information (read-only)" in ended.log
+    assert "let the account release this app to testing tracks or to production" in ended.log
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_refusal_advises_the_same_for_one_app_and_for_several(several: Job, count: int) -> None:
+    several.succeed({**SEVERAL, "verify": "false"})
+    for nth in range(1, 4):
+        several.emulator.add_fault(LIST, "status", status=403, body=DENIED, nth=nth)
+    files = ["*.aab", "a.aab"][count % 2]
+    ended = several.fail(3, {**VERIFY, "files": files})
+    assert "let the account release this app to testing tracks or to production" in ended.log
 
 
 # After a release

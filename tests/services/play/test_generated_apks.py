@@ -14,6 +14,7 @@ from tests.support.transfer_harness import Bench
 from uploader.errors import ProtocolError, TemporaryError
 from uploader.services.base import Context, Outcome
 from uploader.services.play.generated_apks import (
+    MAX_APKS,
     SigningKey,
     await_generated_apks,
     list_generated_apks,
@@ -114,12 +115,15 @@ def test_an_answer_in_another_form_breaks_the_protocol(body: str) -> None:
     with Emulator() as emulator:
         run = bench(emulator)
         emulator.add_fault(LIST, "replace-body", body=body)
-        with pytest.raises(ProtocolError):
+        with pytest.raises(ProtocolError, match="in an undocumented format") as raised:
             within(run, lambda context: list_generated_apks(APP, "42", context))
+    assert raised.value.hint == "Run again; report the error if it recurs."
 
 
-def test_a_list_beyond_every_app_is_refused() -> None:
-    entries = ", ".join(f'{{"downloadId": "{number}"}}' for number in range(2001))
+@pytest.mark.parametrize("count", [2040, MAX_APKS])
+def test_a_list_may_have_a_split_of_each_feature_and_language(count: int) -> None:
+    """An app with twelve features in 85 languages has 2,040 in two variants."""
+    entries = ", ".join(f'{{"downloadId": "{number}"}}' for number in range(count))
     body = (
         f'{{"generatedApks": [{{"certificateSha256Hash": "{"0" * 64}", '
         f'"generatedSplitApks": [{entries}]}}]}}'
@@ -127,5 +131,18 @@ def test_a_list_beyond_every_app_is_refused() -> None:
     with Emulator() as emulator:
         run = bench(emulator)
         emulator.add_fault(LIST, "replace-body", body=body)
-        with pytest.raises(ProtocolError, match="more than 2,000 APKs"):
+        (key,) = within(run, lambda context: list_generated_apks(APP, "42", context))
+    assert len(key.apks) == count
+
+
+def test_a_list_beyond_every_app_is_refused() -> None:
+    entries = ", ".join(f'{{"downloadId": "{number}"}}' for number in range(MAX_APKS + 1))
+    body = (
+        f'{{"generatedApks": [{{"certificateSha256Hash": "{"0" * 64}", '
+        f'"generatedSplitApks": [{entries}]}}]}}'
+    )
+    with Emulator() as emulator:
+        run = bench(emulator)
+        emulator.add_fault(LIST, "replace-body", body=body)
+        with pytest.raises(ProtocolError, match="more than 20,000 APKs"):
             within(run, lambda context: list_generated_apks(APP, "42", context))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -18,13 +19,14 @@ from google_emulator import Emulator
 from google_emulator.specimens import Build, bundle_contents, make_bundle
 from google_emulator.specimens.signature_writer import certificate
 from tests.support.emulator_client import PACKAGE, EmulatorClient
+from tests.support.served_specimens import make_zip
 from tests.support.transfer_harness import Bench
 from uploader.errors import ApiError, IntegrityError, Interrupted, TemporaryError
 from uploader.files.android.served import Verdict
 from uploader.files.artifacts import Artifact, from_path
 from uploader.files.workspace import Workspace
 from uploader.services.base import Context, Outcome
-from uploader.services.play.served_apks import compare_served
+from uploader.services.play.served_apks import check_form, compare_served
 
 DOWNLOAD = "play.generatedapks.download"
 LIST = "play.generatedapks.list"
@@ -71,12 +73,20 @@ class Served:
 
     def relist(self, change: Callable[[Any], None], times: int = 4) -> None:
         """Let Google Play answer so many times with a list whose keys are changed."""
+
+        def change_all(keys: list[Any]) -> None:
+            for key in keys:
+                change(key)
+
+        self.replace_list(change_all, times)
+
+    def replace_list(self, change: Callable[[list[Any]], None], times: int = 4) -> None:
+        """Let Google Play answer so many times with a changed list of keys."""
         client = EmulatorClient(self.emulator)
         path = f"/androidpublisher/v3/applications/{PACKAGE}/generatedApks/42"
         listed = client.request("GET", path).json
         client.close()
-        for key in listed["generatedApks"]:
-            change(key)
+        change(listed["generatedApks"])
         for nth in range(1, times + 1):
             body = json.dumps(listed)
             self.emulator.add_fault(LIST, "replace-body", nth=nth, body=body)
@@ -260,6 +270,37 @@ def test_a_refused_download_ends_the_others(served: Served) -> None:
     with pytest.raises(ApiError):
         served.compare()
     assert served.left == []
+
+
+@pytest.mark.parametrize(
+    ("alter", "said"),
+    [
+        (gzip.compress, "is compressed with gzip"),
+        (lambda data: data + bytes(500), "goes on behind the end of the APK"),
+        (lambda data: data[:-10], "does not end as an APK does"),
+        (lambda data: data[:-30], "does not end as an APK does"),
+        (lambda data: b"<html>" + data, "is no APK"),
+    ],
+    ids=["gzip", "longer", "without-end", "without-directory", "page"],
+)
+def test_what_is_no_whole_apk_is_refused_in_fitting_words(
+    alter: Callable[[bytes], bytes], said: str
+) -> None:
+    """It comes as long as it is announced, so nothing is to be built again."""
+    apk = make_zip({"AndroidManifest.xml": bytes(2000)})
+    with pytest.raises(IntegrityError, match=f"base.apk of variant 1 {said}") as raised:
+        check_form("base.apk of variant 1", "42", io.BytesIO(alter(apk)))
+    assert "uild" not in str(raised.value)
+    assert check_form("base.apk", "42", io.BytesIO(apk)) == ""
+
+
+@generating()
+def test_one_certificate_twice_makes_no_name_twice(served: Served) -> None:
+    """The statement has each APK under a name of its own."""
+    served.replace_list(lambda keys: keys.append(keys[0]))
+    verdict = served.compare()
+    assert verdict.served == "same"
+    assert len({apk.name for apk in verdict.apks}) == len(verdict.apks)
 
 
 def by_split(key: Any, split: str) -> Any:

@@ -55,7 +55,7 @@ from uploader.files.android.served_table import lacking_values
 
 Served = Literal["same", "protected", "changed", "unverified"]
 
-MAX_APKS = 2000  # of one comparison; an app in a hundred languages has some hundred
+MAX_APKS = 20_000  # of one comparison; fifty features in a hundred languages have 5,000
 _MAX_NAME = 1000  # characters of the name of an entry that are kept
 _MAX_WHY = 5000  # characters
 MAX_FINDINGS = 20_000  # that are kept; the others are only counted
@@ -188,7 +188,7 @@ def compare(
     for the bundle, `apks` for an APK).
     """
     if len(apks) > MAX_APKS:
-        what = f"{len(apks):,} APKs are more than one app has; at most {MAX_APKS:,} are compared."
+        what = f"{len(apks):,} APKs are too many: at most {MAX_APKS:,} are compared at once."
         raise InputError(Problem("apks", what))
     with input_errors(bundle.name), bundle.reader() as file:
         comparison = _Comparison(bundle.name, Bundle(file, tables), universal, whole, listed)

@@ -29,6 +29,8 @@ from uploader.services.play.model import (
 )
 
 ROOT = "https://androidpublisher.googleapis.com"
+# the likely cause of an answer that is not documented
+OTHER_ANSWERS = "The service has a fault, or something else answers in its place."
 # it knows apps by numbers of its own and has no address by package name
 CONSOLE = "https://play.google.com/console/"
 
@@ -344,7 +346,11 @@ def entries(response: object, name: str) -> Entries:
         listed = response.get(name, [])
         if _are_objects(listed):
             return cast(Entries, listed)
-    raise ProtocolError(f"Google Play returned the {name} in an undocumented format.")
+    raise ProtocolError(
+        f"Google Play returned the {name} in an undocumented format.",
+        cause=OTHER_ANSWERS,
+        hint="Run again; report the error if it recurs.",
+    )
 
 
 def _are_objects(value: object) -> bool:

@@ -16,10 +16,10 @@ from uploader.files.android.listed_apk import ListedApk, ListedKind
 from uploader.protocol.stated_digests import normal
 from uploader.services.base import Call, Context
 from uploader.services.catalogue import expand
-from uploader.services.play.client import ROOT, entries
+from uploader.services.play.client import OTHER_ANSWERS, ROOT, entries
 from uploader.services.play.known_errors import OTHER, conflict, find
 
-MAX_APKS = 2000  # of one version; an app in a hundred languages has some hundred
+MAX_APKS = 20_000  # of one version: thirty features in a hundred languages and six variants
 SETTLED = 4  # looks that find the same list, after which no more APKs are expected
 _LIST = "/androidpublisher/v3/applications/{package}/generatedApks/{code}"
 _DOWNLOAD = _LIST + "/downloads/{download}:download"
@@ -172,8 +172,7 @@ def list_generated_apks(package: str, code: str, context: Context) -> list[Signi
     if sum(len(key.apks) for key in keys) > MAX_APKS:
         raise ProtocolError(
             f"Google Play lists more than {MAX_APKS:,} APKs of version {code}.",
-            cause="No app has so many; the service has a fault, or something else answers in its "
-            "place.",
+            cause=OTHER_ANSWERS,
             hint="Run again; report the error if it recurs.",
         )
     return keys
@@ -218,5 +217,7 @@ def _path(entry: Mapping[str, Any], place: Mapping[str, str]) -> str:
 
 def _undocumented(code: str) -> ProtocolError:
     return ProtocolError(
-        f"Google Play returned the APKs of version {code} in an undocumented format."
+        f"Google Play returned the APKs of version {code} in an undocumented format.",
+        cause=OTHER_ANSWERS,
+        hint="Run again; report the error if it recurs.",
     )

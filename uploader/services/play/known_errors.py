@@ -77,6 +77,11 @@ _MAY_READ = (
 )
 
 
+_MAY_COMPARE = (
+    "Reading the APKs that Google Play generates needs a permission to release: under Users and "
+    "permissions in the Play Console let the account release this app to testing tracks or to "
+    "production."
+)
 _NOT_COMPARED = "Google Play did not answer what the comparison needs."
 
 
@@ -111,7 +116,7 @@ def explained(error: ApiError) -> ApiError | CredentialsError:
 
 def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
     """The refusal of what is read for a comparison with what Google Play serves: there is nothing
-    to release by hand, and less permission is asked for.
+    to release by hand, and the permission is another one.
     """
     known = find(error)
     if known is OTHER and error.status != 403:
@@ -123,7 +128,7 @@ def explained_comparison(error: ApiError) -> ApiError | CredentialsError:
     if error.status != 403 or refused.code not in (OTHER.code, "permission-denied"):
         return refused
     cause = _KNOWN["permission-denied"].cause
-    return CredentialsError(refused.what, cause=cause, hint=_MAY_READ, code="permission-denied")
+    return CredentialsError(refused.what, cause=cause, hint=_MAY_COMPARE, code="permission-denied")
 
 
 @contextmanager

@@ -46,6 +46,13 @@ WHOLE_AT_ONCE = 2  # APKs that are whole in themselves, in one set
 # of this size. A small bundle may be compared with APKs of another one, which are larger.
 _MAX_TIMES = 32
 _MAX_OF_SMALL = 4 << 30
+# The beginning and the end of an APK: a first entry, and the record of a zip's end, whose comment
+# has at most 64 KiB (PKWARE APPNOTE, sections 4.3.7 and 4.3.16).
+_FIRST_ENTRY = b"PK\3\4"
+_END_RECORD = b"PK\5\6"
+_END_SIZE = 22  # bytes, without the comment
+_LONGEST_END = _END_SIZE + 0xFFFF
+_GZIP = b"\x1f\x8b"
 _WHOLE_KINDS = ("standalone", "universal")  # of APKs that are all that a device needs
 Version: TypeAlias = tuple[str, int]  # package and version code
 # The verdict on several sets, or bundles, is the first of these that one of them has.
@@ -151,8 +158,15 @@ def _sets(keys: Sequence[SigningKey]) -> Iterator[list[_Wanted]]:
 
     What is without automatic protection is apart from what has it.
     """
+    alike: Counter[str] = Counter()
     for key in keys:
-        label = f"key {key.certificate[:8]}: " if len(keys) > 1 else ""
+        label = ""
+        if len(keys) > 1:
+            label = f"key {key.certificate[:8]}"
+            alike[label] += 1
+            if alike[label] > 1:  # the list may have one certificate twice
+                label += f" ({alike[label]})"
+            label += ": "
         for _, members in groupby(sorted(_wanted(key.apks, label), key=_set_of), _set_of):
             together = list(members)
             size = WHOLE_AT_ONCE if together[0].is_whole else len(together)
@@ -228,7 +242,7 @@ class _Comparison:
                     file.file,
                     limit,
                     what,
-                    _keep,
+                    partial(check_form, file.name, self._code),
                     seconds=self._seconds,
                     retry_on=conflict,
                 )
@@ -247,7 +261,7 @@ class _Comparison:
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)
-            raise self._mismatch(what) from None
+            raise _mismatch(self._code, what) from None
         for file, report in zip(files, verdict.apks, strict=True):
             is_of_device = file.apk.kind != "universal" and not file.apk.unprotected
             if is_of_device and report.kind in ("base", "standalone"):
@@ -261,23 +275,47 @@ class _Comparison:
         the one that has signed.
         """
         if report.certificate_problem:
-            raise self._mismatch(f"{file.name} {report.certificate_problem}.")
+            raise _mismatch(self._code, f"{file.name} {report.certificate_problem}.")
         with file.reader() as opened:
             older = verified_signer(opened).rotated_from
         if file.apk.certificate not in older:
-            raise self._mismatch(
+            raise _mismatch(
+                self._code,
                 f"{file.name} is signed by {report.certificate}, but Google Play reports the "
-                f"certificate {file.apk.certificate}."
+                f"certificate {file.apk.certificate}.",
             )
 
-    def _mismatch(self, what: str) -> IntegrityError:
-        return IntegrityError(
-            f"What was downloaded as an APK of version {self._code} is something else: {what}",
-            cause="It was damaged or replaced on the way, by a proxy for instance, or the service "
-            "has a fault.",
-            hint="It was deleted. Run again; report the error if it recurs.",
-            code="served-apk-mismatch",
-        )
+
+def check_form(name: str, code: str, file: BinaryIO) -> str:
+    """Raise IntegrityError for what is not an APK from its first to its last byte. What is in it,
+    the comparison finds out.
+    """
+    what = ""
+    head = file.read(len(_FIRST_ENTRY))
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _LONGEST_END))
+    tail = file.read()
+    end = tail.rfind(_END_RECORD)
+    if head.startswith(_GZIP):
+        what = "is compressed with gzip, which nobody asked for"
+    elif head != _FIRST_ENTRY:
+        what = "is no APK"
+    elif end < 0 or len(tail) - end < _END_SIZE:
+        what = "does not end as an APK does"
+    elif end + _END_SIZE + int.from_bytes(tail[end + 20 : end + _END_SIZE], "little") < len(tail):
+        what = "goes on behind the end of the APK"
+    if what:
+        raise _mismatch(code, f"{name} {what}.")
+    return ""
+
+
+def _mismatch(code: str, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"What was downloaded as an APK of version {code} is something else: {what}",
+        cause="It was damaged or replaced on the way, by a proxy for instance, or the service "
+        "has a fault.",
+        hint="It was deleted. Run again; report the error if it recurs.",
+        code="served-apk-mismatch",
+    )
 
 
 def _without_base(key: SigningKey) -> str:
@@ -286,11 +324,6 @@ def _without_base(key: SigningKey) -> str:
         "Google Play lists neither the main split of the base nor a standalone APK that is signed "
         f"with the certificate {key.certificate[:8]}…, and a device gets one of them"
     )
-
-
-def _keep(_: BinaryIO) -> str:
-    """Accept any download: what it is, the comparison finds out."""
-    return ""
 
 
 def _merged(verdicts: Sequence[Verdict]) -> Verdict:
