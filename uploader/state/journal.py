@@ -102,16 +102,19 @@ class Journal:
         # After a fresh checkout the same content is in another file, of the same size.
         may_be_same = artifact.data is None and file[0] == artifact.size
         if not same_file and not may_be_same:
-            what = "the file is not the one that an earlier run began to upload; starting over."
-            self._store.reporter.info(f"{artifact.name}: {what}")
+            self._store.reporter.info(
+                f"{artifact.name}: the file is not the one that an earlier run began to upload; "
+                "starting over."
+            )
             return None
         origin = SessionOrigin(*kept.pop("origin"))
         # The server is asked all the same: it knows, and a clock that jumped must not make it store
         # a file twice.
         lifetime = job.endpoint.session_lifetime.total_seconds()
         if self._age(origin) > lifetime:
-            what = "the session of an earlier run should have expired by now."
-            self._store.reporter.info(f"{artifact.name}: {what}")
+            self._store.reporter.info(
+                f"{artifact.name}: the session of an earlier run should have expired by now."
+            )
         if "last_block_due" not in kept:
             # An earlier version did not write it down.
             all_sent = kept["length"] >= (artifact.size or 0)
