@@ -221,7 +221,13 @@ def _flow_of_several(
 
 def _verify_app(goal: VerifyGoal, verification: Verification, app: App) -> None:
     _publish_codes(goal, app)
-    app.outcome = _compared(goal, verification, app)
+    try:
+        app.outcome = _compared(goal, verification, app)
+    except (Interrupted, Stopped):
+        raise
+    except UploaderError as error:
+        # It hides no change of another app.
+        app.outcome = Outcome("", trouble=error)
 
 
 def _publish_codes(goal: VerifyGoal, context: Context) -> None:
