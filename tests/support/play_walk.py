@@ -325,7 +325,7 @@ class Walk:
         for edit in play.opened & play.edits.keys():
             assert edit in play.named, "an edit is kept in silence"
             if isinstance(failure, Killed) or re.search(
-                rf"Edit {edit} (could not be deleted|is not found)", engine.log
+                rf"Edit {edit} (could not be deleted|can't be found)", engine.log
             ):
                 continue
             assert told == edit, "an edit is kept in silence"

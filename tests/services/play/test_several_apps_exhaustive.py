@@ -175,7 +175,7 @@ def check_edits(
             assert not ours or excused, "a refusal leaves an edit behind"
         for edit in ours:
             assert told[name]["edit-id"] == edit or re.search(
-                rf"Edit {edit} (could not be deleted|is not found)", engine.log
+                rf"Edit {edit} (could not be deleted|can't be found)", engine.log
             ), "an edit is kept in silence"
 
 
