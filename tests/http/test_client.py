@@ -27,6 +27,8 @@ from uploader.http.client import HttpClient, Timeouts
 from uploader.http.messages import Request, Span, TransportError
 
 QUICK = Timeouts(connect=5, stall=0.3, response=0.5)
+# where the answer comes at once, also from a machine that is busy
+PATIENT = Timeouts(connect=20, stall=20, response=20)
 BLOCK = 256 * 1024
 
 
@@ -200,7 +202,7 @@ def test_a_head_that_is_cut_or_ambiguous_is_no_answer(
         serving(serve, tls=context if secure else None) as url,
         pytest.raises(TransportError, match=words) as broke,
     ):
-        HttpClient().send(put(url), (), "", QUICK)
+        HttpClient().send(put(url), (), "", PATIENT)
     assert broke.value.sent_whole
     assert caplog.text == "", "urllib3 warned of it, with the URL"
 
@@ -208,7 +210,7 @@ def test_a_head_that_is_cut_or_ambiguous_is_no_answer(
 def test_a_head_of_up_to_64_kib_is_read(transport: HttpClient) -> None:
     """Sixty headers of a thousand bytes are none too many."""
     with serving(saying(OK + (b"X: " + b"a" * 995 + b"\r\n") * 60 + LENGTH)) as url:
-        assert transport.send(put(url), (), "", QUICK).json() == {}
+        assert transport.send(put(url), (), "", PATIENT).json() == {}
 
 
 @pytest.mark.parametrize("status", [200, 201, 308, 400, 503])
@@ -249,7 +251,7 @@ def test_no_cookie_is_parsed(transport: HttpClient, monkeypatch: pytest.MonkeyPa
         "Set-Cookie2: a=b; Version=" + "9" * 5000,
     )
     with serving(saying(answer(200, b"{}", *cookies))) as url:
-        assert transport.send(put(url), (), "", QUICK).json() == {}
+        assert transport.send(put(url), (), "", PATIENT).json() == {}
     assert parsed == []
 
 
