@@ -110,6 +110,50 @@ def test_no_other_split_name_is_added_or_taken_out(components: list[Element]) ->
     assert changes != SAME
 
 
+# The order of elements
+
+
+def action(name: str) -> Element:
+    return Element("intent-filter", {}, [component("action", name)])
+
+
+def service(name: str, message: str) -> Element:
+    return replace(component("service", name), children=[action(message)])
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [service("Push", "MESSAGE"), service("OldPush", "MESSAGE")],
+        [component("uses-library", "a"), component("uses-library", "b")],
+        [component("meta-data", "key", **{VALUE: f"text:{value}"}) for value in "12"],
+        [MAIN, component("activity-alias", "Alias", targetActivity="text:com.example.app.Main")],
+    ],
+    ids=["services", "libraries", "metadata", "alias"],
+)
+def test_elements_of_the_application_in_another_order_are_a_change(
+    elements: list[Element],
+) -> None:
+    app = {"base": manifest(*elements)}
+    assert of_base(manifest(*elements), app) == SAME
+    changes, _, _ = of_base(manifest(*reversed(elements)), app)
+    assert changes == ("application: its elements are in another order",)
+
+
+def test_elements_beside_the_application_in_another_order_are_a_change() -> None:
+    beside = [component("uses-permission", name) for name in "ab"]
+    app = {"base": with_children(manifest(MAIN), *beside)}
+    assert of_base(with_children(manifest(MAIN), *beside), app) == SAME
+    changes, _, _ = of_base(with_children(manifest(MAIN), *reversed(beside)), app)
+    assert changes == ("manifest: its elements are in another order",)
+
+
+def test_what_bundletool_adds_may_be_anywhere() -> None:
+    required = metadata(SPLITS_REQUIRED, "12:00000001")
+    served = manifest(MAIN, required, component("activity", "com.example.app.Paid"), PAID_ALIAS)
+    assert of_base(with_children(served, uses_sdk(19))) == SAME
+
+
 # Instant apps
 
 INSTANT_ROOT = {SANDBOX: "10:00000002"}
@@ -257,10 +301,6 @@ def test_whatever_a_configuration_declares_is_a_change(served: Element) -> None:
 # Merged modules
 
 
-def action(name: str) -> Element:
-    return Element("intent-filter", {}, [component("action", name)])
-
-
 def activity(name: str, *children: Element) -> Element:
     return Element("activity", {NAME: f"text:{name}"}, list(children))
 
@@ -292,9 +332,10 @@ def test_a_merged_component_has_the_filters_of_all_modules() -> None:
         [activity("Main"), activity("Extra"), component("service", "B")],
         [BOTH, component("service", "B")],
         [BOTH, BOTH, activity("Extra"), component("service", "B")],
+        [BOTH, component("service", "B"), activity("Extra")],
         [BOTH, activity("Extra"), component("service", "B"), metadata(SPLITS_REQUIRED, "12:1")],
     ],
-    ids=["filter", "filters", "component", "twice", "splits"],
+    ids=["filter", "filters", "component", "twice", "order", "splits"],
 )
 def test_anything_else_is_a_change(components: list[Element]) -> None:
     assert of_whole(*components) != SAME

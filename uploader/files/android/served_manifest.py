@@ -9,6 +9,7 @@ is in `manifest_rules`, each with its source.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -295,6 +296,8 @@ def _compare_children(
             found.add("changes", f"<{child.name}> was added or changed{_named(child)}")
     for child in removed:
         found.add("changes", f"<{child.name}> was removed or changed{_named(child)}")
+    if _are_reordered(_without_content(served), _without_content(built)):
+        found.add("changes", "manifest: its elements are in another order")
     applications = [child for child in served.children if child.name == "application"]
     if len(applications) > 1:
         found.add("changes", "<application> is there twice")
@@ -302,6 +305,43 @@ def _compare_children(
 
 def _beside_application(manifest: Element) -> list[Element]:
     return [child for child in manifest.children if child.name != "application"]
+
+
+def _without_content(manifest: Element) -> list[Element]:
+    """Return the elements of a manifest, and in their midst an <application> without content."""
+    empty = Element("application")
+    return [empty if child.name == "application" else child for child in manifest.children]
+
+
+def _are_reordered(served: Sequence[Element], built: Sequence[Element]) -> bool:
+    """Return whether those elements that both sides have are in another order.
+
+    Android goes by the order: of two services for one intent the first gets it, libraries are
+    searched one after the other, and an alias has to follow its activity (PackageParser).
+    bundletool keeps it, and puts behind the others what it adds (ManifestEditor).
+    """
+    return _in_common(served, built) != _in_common(built, served)
+
+
+def _in_common(elements: Sequence[Element], others: Sequence[Element]) -> list[str]:
+    """Return the digests of those elements that the other side has, too, in their order."""
+    left = Counter(digest(_without_split_name(other)) for other in others)
+    common = []
+    for element in elements:
+        content = digest(_without_split_name(element))
+        if left[content]:
+            left[content] -= 1
+            common.append(content)
+    return common
+
+
+def _without_split_name(element: Element) -> Element:
+    """Return an element as bundletool leaves it (ManifestEditor.removeSplitName)."""
+    if element.name not in _WITHOUT_SPLIT_NAME or SPLIT_NAME not in element.attributes:
+        return element
+    attributes = dict(element.attributes)
+    del attributes[SPLIT_NAME]
+    return replace(element, attributes=attributes)
 
 
 def _unmatched(
@@ -412,6 +452,8 @@ def _compare_components(
             found.add("by_rule", f"<{child.name}> of a feature on demand{_named(child)}")
         else:
             found.add("changes", f"<{child.name}> was removed{_named(child)}")
+    if _are_reordered(served.children, built.children):
+        found.add("changes", "application: its elements are in another order")
     return found
 
 
@@ -427,11 +469,9 @@ class _Left:
         self._metadata: set[str] = set()
         for place, element in self._elements.items():
             self._alike.setdefault(element_id(element), []).append(place)
-            if element.name in _WITHOUT_SPLIT_NAME and SPLIT_NAME in element.attributes:
-                attributes = dict(element.attributes)
-                del attributes[SPLIT_NAME]
-                stripped = digest(replace(element, attributes=attributes))
-                self._without_split_name.setdefault(stripped, []).append(place)
+            stripped = _without_split_name(element)
+            if stripped is not element:
+                self._without_split_name.setdefault(digest(stripped), []).append(place)
 
     def elements(self) -> list[Element]:
         """Return those that are still left."""
