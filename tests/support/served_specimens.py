@@ -151,7 +151,8 @@ def _written(element: Element, places: Mapping[str, int]) -> bytes:
         data = places[content] if kind == "text" else int(content, 16)
         number_of_kind = 3 if kind == "text" else int(kind, 16)
         space = places[ANDROID] if key.startswith("0x") else _NONE
-        attributes += struct.pack("<3IHBBI", space, places[key], _NONE, 8, 0, number_of_kind, data)
+        raw = data if kind == "text" else _NONE
+        attributes += struct.pack("<3IHBBI", space, places[key], raw, 8, 0, number_of_kind, data)
     place = places[element.name]
     start = struct.pack("<2I6H", _NONE, place, 20, 20, len(element.attributes), 0, 0, 0)
     inner = b"".join(_written(child, places) for child in element.children)

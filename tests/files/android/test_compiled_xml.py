@@ -81,11 +81,13 @@ def test_a_document_is_read() -> None:
     assert named[1] == Start("view", ((f"0x01010024 {{{ANDROID}}}value", "10:00000007"),))
 
 
-def test_the_text_beside_a_value_may_repeat_it() -> None:
+def test_beside_a_text_is_the_same_text_again() -> None:
     same = document(start([attribute(VALUE, 3, HELLO, raw=HELLO)]), end())
     assert read(same)[0] == Start("view", (("0x01010024", "text:Hello"),))
     beside = document(start([attribute(VALUE, 3, HELLO, raw=OTHER)]), end())
     assert read(beside)[0] == Start("view", (("0x01010024", "text:Hello beside text:other"),))
+    alone = document(start([attribute(VALUE, 3, HELLO)]), end())
+    assert read(alone)[0] == Start("view", (("0x01010024", "alone text:Hello"),))
     of_a_number = document(start([attribute(VALUE, 0x10, 1, raw=OTHER)]), end())
     assert "beside text:other" in str(read(of_a_number)[0])
 

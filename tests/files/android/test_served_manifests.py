@@ -148,6 +148,15 @@ def test_elements_beside_the_application_in_another_order_are_a_change() -> None
     assert changes == ("manifest: its elements are in another order",)
 
 
+def test_a_text_without_the_one_beside_it_is_a_change() -> None:
+    """An app that asks for the attribute gets nothing then."""
+    app = {"base": manifest(MAIN, **{"0x0101021c": "text:1.0"})}
+    changes, _, _ = of_base(manifest(MAIN, **{"0x0101021c": "alone text:1.0"}), app)
+    assert changes == (
+        "manifest: versionName was `1.0`, is `1.0` without the text that belongs beside it",
+    )
+
+
 def test_what_bundletool_adds_may_be_anywhere() -> None:
     required = metadata(SPLITS_REQUIRED, "12:00000001")
     served = manifest(MAIN, required, component("activity", "com.example.app.Paid"), PAID_ALIAS)

@@ -373,14 +373,16 @@ class _BinaryXml:
         return Start(self._budget.text(self._open_elements[-1]), tuple(sorted(attributes)))
 
     def _value(self, raw: int, size: int, zero: int, kind: int, content: int) -> str:
-        """Return what the value of an attribute says. Android has a text beside it that some
-        readers prefer, and that aapt2 writes only where it is the same.
+        """Return what the value of an attribute says. Beside a text there is the same text again,
+        which some readers of Android prefer (aapt2, XmlFlattener.cpp); beside nothing else is any.
         """
         if size != _VALUE_SIZE or zero:
             raise ValueError(size)
         value = _number_value(kind, content)
         if kind == STRING:
             value = _text_value(self._pool[content])
+            if raw == _NOTHING:
+                return f"alone {value}"
         if raw != _NOTHING and _text_value(self._pool[raw]) != value:
             return f"{value} beside {_text_value(self._pool[raw])}"
         return value

@@ -536,6 +536,8 @@ def _shown_value(value: str | None) -> str:
     kind, _, content = (value or "").partition(":")
     if kind == "text":
         return f"`{content[:100]}`"
+    if kind == "alone text":
+        return f"`{content[:100]}` without the text that belongs beside it"
     if kind in ("10", "11", "12") and not _HEXADECIMAL.fullmatch(content):
         return f"`{content[:100]}`"  # a number with a text beside it
     if kind == "12":
