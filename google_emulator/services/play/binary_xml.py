@@ -245,7 +245,7 @@ def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
     for scope in scopes:
         yield event(NAMESPACE_START, scope)
     name = struct.pack("<2I", pool.optional(element.namespace), pool.at(element.name))
-    ordered = sorted(element.attributes, key=lambda one: (one.resource or _ALL_ONES, one.name))
+    ordered = sorted(element.attributes, key=_order)
     attributes = b"".join(_written_attribute(one, pool) for one in ordered)
     sizes = struct.pack("<6H", 20, 20, len(ordered), *_special_places(ordered))
     yield event(ELEMENT_START, name + sizes + attributes)
@@ -257,6 +257,11 @@ def _written(element: Element, pool: _Pool) -> Iterator[bytes]:
     yield event(ELEMENT_END, name)
     for scope in reversed(scopes):
         yield event(NAMESPACE_END, scope)
+
+
+def _order(attribute: Attribute) -> tuple[int, str, str]:
+    """The place of an attribute: by its id, those without one behind the others."""
+    return attribute.resource or _ALL_ONES, attribute.namespace, attribute.name
 
 
 def _special_places(attributes: list[Attribute]) -> list[int]:

@@ -349,18 +349,20 @@ class _BinaryXml:
             raise ValueError(count)
         attributes = []
         expected_places = [0, 0, 0]
-        last_id = 0
+        last_place = (0, "", "")
         for index in range(count):
             self._budget.event()
             fields = _ATTRIBUTE.unpack_from(chunk, first + index * size)
             namespace, key = fields[:2]
             resource_id = self._ids[key] if key < len(self._ids) else 0
-            # Android looks for an id as in a sorted list, with the other attributes behind it.
-            if (resource_id or _NOTHING) < last_id:
-                raise ValueError(resource_id)
-            last_id = resource_id or _NOTHING
             uri = self._uri(namespace)
             short_name = self._pool[key]
+            # aapt2 sorts them (XmlFlattener.cpp): Android looks for an id as in a sorted list, and
+            # an app may ask for the other attributes, behind them, by their places.
+            place = (resource_id, "", "") if resource_id else (_NOTHING, uri, short_name)
+            if place < last_place:
+                raise ValueError(resource_id)
+            last_place = place
             special = _special_place(uri, short_name, resource_id)
             if special is not None:
                 expected_places[special] = index + 1
