@@ -123,6 +123,8 @@ def test_the_place_of_a_class_is_told() -> None:
         [start(), end(), namespace(0x101)],
         [start()],
         [start(), end(), end()],
+        [start(), end(), start(), end()],
+        [start(), end(), text(HELLO)],
         [start([attribute(VALUE, 0x10, 1)])[:-4], end()],
     ],
     ids=[
@@ -149,6 +151,8 @@ def test_the_place_of_a_class_is_told() -> None:
         "namespace-not-begun",
         "no-end",
         "two-ends",
+        "two-roots",
+        "text-behind-the-root",
         "cut",
     ],
 )

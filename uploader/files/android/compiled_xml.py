@@ -214,16 +214,21 @@ class _Budget:
 
 
 def _checked(events: Iterator[Event], budget: _Budget) -> Iterator[Event]:
-    """Pass events on whose elements end where they should. Raises NotCompiledXml."""
+    """Pass events on whose elements end where they should, of one root. Raises NotCompiledXml."""
     depth = 0
+    roots = 0
     for event in events:
         budget.event()
         if isinstance(event, Start):
+            if not depth:
+                roots += 1
             depth += 1
         elif isinstance(event, End):
             depth -= 1
         if not 0 <= depth <= MAX_DEPTH:
             raise NotCompiledXml("is nested too deep, or ends elements that did not begin")
+        if roots > 1 or (isinstance(event, Text) and not depth):
+            raise NotCompiledXml("has more than one root")
         yield event
     if depth:
         raise NotCompiledXml("ends within an element")
