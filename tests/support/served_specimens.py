@@ -26,6 +26,8 @@ _NAMES = {
     VERSION_CODE: "versionCode",
     "0x0101021c": "versionName",
     "0x0101000c": "hasCode",
+    "0x01010010": "exported",
+    "0x01010018": "authorities",
     "0x0101020c": "minSdkVersion",
     "0x010104ea": "extractNativeLibs",
     "0x0101064e": "requiredSplitTypes",

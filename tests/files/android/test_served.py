@@ -485,18 +485,92 @@ WRAPPED = {"classes.dex": b"dex\n035 Lcom/pairip/VMRunner;", "classes2.dex": b"d
 
 
 def test_automatic_protection_is_told_as_such() -> None:
-    added = {**WRAPPED, "lib/arm64-v8a/libpairipcore.so": b"ELF", "assets/a1B2": b"bytecode"}
+    added = {
+        **WRAPPED,
+        "lib/arm64-v8a/libpairipcore.so": b"ELF",
+        "assets/4UCWUbe2D5uL9vQP": b"bytecode",
+    }
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
     assert (verdict.served, states(verdict)) == ("protected", dict.fromkeys(added, "protected"))
     assert len(verdict.protection) == 2
 
 
 def test_protection_hides_no_change_of_what_it_leaves_alone() -> None:
-    added = {**WRAPPED, "assets/data.bin": b"other", "lib/arm64-v8a/libevil.so": b"ELF"}
+    changes = {"assets/data.bin": b"other", "assets/evil.js": b"evil"}
+    added = {**WRAPPED, **changes, "lib/arm64-v8a/libevil.so": b"ELF"}
     verdict = compare(AAB, (BASE.with_entries(added), ARM, HDPI))
     assert verdict.served == "changed"
     assert states(verdict)["assets/data.bin"] == "changed"
+    assert states(verdict)["assets/evil.js"] == "added"
     assert states(verdict)["lib/arm64-v8a/libevil.so"] == "added"
+
+
+EXPORTED = "0x01010010"
+AUTHORITIES = "0x01010018"
+PRIVATE = {EXPORTED: "12:00000000"}
+LICENSE = "com.pairip.licensecheck"
+LICENSE_ACTIVITY = component("activity", f"{LICENSE}.LicenseActivity", **PRIVATE)
+PROVIDER = f"{LICENSE}.LicenseContentProvider"
+LICENSE_PROVIDER = component(
+    "provider", PROVIDER, **PRIVATE, **{AUTHORITIES: f"text:com.example.app.{PROVIDER}"}
+)
+PERMISSION = component("uses-permission", "com.android.vending.CHECK_LICENSE")
+
+
+def protected(
+    *components: Element, wrapper: str = "com.pairip.application.Application", code: bool = True
+) -> Verdict:
+    """The verdict on a base that begins with the wrapper and has these components, too."""
+    root = manifest(ACTIVITY, *components, **SPLIT_BASE)
+    root.children[0].attributes[NAME] = f"text:{wrapper}"
+    root.children.append(PERMISSION)
+    entries = {**BASE_ENTRIES, **WRAPPED} if code else BASE_ENTRIES
+    return compare(AAB, (apk("base.apk", root, entries), ARM, HDPI))
+
+
+def test_protection_adds_its_check_of_the_license_to_the_manifest() -> None:
+    verdict = protected(LICENSE_ACTIVITY, LICENSE_PROVIDER)
+    assert verdict.served == "protected"
+    assert set(states(verdict)) == {"AndroidManifest.xml", *WRAPPED}
+
+
+def test_a_manifest_that_names_the_wrapper_without_its_code_is_a_change() -> None:
+    verdict = protected(LICENSE_ACTIVITY, code=False)
+    assert verdict.served == "changed"
+    assert states(verdict) == {"AndroidManifest.xml": "changed"}
+    assert [report.changed for report in verdict.apks] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "component",
+    [
+        replace(LICENSE_ACTIVITY, attributes={**LICENSE_ACTIVITY.attributes, EXPORTED: "12:1"}),
+        replace(LICENSE_ACTIVITY, children=[Element("intent-filter", {})]),
+        replace(LICENSE_ACTIVITY, name="activity-alias"),
+        replace(
+            LICENSE_PROVIDER,
+            attributes={**LICENSE_PROVIDER.attributes, AUTHORITIES: "text:com.example.app.data"},
+        ),
+        component("activity", "com.pairip.Other", **PRIVATE),
+        component("service", f"{LICENSE}.LicenseActivity", **PRIVATE),
+    ],
+    ids=["exported", "filter", "alias", "authority", "another-name", "service"],
+)
+def test_no_other_component_is_one_of_protection(component: Element) -> None:
+    verdict = protected(component)
+    assert verdict.served == "changed"
+    assert states(verdict)["AndroidManifest.xml"] == "changed"
+
+
+def test_no_other_class_begins_like_protection() -> None:
+    assert protected(wrapper="com.pairip.Evil").served == "changed"
+
+
+def test_a_permission_that_is_declared_is_none_of_protection() -> None:
+    root = manifest(ACTIVITY, **SPLIT_BASE)
+    root.children.append(replace(PERMISSION, name="permission"))
+    verdict = compare(AAB, (apk("base.apk", root, {**BASE_ENTRIES, **WRAPPED}), ARM, HDPI))
+    assert states(verdict)["AndroidManifest.xml"] == "changed"
 
 
 def test_new_code_without_the_wrapper_is_a_change() -> None:

@@ -37,6 +37,7 @@ from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_apk import (
     LIBRARY,
     PROTECTION_LIBRARY,
+    PROTECTION_STORE,
     ApkChecker,
     DeviceSet,
     Needed,
@@ -549,22 +550,22 @@ class _Comparison:
         )
 
     def _with_protection(self, finding: Finding) -> Finding:
-        """Return the finding as one of automatic protection, where that was seen and does this."""
-        if not self._protection or finding.state not in _CHANGES:
+        """Return the finding as one of automatic protection, where code of it was seen and it does
+        this; without such code a manifest that names it was changed.
+        """
+        if not self._protection:
+            if finding.state == "protected":
+                return replace(finding, state="changed")
             return finding
-        is_dex = finding.entry.endswith(".dex")
-        # The wrapper keeps what it took out of the code in assets of its own.
-        is_store = finding.state == "added" and (
-            finding.entry.startswith("assets/")
-            or PROTECTION_LIBRARY.fullmatch(finding.entry) is not None
-        )
-        if not is_dex and not is_store:
-            return finding
-        return replace(finding, state="protected", why=f"automatic protection: {finding.why}")
+        if finding.state in _CHANGES and _is_done_by_protection(finding):
+            finding = replace(finding, state="protected")
+        if finding.state == "protected":
+            return replace(finding, why=f"automatic protection: {finding.why}")
+        return finding
 
     def _recounted(self, report: ApkReport, findings: Sequence[Finding]) -> ApkReport:
         """Return the report with the entries of automatic protection counted as such."""
-        if not self._protection:
+        if not self._protection and not report.protected:
             return report
         changed = 0
         protected = 0
@@ -576,6 +577,8 @@ class _Comparison:
 
     def _served(self, findings: Sequence[Finding], reports: Sequence[ApkReport]) -> Served:
         states = {finding.state for finding in findings} | self._left_out_states
+        if not self._protection and "protected" in states:
+            return "changed"
         if states & set(_CHANGES):
             return "changed"
         if self._protection or "protected" in states:
@@ -584,6 +587,18 @@ class _Comparison:
         if self._left_out or "unverified" in states or not compared:
             return "unverified"
         return "same"
+
+
+def _is_done_by_protection(finding: Finding) -> bool:
+    """Return whether automatic protection makes such a change: it rewrites every dex file, and adds
+    a library and what it took out of the code.
+    """
+    if finding.entry.endswith(".dex"):
+        return True
+    if finding.state != "added":
+        return False
+    is_store = PROTECTION_STORE.fullmatch(finding.entry) is not None
+    return is_store or PROTECTION_LIBRARY.fullmatch(finding.entry) is not None
 
 
 @dataclass

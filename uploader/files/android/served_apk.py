@@ -47,6 +47,8 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}|b\+[A-Za-z0-9+]+")
 _RESOURCE = re.compile(r"res/([^/]+)/([^/]+)")
 # a library of the wrapper of automatic protection
 PROTECTION_LIBRARY = re.compile(r"lib/[^/]+/libpairip\w*\.so")
+# the code that it has taken out of the app's, by names such as `PAvdaIa2xHwL2BZt`
+PROTECTION_STORE = re.compile(r"assets/[A-Za-z0-9]{16}")
 _NUMBERED_DEX = re.compile(r"classes([2-9]|[1-9][0-9]{1,4})\.dex")
 # API levels from which on Android reads sparse and compact resource tables.
 _SPARSE_TABLES = 32
@@ -423,19 +425,15 @@ class ApkChecker:
             difference = served_manifest.compare_module(served, role, has_code=has_code)
         else:
             difference = served_manifest.compare_configuration(served, role)
-        wrapper = [line for line in difference.protection if "com.pairip." in line]
-        if wrapper:
-            self.protection.append("a wrapper was added to the manifest (com.pairip)")
         changes = difference.changes
         changes += served_manifest.foreign_names(
             self._members.manifest_names(), self._bundle.manifest_names()
         )
-        if not wrapper:
-            changes = (*changes, *difference.protection)
         if changes:
-            return "changed", "; ".join(changes)
-        if wrapper:
-            return "protected", "automatic protection: " + "; ".join(difference.protection)
+            return "changed", "; ".join((*changes, *difference.protection))
+        if difference.protection:
+            # `served` takes it for a change where no APK has code of the wrapper.
+            return "protected", "; ".join(difference.protection)
         if difference.unverified:
             return "unverified", "; ".join(difference.unverified)
         return "same", ""

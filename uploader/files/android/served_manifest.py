@@ -51,11 +51,17 @@ _METADATA_OF_ALL = frozenset(
         "text:com.android.vending.derived.apk.id",
     }
 )
-# attributes of the application by which a class of the wrapper starts before the app's own
-_CLASS_ATTRIBUTES = frozenset({NAME, "0x0101057a"})  # name, appComponentFactory
-# classes of the wrapper that automatic protection adds
-PROTECTION_CLASSES = "com.pairip."
-_PROTECTION_PERMISSION = "com.android.vending.CHECK_LICENSE"
+_EXPORTED = "0x01010010"
+_AUTHORITIES = "0x01010018"
+# What automatic protection writes into a manifest, as people have described it who took such APKs
+# apart: a class that starts before the app's own, and the check of the license, whose components no
+# other app can reach.
+_PROTECTION_CLASS = "text:com.pairip.application.Application"
+_LICENSE_ACTIVITY = re.compile(r"text:com\.pairip\.licensecheck\d?\.LicenseActivity\d?", re.ASCII)
+_LICENSE_PROVIDER = re.compile(
+    r"text:(com\.pairip\.licensecheck\d?\.LicenseContentProvider\d?)", re.ASCII
+)
+_LICENSE_PERMISSION = Element("uses-permission", {NAME: "text:com.android.vending.CHECK_LICENSE"})
 # What the manifest of an APK may call the attributes that bundletool writes, whether or not the
 # bundle has them: their names are those of the Android platform (developer.android.com, R.attr).
 _MADE_NAMES = frozenset(
@@ -76,6 +82,9 @@ _MADE_NAMES = frozenset(
         f"{SANDBOX} {ANDROID}targetSandboxVersion",
         f"{rules.EXTRACT_LIBRARIES} {ANDROID}extractNativeLibs",
         f"{rules.LOCALE_CONFIG} {ANDROID}localeConfig",
+        # of the components of automatic protection
+        f"{_EXPORTED} {ANDROID}exported",
+        f"{_AUTHORITIES} {ANDROID}authorities",
     }
 )
 _MAX_LINES = 50  # differences of one manifest that are told
@@ -85,10 +94,10 @@ _SHOWN_NAMES: Mapping[str, str] = {
     VALUE: "value",
     MIN_SDK: "minSdkVersion",
     "0x0101000f": "debuggable",
-    "0x01010010": "exported",
+    _EXPORTED: "exported",
     "0x01010006": "permission",
     "0x01010270": "targetSdkVersion",
-    "0x01010018": "authorities",
+    _AUTHORITIES: "authorities",
     "0x01010280": "allowBackup",
     "0x010104ec": "usesCleartextTraffic",
     "0x01010527": "networkSecurityConfig",
@@ -290,7 +299,7 @@ def _compare_children(
             if instant and _number(child.attributes.get(MIN_SDK, "")) == INSTANT_MIN_SDK:
                 kind = "by_rule"
             found.add(kind, "uses-sdk: a higher minSdkVersion")
-        elif child.attributes.get(NAME) == f"text:{_PROTECTION_PERMISSION}":
+        elif child == _LICENSE_PERMISSION:
             found.add("protection", f"<{child.name}> was added{_named(child)}")
         else:
             found.add("changes", f"<{child.name}> was added or changed{_named(child)}")
@@ -399,13 +408,23 @@ def _compare_application(
         if is_marked or _is_written(key, now, rules.APPLICATION, role):
             found.add("by_rule", f"application: {_shown(key)}")
         else:
-            wraps = key in _CLASS_ATTRIBUTES and _of_protection(now)
+            wraps = key == NAME and now == _PROTECTION_CLASS
             kind = "protection" if wraps else "changes"
             found.add(kind, f"application: {_shown(key)} {_change(before, now)}")
 
 
-def _of_protection(value: str | None) -> bool:
-    return value is not None and value.startswith(f"text:{PROTECTION_CLASSES}")
+def _is_of_protection(element: Element, package: str) -> bool:
+    """Return whether an element of the application is one of the two that automatic protection adds
+    to an app of this package, `text:` before its name.
+    """
+    name = element.attributes.get(NAME, "")
+    expected = {NAME: name, _EXPORTED: NO}
+    provider = _LICENSE_PROVIDER.fullmatch(name)
+    if element.name == "provider" and provider:
+        expected[_AUTHORITIES] = f"{package}.{provider[1]}"
+    elif element.name != "activity" or not _LICENSE_ACTIVITY.fullmatch(name):
+        return False
+    return element == Element(element.name, expected)
 
 
 def _compare_with_candidates(
@@ -435,13 +454,14 @@ def _compare_components(
 ) -> _Differences:
     """Compare what is within <application>."""
     found = _Differences()
+    package = role.app["base"].attributes.get("package", "")
     added, removed = _unmatched(served.children, built.children)
     left = _Left(removed)
     for child in left.without_split_names(added):
         if rules.is_metadata_by_rule(child, role) and left.is_first(child):
             found.add("by_rule", f"application: {child.attributes[NAME].removeprefix('text:')}")
             left.take_alike(child)
-        elif _of_protection(child.attributes.get(NAME)):
+        elif _is_of_protection(child, package):
             found.add("protection", f"<{child.name}> was added{_named(child)}")
         elif left.take_alike(child):
             found.add("changes", f"<{child.name}> was changed{_named(child)}")
