@@ -151,6 +151,8 @@ def _written(element: Element, places: Mapping[str, int]) -> bytes:
         value = element.attributes[key]
         kind, _, content = value.partition(":")
         data = places[content] if kind == "text" else int(content, 16)
+        if kind == "12" and data:
+            data = _NONE  # all bits are set in what is true
         number_of_kind = 3 if kind == "text" else int(kind, 16)
         space = places[ANDROID] if key.startswith("0x") else _NONE
         raw = data if kind == "text" else _NONE

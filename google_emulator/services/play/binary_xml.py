@@ -43,6 +43,7 @@ _PRIMITIVES = {
 }
 _ALL_ONES = 0xFFFFFFFF  # a boolean that is true
 _ID = 0x010100D0  # the attribute that names an element
+_WHITE_SPACE = " \t\n\v\f\r"
 
 
 @dataclass
@@ -118,16 +119,27 @@ def read_proto_xml(data: bytes) -> Element:
 def _node(data: bytes) -> Element | str:
     fields = proto_fields(data)
     if 1 not in fields:
-        return _text(fields, 2)
+        return _compacted(_text(fields, 2))
     element = proto_fields(fields[1][0])
     declared = [proto_fields(one) for one in element.get(1, [])]
+    children = [_node(one) for one in element.get(5, [])]
     return Element(
         _text(element, 3),
         [_attribute(proto_fields(one)) for one in element.get(4, [])],
-        [_node(one) for one in element.get(5, [])],
+        [child for child in children if child],
         _text(element, 2),
         {_text(one, 1): _text(one, 2) for one in declared},
     )
+
+
+def _compacted(text: str) -> str:
+    """A text as aapt2 writes it: white space at an end is one space, and alone it is nothing."""
+    stripped = text.strip(_WHITE_SPACE)
+    if not stripped:
+        return ""
+    before = " " if text[0] in _WHITE_SPACE else ""
+    after = " " if text[-1] in _WHITE_SPACE else ""
+    return f"{before}{stripped}{after}"
 
 
 def _attribute(fields: dict[int, list[Json]]) -> Attribute:

@@ -27,7 +27,8 @@ from uploader.files.android.compiled_xml import (
 ANDROID = "http://schemas.android.com/apk/res/android"
 TOOLS = "http://schemas.android.com/tools"
 STRINGS = ["value", "name", ANDROID, "android", "view", "class", "Hello", "", "other"]
-VALUE, NAME, URI, PREFIX, VIEW, CLASS, HELLO, EMPTY, OTHER = range(len(STRINGS))
+STRINGS += [" \n", " Hello ", "  Hello"]
+VALUE, NAME, URI, PREFIX, VIEW, CLASS, HELLO, EMPTY, OTHER, SPACE, APART, WIDE = range(len(STRINGS))
 IDS = (0x01010024, 0x01010003)  # of the first two strings
 NONE = 0xFFFFFFFF
 
@@ -115,6 +116,10 @@ def test_the_place_of_a_class_is_told() -> None:
         [start(), IDS_CHUNK, end()],
         [start(), string_pool(STRINGS), end()],
         [start(), event(0x0105, bytes(8)), end()],
+        [start([attribute(VALUE, 0x12, 1)]), end()],
+        [start(), text(SPACE), end()],
+        [start(), text(EMPTY), end()],
+        [start(), text(WIDE), end()],
         [start(), text(HELLO, kind=0x10), end()],
         [start(), text(HELLO, kind=3, data=OTHER), end()],
         [start(), text(HELLO, size=9), end()],
@@ -143,6 +148,10 @@ def test_the_place_of_a_class_is_told() -> None:
         "ids-again",
         "strings-again",
         "unknown",
+        "true-as-one",
+        "white-space",
+        "empty-text",
+        "wide-text",
         "text-with-number",
         "text-with-other-text",
         "text-size",
@@ -200,12 +209,21 @@ def named_attribute(name: str, item: bytes, uri: str = ANDROID, resource: int = 
         ),
         proto(declared=[field(1, b"android") + field(2, ANDROID.encode())]),
         proto(inner=field(5, field(2, b'\n  It\\\'s "text"\xc2\xa0 '))),
+        proto(inner=field(5, field(2, b"\n ")) + field(5, field(2, b"text"))),
     ],
-    ids=["id", "style-and-class", "namespace", "text"],
+    ids=["id", "style-and-class", "namespace", "text", "white-space"],
 )
 def test_both_encodings_say_the_same(document: bytes) -> None:
     binary = write_binary_xml(read_proto_xml(document))
     assert list(binary_events(binary, named=True)) == list(proto_events(document, named=True))
+
+
+def test_white_space_around_a_text_is_told_from_none() -> None:
+    spaced = document(start(), text(APART), end())
+    assert read(spaced)[1] == Text(" Hello ")
+    built = proto(inner=field(5, field(2, b"\n  Hello\t")))
+    assert list(proto_events(built))[1] == Text(" Hello ")
+    assert list(proto_events(proto(inner=field(5, field(2, b"Hello")))))[1] == Text("Hello")
 
 
 def test_what_helps_to_write_an_app_is_left_out_of_an_apk() -> None:

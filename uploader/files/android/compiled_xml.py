@@ -2,9 +2,10 @@
 
 An APK has Android's binary XML, a bundle aapt2's protobuf XML; `manifest` names the sources of
 both. What says the same gives equal events, whatever the encoding: `aapt2 convert` is how
-bundletool makes one of the other. Comments, line numbers and text that is only white space do not
-count. Binary XML is read as strictly as `aapt2 convert` writes it: where Android could read
-something else than this program, a document is no compiled XML.
+bundletool makes one of the other. Comments and line numbers do not count, nor does text that is
+only white space, which aapt2 leaves out of an APK. Binary XML is read as strictly as `aapt2
+convert` writes it: where Android could read something else than this program, a document is no
+compiled XML.
 
 The bytes are untrusted: depth, events and characters are bounded, and nothing is copied on the way
 down.
@@ -63,7 +64,8 @@ _DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE
 _ID_ATTRIBUTE = 0x010100D0
 # Attributes of it help to write an app, and aapt2 leaves them out of an APK.
 _TOOLS = "http://schemas.android.com/tools"
-_WHITE_SPACE = " \t\n\v\f\r"  # that aapt2 takes off a text
+_WHITE_SPACE = " \t\n\v\f\r"  # at the ends of a text aapt2 makes one space of it
+_TRUE = 0xFFFFFFFF  # aapt2 writes no other number for it
 # fields of aapt2's messages
 _NODE_ELEMENT = 1
 _NODE_TEXT = 2
@@ -103,7 +105,7 @@ class Start(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Text between elements, without white space around it."""
+    """Text between elements; white space at either end is one space, as aapt2 writes it."""
 
     text: str
 
@@ -295,7 +297,7 @@ class _BinaryXml:
                     raise ValueError(name)
                 yield End()
             elif kind == _CDATA:
-                yield from self._text(chunk)
+                yield self._text(chunk)
             elif kind == _START_NAMESPACE:
                 self._open_namespaces.append(self._namespace(chunk))
                 if self._budget.named:
@@ -321,16 +323,17 @@ class _BinaryXml:
         prefix, uri = _NAMES.unpack_from(chunk, _NODE_HEADER)
         return Namespace(self._budget.text(self._pool[prefix]), self._budget.text(self._pool[uri]))
 
-    def _text(self, chunk: bytes) -> Iterator[Event]:
+    def _text(self, chunk: bytes) -> Text:
         place, size, zero, kind, value = _TEXT_VALUE.unpack_from(chunk, _NODE_HEADER)
         # Older tools repeat the text as a value.
         if len(chunk) != _NODE_HEADER + _TEXT_VALUE.size or size not in (0, _VALUE_SIZE) or zero:
             raise ValueError(size)
         if (kind, value) not in ((NULL, 0), (STRING, 0), (STRING, place)):
             raise ValueError(kind)
-        text = self._budget.text(self._pool[place]).strip(_WHITE_SPACE)
-        if text:
-            yield Text(text)
+        text = self._budget.text(self._pool[place])
+        if not text or text != _compacted(text):
+            raise ValueError(place)
+        return Text(text)
 
     def _uri(self, place: int) -> str:
         """Return a namespace. One that is empty is written as no string at all, and Android tells
@@ -385,6 +388,8 @@ class _BinaryXml:
         """
         if size != _VALUE_SIZE or zero:
             raise ValueError(size)
+        if kind == BOOLEAN and content not in (0, _TRUE):
+            raise ValueError(content)
         value = _number_value(kind, content)
         if kind == STRING:
             value = _text_value(self._pool[content])
@@ -411,6 +416,18 @@ def _key(namespace: str, name: str, resource_id: int = 0, *, named: bool = True)
         return full_name
     identifier = f"0x{resource_id:08x}"
     return f"{identifier} {full_name}" if named else identifier
+
+
+def _compacted(text: str) -> str:
+    """Return a text as aapt2 writes it into an APK, nothing where it writes none
+    (XmlFlattener.cpp).
+    """
+    stripped = text.strip(_WHITE_SPACE)
+    if not stripped:
+        return ""
+    before = " " if text[0] in _WHITE_SPACE else ""
+    after = " " if text[-1] in _WHITE_SPACE else ""
+    return f"{before}{stripped}{after}"
 
 
 def _text_value(text: str) -> str:
@@ -463,7 +480,7 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
             yield start
             open_elements.append(iter(children))
         elif _NODE_TEXT in node:
-            text = budget.text(_string(node[_NODE_TEXT].data)).strip(_WHITE_SPACE)
+            text = _compacted(budget.text(_string(node[_NODE_TEXT].data)))
             if text:
                 yield Text(text)
 
