@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from google_emulator.specimens.manifests import field, number
 from google_emulator.specimens.signature_writer import (
     RELEASE,
     V2,
@@ -168,6 +169,12 @@ EVERYTHING = {
     "res/raw-de/words.txt": b"Worte",
     "res/aB.png": PNG,
 }
+EVERYTHING_BUILT = {
+    name: content
+    for name, content in EVERYTHING.items()
+    if f"base/{name}" in BUILT or "/" not in name
+}
+EVERYTHING_BUILT["kotlin/kotlin.kotlin_builtins"] = b"kotlin"
 
 
 @pytest.mark.parametrize(
@@ -332,16 +339,129 @@ def test_what_may_be_made_anew_is_unverified() -> None:
     assert (verdict.served, states(verdict)) == ("unverified", dict.fromkeys(made, "unverified"))
 
 
+# Assets for some devices
+
+TEXTURES: Mapping[str, bytes] = {
+    "t#tcf_astc/a": b"astc a",
+    "t#tcf_astc/b": b"astc b",
+    "t#tcf_etc2/a": b"etc2 a",
+    "t#tcf_etc2/b": b"etc2 b",
+    "t/a": b"any a",
+    "t/b": b"any b",
+}
+LANGUAGES: Mapping[str, bytes] = {"i18n#lang_de/t": b"Zahle", "i18n/t": b"Pay"}
+
+
+def assets_table(folders: Mapping[str, int]) -> bytes:
+    """The `assets.pb` of a module whose folders are for some devices, each by the field of its
+    targeting.
+    """
+    table = b""
+    for folder, targeting in folders.items():
+        table += field(1, field(1, f"assets/{folder}".encode()) + field(2, field(targeting, b"")))
+    return table
+
+
+def split_setting(
+    dimension: int, *, negate: bool = False, strips: bool = False, default: str = ""
+) -> bytes:
+    """What a bundle says of a dimension that APKs are split by."""
+    stripping = number(1, int(strips)) + field(2, default.encode())
+    return field(1, number(1, dimension) + number(2, int(negate)) + field(3, stripping))
+
+
+def with_settings(aab: File, *settings: bytes) -> File:
+    config = field(1, field(2, b"1.18.0")) + field(2, field(1, b"".join(settings)))
+    return aab.with_entries({"BundleConfig.pb": config})
+
+
+def with_assets(assets: Mapping[str, bytes], folders: Mapping[str, int], *settings: bytes) -> File:
+    built = {f"base/assets/{name}": content for name, content in assets.items()}
+    aab = AAB.with_entries({**built, "base/assets.pb": assets_table(folders)})
+    return with_settings(aab, *settings)
+
+
+TCF = 4  # the dimension; in the targeting of a folder it is 3
+STRIPPED = with_assets(
+    TEXTURES,
+    dict.fromkeys(("t#tcf_astc", "t#tcf_etc2", "t"), 3),
+    split_setting(TCF, strips=True, default="etc2"),
+)
+ASTC = configuration("astc", {"assets/t/a": b"astc a", "assets/t/b": b"astc b"})
+
+
 def test_targeted_assets_lose_their_suffix() -> None:
-    textures = {
-        "base/assets/t#tcf_astc/a": b"astc",
-        "base/assets/t#tcf_etc2/a": b"etc2",
-        "base/assets/t/a": b"any",
+    assert compare(STRIPPED, (*PHONE, ASTC)).served == "same"
+    others = configuration("other_tcf", {"assets/t/a": b"any a", "assets/t/b": b"any b"})
+    assert compare(STRIPPED, (*PHONE, others)).served == "same"
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({"assets/t/a": b"other"}, "changed"),
+        ({"assets/t/b": b"etc2 b"}, "changed"),
+        ({"assets/t/a": b"any a"}, "changed"),
+        ({"assets/t/a": None}, "missing"),
+        ({"assets/t#tcf_astc/a": b"astc a"}, "added"),
+    ],
+)
+def test_a_stripped_folder_is_that_of_the_apks_configuration(
+    change: Mapping[str, bytes | None], state: str
+) -> None:
+    """All its files are there, and none is of another folder of the kind."""
+    verdict = compare(STRIPPED, (*PHONE, ASTC.with_entries(change)))
+    assert list(states(verdict).values()) == [state]
+
+
+def test_the_main_apk_has_no_assets_of_some_devices() -> None:
+    base = BASE.with_entries({"assets/t/a": b"astc a"})
+    assert states(compare(STRIPPED, (base, ARM, HDPI))) == {"assets/t/a": "added"}
+
+
+def test_an_apk_for_all_devices_has_the_default_folder() -> None:
+    whole = apk("universal.apk", manifest(ACTIVITY, WHOLE), EVERYTHING_BUILT)
+    etc2 = whole.with_entries({"assets/t/a": b"etc2 a", "assets/t/b": b"etc2 b"})
+    assert compare(STRIPPED, (etc2,), UNIVERSAL).served == "same"
+    astc = whole.with_entries({"assets/t/a": b"astc a", "assets/t/b": b"astc b"})
+    assert set(states(compare(STRIPPED, (astc,), UNIVERSAL)).values()) == {"changed"}
+    assert states(compare(STRIPPED, (whole,), UNIVERSAL)) == {
+        "base/assets/t#tcf_etc2/a": "missing",
+        "base/assets/t#tcf_etc2/b": "missing",
     }
-    aab = AAB.with_entries(textures)
-    assert compare(aab, (BASE.with_entries({"assets/t/a": b"etc2"}), ARM, HDPI)).served == "same"
-    changed = BASE.with_entries({"assets/t/a": b"other"})
-    assert states(compare(aab, (changed, ARM, HDPI))) == {"assets/t/a": "changed"}
+
+
+def test_an_apk_for_all_devices_has_every_folder_where_the_bundle_names_no_default() -> None:
+    aab = with_assets(TEXTURES, dict.fromkeys(("t#tcf_astc", "t#tcf_etc2", "t"), 3))
+    all_textures = {f"assets/{name}": content for name, content in TEXTURES.items()}
+    whole = apk("universal.apk", manifest(ACTIVITY, WHOLE), {**EVERYTHING_BUILT, **all_textures})
+    assert compare(aab, (whole,), UNIVERSAL).served == "same"
+    lacking = whole.with_entries({"assets/t#tcf_astc/a": None})
+    assert states(compare(aab, (lacking,), UNIVERSAL)) == {"base/assets/t#tcf_astc/a": "missing"}
+
+
+def test_languages_keep_their_suffix() -> None:
+    aab = with_assets(LANGUAGES, {"i18n#lang_de": 4, "i18n": 4}, split_setting(3, strips=True))
+    german = configuration("de", {"assets/i18n#lang_de/t": b"Zahle"})
+    others = configuration("other_lang", {"assets/i18n/t": b"Pay"})
+    assert compare(aab, (*PHONE, german, others)).served == "same"
+    swapped = others.with_entries({"assets/i18n/t": b"Zahle"})
+    assert states(compare(aab, (*PHONE, german, swapped))) == {"assets/i18n/t": "changed"}
+    lacking = others.with_entries({"assets/i18n/t": None})
+    assert states(compare(aab, (*PHONE, lacking))) == {"base/assets/i18n/t": "missing"}
+
+
+@pytest.mark.parametrize("name", ["pay#old_1/t", "pay/t", "img/logo#v_2.png", "img/logo"])
+def test_assets_that_are_for_all_devices_keep_their_names_and_are_there(name: str) -> None:
+    """A name alone makes no folder one for some devices, and that of a file never does."""
+    assets = {"pay#old_1/t": b"old", "pay/t": b"new", "img/logo#v_2.png": b"2", "img/logo": b"1"}
+    aab = with_assets(assets, {})
+    base = BASE.with_entries({f"assets/{one}": content for one, content in assets.items()})
+    assert compare(aab, (base, ARM, HDPI)).served == "same"
+    lacking = base.with_entries({f"assets/{name}": None})
+    assert states(compare(aab, (lacking, ARM, HDPI))) == {f"base/assets/{name}": "missing"}
+    swapped = base.with_entries({"assets/pay/t": b"old"})
+    assert states(compare(aab, (swapped, ARM, HDPI))) == {"assets/pay/t": "changed"}
 
 
 # The manifest

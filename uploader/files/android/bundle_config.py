@@ -6,14 +6,16 @@ Reference: config.proto and VersionGuardedFeature in bundletool (github.com/goog
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from uploader.files.android.archive import MalformedFile
 from uploader.files.android.protobuf import ProtoReader
 
 Version: TypeAlias = tuple[int, int, int]
+# What APKs are split by; those of folders of assets as their names have them.
+Dimension: TypeAlias = Literal["abi", "density", "lang", "tcf", "tier", "group", "countries"]
 
 # Versions of bundletool from which on it merges modules in another way.
 MERGES_ACTIVITIES: Version = (0, 13, 4)
@@ -25,7 +27,12 @@ _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-.{1,100})?", re.ASCII)
 _BUNDLETOOL = 1
 _BUNDLETOOL_VERSION = 2
 _OPTIMIZATIONS = 2
+_SPLITS_CONFIG = 1
 _STANDALONE_CONFIG = 4
+_SPLIT_DIMENSION = 1
+_DIMENSION = 1
+_NEGATE = 2
+_SUFFIX_STRIPPING = 3
 _FEATURE_MODULES_MODE = 4
 _RESOURCE_OPTIMIZATIONS = 5
 _SPARSE_ENCODING = 1
@@ -35,6 +42,28 @@ _KEPT_RESOURCE = 2
 _KEPT_TYPE = 4
 _VARIANT_FOR_SDK_32 = 2  # a value of SparseEncoding
 _SEPARATE_FEATURE_MODULES = 1  # a value of FeatureModulesMode
+# values of SplitDimension
+_DIMENSIONS: Mapping[int, Dimension] = {
+    1: "abi",
+    2: "density",
+    3: "lang",
+    4: "tcf",
+    6: "tier",
+    7: "countries",
+    9: "group",
+}
+# From which version on APKs are split by what, where a bundle does not say (ApkOptimizations).
+_SPLIT_SINCE: Mapping[Dimension, Version] = {
+    "abi": (0, 0, 0),
+    "density": (0, 0, 0),
+    "lang": (0, 0, 0),
+    "tcf": (0, 10, 2),
+    "tier": (1, 13, 2),
+    "countries": (1, 15, 7),
+    "group": (1, 18, 0),
+}
+# Of what the names of folders may lose their suffix (SuffixStripper).
+_STRIPPED_DIMENSIONS: Collection[Dimension] = ("tcf", "tier", "group", "countries")
 _DAMAGED = (LookupError, UnicodeError, ValueError)
 
 
@@ -46,6 +75,10 @@ class BundleConfig:
     With `collapses_names` resources lose their names, but for `kept_types` and the resources that
     `kept_names` has, each as type and name. With `separate_features` old devices get an APK of its
     own for each feature beside the standalone one.
+
+    APKs are split by `split_dimensions`. `default_suffixes` say for some of these which folder of
+    assets an APK for all devices has. In such an APK the names of folders lose the suffixes of what
+    is in `stripped`, and in splits of what is in `stripped_in_splits`.
     """
 
     bundletool: Version = (0, 0, 0)
@@ -54,6 +87,10 @@ class BundleConfig:
     kept_types: Collection[str] = frozenset()
     kept_names: Collection[tuple[str, str]] = frozenset()
     separate_features: bool = False
+    split_dimensions: Collection[Dimension] = frozenset(_SPLIT_SINCE)
+    default_suffixes: Mapping[Dimension, str] = field(default_factory=dict)
+    stripped: Collection[Dimension] = frozenset()
+    stripped_in_splits: Collection[Dimension] = frozenset()
 
     def may_collapse(self, resource_type: str, name: str) -> bool:
         """Return whether a resource loses its name."""
@@ -74,25 +111,81 @@ def _read(data: bytes) -> BundleConfig:
     config = proto.message(memoryview(data))
     bundletool = proto.message(config[_BUNDLETOOL].data)
     optimizations = proto.message(config[_OPTIMIZATIONS].data)
+    version = _version(str(bundletool[_BUNDLETOOL_VERSION].data, "utf-8"))
+    splits = _split_settings(proto, optimizations[_SPLITS_CONFIG].data)
     resources = optimizations[_RESOURCE_OPTIMIZATIONS].data
     standalone = proto.message(optimizations[_STANDALONE_CONFIG].data)
     collapsed = proto.message(resources)[_COLLAPSED_NAMES].data
     kept_types = set()
     kept_names = set()
-    for field in proto.fields(collapsed):
-        if field.id == _KEPT_TYPE:
-            kept_types.add(str(field.data, "utf-8"))
-        elif field.id == _KEPT_RESOURCE:
-            resource = proto.message(field.data)
+    for kept in proto.fields(collapsed):
+        if kept.id == _KEPT_TYPE:
+            kept_types.add(str(kept.data, "utf-8"))
+        elif kept.id == _KEPT_RESOURCE:
+            resource = proto.message(kept.data)
             kept_names.add((str(resource[1].data, "utf-8"), str(resource[2].data, "utf-8")))
     return BundleConfig(
-        _version(str(bundletool[_BUNDLETOOL_VERSION].data, "utf-8")),
+        version,
         sparse_tables=proto.message(resources)[_SPARSE_ENCODING].number == _VARIANT_FOR_SDK_32,
         collapses_names=bool(proto.message(collapsed)[_COLLAPSE].number),
         kept_types=frozenset(kept_types),
         kept_names=frozenset(kept_names),
         separate_features=standalone[_FEATURE_MODULES_MODE].number == _SEPARATE_FEATURE_MODULES,
+        split_dimensions=_split_dimensions(version, splits),
+        default_suffixes={
+            setting.dimension: setting.default_suffix
+            for setting in splits
+            if setting.dimension in _STRIPPED_DIMENSIONS
+        },
+        stripped={setting.dimension for setting in splits if setting.strips},
+        stripped_in_splits={
+            setting.dimension for setting in splits if setting.strips and not setting.negate
+        },
     )
+
+
+@dataclass(frozen=True)
+class _SplitSetting:
+    """What a bundle says of one dimension: whether APKs are not split by it (`negate`), whether
+    folders of assets lose their suffixes, and which of them an APK for all devices has.
+    """
+
+    dimension: Dimension
+    negate: bool
+    strips: bool
+    default_suffix: str
+
+
+def _split_settings(proto: ProtoReader, config: memoryview) -> list[_SplitSetting]:
+    settings = []
+    for setting in proto.fields(config):
+        message = proto.message(setting.data)
+        number = message[_DIMENSION].number
+        if setting.id == _SPLIT_DIMENSION and number in _DIMENSIONS:
+            dimension = _DIMENSIONS[number]
+            stripping = proto.message(message[_SUFFIX_STRIPPING].data)
+            strips = bool(stripping[1].number) and dimension in _STRIPPED_DIMENSIONS
+            default = str(stripping[2].data, "utf-8")
+            negate = bool(message[_NEGATE].number)
+            settings.append(_SplitSetting(dimension, negate, strips, default))
+    return settings
+
+
+def _split_dimensions(version: Version, settings: Iterable[_SplitSetting]) -> set[Dimension]:
+    """Return by what APKs are split: what the bundle does not decide, the version does. One that
+    the bundle does not name is the current one (OptimizationsMerger).
+    """
+    dimensions = {
+        dimension
+        for dimension, since in _SPLIT_SINCE.items()
+        if version >= since or version == (0, 0, 0)
+    }
+    for setting in settings:
+        if setting.negate:
+            dimensions.discard(setting.dimension)
+        else:
+            dimensions.add(setting.dimension)
+    return dimensions
 
 
 def _version(text: str) -> Version:

@@ -42,6 +42,7 @@ from uploader.files.android.served_apk import (
     DeviceSet,
     Needed,
     State,
+    configuration_of,
 )
 from uploader.files.android.served_files import (
     BUILT_TABLE,
@@ -422,10 +423,18 @@ class _Comparison:
             module = self._bundle.modules[name]
             needed = Needed(module, device_set, identity)
             for path, entries in module.entries.items():
-                if any(device_set.is_settled(entry) for entry in entries):
+                plain = [entry for entry in entries if entry not in module.assets]
+                if not plain or any(device_set.is_settled(entry) for entry in plain):
                     continue
                 if needed.is_needed(path):
-                    found.count += self._find_missing(file, entries[0])
+                    found.count += self._find_missing(file, plain[0])
+                else:
+                    found.not_given += 1
+            for entry, asset in module.assets.items():
+                if device_set.is_settled(entry):
+                    continue
+                if needed.is_needed_asset(asset):
+                    found.count += self._find_missing(file, entry)
                 else:
                     found.not_given += 1
             if not device_set.contents.unread_tables:
@@ -657,7 +666,7 @@ def _signer(file: BinaryIO) -> tuple[ApkSigner, str]:
 def _devices(identity: Identity, members: Members) -> str:
     """Return for which devices an APK is, in a few words."""
     if identity.kind == "configuration":
-        return identity.split.rpartition("config.")[2]
+        return configuration_of(identity)
     if identity.kind == "feature":
         return f"feature {identity.module}"
     if identity.kind == "base":

@@ -12,6 +12,7 @@ from typing import Literal
 
 from uploader.files.android import compiled_xml, made_lists, served_manifest
 from uploader.files.android.archive import MAX_MEMBER
+from uploader.files.android.asset_targeting import Asset
 from uploader.files.android.code_transparency import IN_APK, IN_BUNDLE
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
 from uploader.files.android.manifest_rules import Role
@@ -20,7 +21,6 @@ from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_files import (
     MANIFEST,
     TABLE,
-    TARGETING,
     Bundle,
     Identity,
     Members,
@@ -240,13 +240,26 @@ class ApkChecker:
         """Return the entries of the bundle that may become this one."""
         candidates: list[str] = []
         for module in self._modules:
-            candidates += module.entries.get(name, ())
+            for entry in module.entries.get(name, ()):
+                asset = module.assets.get(entry)
+                if asset is None or self._may_have(asset, name):
+                    candidates.append(entry)
         profile = _PROFILES.fullmatch(name)
         if profile:
             candidates += self._bundle.profiles(profile[1])
         if name == IN_APK and IN_BUNDLE in self._bundle.members:
             candidates.append(IN_BUNDLE)
         return candidates
+
+    def _may_have(self, asset: Asset, name: str) -> bool:
+        """Return whether an asset that is for some devices belongs into the APK under this name."""
+        if self._identity.kind == "standalone":
+            return asset.whole_path == name
+        if asset.split_path != name:
+            return False
+        if self._identity.kind == "configuration":
+            return asset.is_for(configuration_of(self._identity))
+        return not asset.parts
 
     def _check_content(self, name: str, candidates: list[str]) -> tuple[State, str]:
         """Compare an entry with those that it may come from."""
@@ -455,6 +468,11 @@ class ApkChecker:
         )
 
 
+def configuration_of(identity: Identity) -> str:
+    """Return for which devices the APK of a configuration is, as its name says."""
+    return identity.split.rpartition("config.")[2]
+
+
 def _is_dex(path: str) -> bool:
     return path.endswith(".dex") and "/" not in path
 
@@ -467,9 +485,12 @@ class Needed:
         self._set = device_set
         self._standalone = identity.kind == "standalone"
         self._has_configurations = identity.splits_required
-        for name, _ in device_set.configurations:
+        self._suffixes = set()
+        for name, suffix in device_set.configurations:
             if name == module.name:
                 self._has_configurations = True
+            if name in (module.name, identity.module):
+                self._suffixes.add(suffix)
         self._abis = self._present_abis()
         self._by_density = self._density_groups()
 
@@ -514,8 +535,6 @@ class Needed:
             if not self._abis:
                 return not self._has_configurations
             return library[1] in self._abis
-        if path.startswith("assets/"):
-            return not TARGETING.search(path) and not self._is_other_asset(path)
         if path.startswith("res/"):
             return self._is_needed_resource(path)
         if _is_dex(path) and len(self._set.masters) > 1 and self._set.contents.unmatched_dex:
@@ -523,9 +542,13 @@ class Needed:
             return False
         return not is_jar_part(path)
 
-    def _is_other_asset(self, path: str) -> bool:
-        """Return whether this is the place of targeted assets without their suffix."""
-        return any(TARGETING.search(entry) for entry in self._module.entries.get(path, ()))
+    def is_needed_asset(self, asset: Asset) -> bool:
+        """Return whether a set of APKs without this asset, which is for some devices, lacks
+        something.
+        """
+        if self._standalone:
+            return asset.whole_path is not None
+        return not asset.parts or any(map(asset.is_for, self._suffixes))
 
     def _is_needed_resource(self, path: str) -> bool:
         match = _RESOURCE.fullmatch(path)

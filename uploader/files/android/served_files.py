@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
-from uploader.files.android.bundle_config import BundleConfig, read_bundle_config
+from uploader.files.android.asset_targeting import Asset, read_folders, targeted_asset
+from uploader.files.android.bundle_config import BundleConfig, Dimension, read_bundle_config
 from uploader.files.android.compiled_xml import Element, NotComparable, NotCompiledXml
 from uploader.files.android.manifest import BUNDLE_CONFIG
+from uploader.files.android.manifest_merge import is_asset_pack
 from uploader.files.android.manifest_rules import (
     FUSED_MODULES,
     REQUIRED_SPLIT_TYPES,
@@ -37,9 +39,7 @@ TABLE = "resources.arsc"
 BUILT_TABLE = "resources.pb"
 _HEXADECIMAL = re.compile(r"[0-9a-f]{1,8}")  # of a number in compiled XML
 _MODULE_MANIFEST = re.compile(r"(\w{1,100})/manifest/AndroidManifest\.xml", re.ASCII)
-# Folders of assets for some devices, such as `assets/textures#tcf_astc` (bundletool,
-# TargetedDirectorySegment). Google Play may take the suffix off (SuffixStripper).
-TARGETING = re.compile(r"#[a-z]+_[^/#]+")
+_ASSETS = "assets.pb"
 _PROFILE_METADATA = (
     "BUNDLE-METADATA/com.android.tools.build.profiles/",
     "BUNDLE-METADATA/assets.dexopt/",
@@ -150,11 +150,14 @@ class Members:
 
 @dataclass
 class Module:
-    """A module of a bundle: its manifest, and its entries by the path that they have in an APK."""
+    """A module of a bundle: its manifest, and its entries by the path that they have in an APK.
+    `assets` are those entries that are assets for some devices.
+    """
 
     name: str
     manifest: Element
     entries: dict[str, list[str]] = field(default_factory=dict)
+    assets: dict[str, Asset] = field(default_factory=dict)
 
     @property
     def has_code(self) -> bool:
@@ -207,12 +210,38 @@ class Bundle:
                 self.modules[match[1]] = Module(match[1], self._manifest(name))
         if "base" not in self.modules:
             raise MalformedFile("is a bundle without a base module.")
+        folders = {module: self._folders(module) for module in self.modules}
         for name in self.members:
             module, _, path = name.partition("/")
             if module in self.modules:
-                for place in _places(path):
-                    self.modules[module].entries.setdefault(place, []).append(name)
+                self._add_entry(self.modules[module], name, path, folders[module])
         self.identity = identity_of(self.base)
+
+    def _folders(self, module: str) -> dict[str, frozenset[Dimension]]:
+        """Return by what the folders of a module's assets are targeted."""
+        name = f"{module}/{_ASSETS}"
+        if name not in self.members:
+            return {}
+        try:
+            return read_folders(self.members.archive.read(name))
+        except (LookupError, ValueError):
+            raise MalformedFile(f"has a {name} that can't be read.") from None
+
+    def _add_entry(
+        self, module: Module, name: str, path: str, folders: Mapping[str, frozenset[Dimension]]
+    ) -> None:
+        """Add an entry to a module, by the paths that it may have in an APK."""
+        is_pack = is_asset_pack(module.manifest)
+        asset = targeted_asset(path, folders, self.config, is_pack=is_pack)
+        if asset is None:
+            places = set(_places(path))
+        else:
+            module.assets[name] = asset
+            places = {asset.split_path}
+            if asset.whole_path is not None:
+                places.add(asset.whole_path)
+        for place in places:
+            module.entries.setdefault(place, []).append(name)
 
     @property
     def base(self) -> Element:
@@ -261,8 +290,8 @@ class Bundle:
 
 
 def _places(path: str) -> Iterator[str]:
-    """Return where an APK may have an entry of a module: nowhere for what describes the module, in
-    two places for an asset whose folder is targeted (bundletool, ApkSerializerHelper).
+    """Return where an APK has an entry of a module: nowhere for what describes the module
+    (bundletool, ApkSerializerHelper).
     """
     folder, _, rest = path.partition("/")
     if path == BUILT_TABLE:
@@ -271,9 +300,6 @@ def _places(path: str) -> Iterator[str]:
         yield rest
     elif folder in ("lib", "res", "assets") and rest:
         yield path
-        stripped = TARGETING.sub("", path)
-        if folder == "assets" and stripped != path:
-            yield stripped
 
 
 def identity_of(manifest: Element) -> Identity:
