@@ -30,6 +30,7 @@ _NAMES = {
     "0x01010018": "authorities",
     "0x0101020c": "minSdkVersion",
     "0x010104ea": "extractNativeLibs",
+    "0x0101055b": "isFeatureSplit",
     "0x0101064e": "requiredSplitTypes",
     "0x0101064f": "splitTypes",
 }

@@ -83,6 +83,7 @@ def configuration(suffix: str, entries: Mapping[str, bytes], *components: Elemen
 
 
 ARM = configuration("arm64_v8a", {"lib/arm64-v8a/liba.so": b"ELF arm"})
+FEATURE_MARK = {"0x0101055b": "12:00000001"}  # isFeatureSplit
 HDPI = configuration("hdpi", {"res/drawable-hdpi/icon.png": PNG})
 PHONE = (BASE, ARM, HDPI)
 
@@ -196,7 +197,7 @@ def test_the_universal_apk_has_the_files_of_every_device(entry: str) -> None:
 def test_the_universal_apk_has_the_modules_that_are_fused(include: str, served: str) -> None:
     distribution = "{http://schemas.android.com/apk/distribution}"
     fusing = Element(f"{distribution}fusing", {f"{distribution}include": f"text:{include}"})
-    feature = manifest(split="text:extra")
+    feature = manifest(split="text:extra", **FEATURE_MARK)
     feature.children.insert(0, Element(f"{distribution}module", {}, [fusing]))
     files = {**CODE, "extra/dex/classes.dex": b"dex extra"}
     aab = bundle({"base": manifest(ACTIVITY), "extra": feature}, files)
@@ -526,7 +527,8 @@ def test_apks_of_another_version_are_refused() -> None:
 
 # Feature modules
 
-FEATURE = manifest(component("activity", "com.example.app.Extra"), split="text:extra")
+EXTRA = component("activity", "com.example.app.Extra")
+FEATURE = manifest(EXTRA, split="text:extra", **FEATURE_MARK)
 WITH_FEATURE = bundle(
     {"base": manifest(ACTIVITY), "extra": FEATURE}, {**CODE, "extra/dex/classes.dex": b"dex extra"}
 )

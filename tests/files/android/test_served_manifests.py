@@ -280,9 +280,43 @@ def test_the_locales_are_those_of_the_list_that_was_made(value: str, is_same: bo
 
 
 def configuration(*beside: Element, **attributes: str) -> Element:
-    root = manifest(split="text:config.de", **{SPLIT_TYPES: "text:", **attributes})
+    own = {"split": "text:config.de", SPLIT_TYPES: "text:"}
+    root = manifest(**{**own, **attributes})
     root.children[0].attributes["0x0101000c"] = "12:00000000"
     return with_children(root, *beside)
+
+
+@pytest.mark.parametrize(
+    ("module", "split"),
+    [("base", "paid"), ("base", "config."), ("base", "paid.config.de"), ("paid", "config.de")],
+)
+def test_a_configuration_has_the_name_of_one(module: str, split: str) -> None:
+    owner = "" if module == "base" else module
+    served = configuration(split=f"text:{split}", configForSplit=f"text:{owner}")
+    role = Role("configuration", split, module, app=APP, bundletool=NOW)
+    changes, _, _ = differences(compare_configuration(served, role))
+    assert changes == (f"no configuration is called {split}",)
+
+
+def test_a_configuration_of_a_feature_says_of_which() -> None:
+    role = Role("configuration", "paid.config.de", "paid", app=APP, bundletool=NOW)
+    served = configuration(split="text:paid.config.de", configForSplit="text:paid")
+    assert differences(compare_configuration(served, role)) == SAME
+    del served.attributes["configForSplit"]
+    changes, _, _ = differences(compare_configuration(served, role))
+    assert changes == ("manifest: configForSplit is missing",)
+
+
+@pytest.mark.parametrize(
+    ("mark", "changes"),
+    [({"0x0101055b": "12:00000001"}, ()), ({}, ("manifest: isFeatureSplit is missing",))],
+    ids=["marked", "not-marked"],
+)
+def test_a_feature_says_that_it_is_one(mark: dict[str, str], changes: tuple[str, ...]) -> None:
+    """Android takes a split without that mark for a configuration."""
+    role = Role("feature", "paid", "paid", ("paid",), app=APP, bundletool=NOW)
+    found = compare_module(manifest(split="text:paid", **mark), role, has_code=True)
+    assert found.changes == changes
 
 
 def test_a_configuration_declares_nothing() -> None:

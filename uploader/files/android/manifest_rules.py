@@ -180,10 +180,7 @@ ROOT: Mapping[str, Rule] = {
     SANDBOX: _is_sandbox,
     VERSION_NAME: _is_asset_version,
 }
-# What bundletool takes out of the manifest of a main APK (ManifestEditor).
-REMOVED_FROM_ROOT = frozenset(
-    {"split", "configForSplit", FEATURE_SPLIT, f"{ANDROID}isFeatureSplit"}
-)
+_FEATURE_MARKS = (FEATURE_SPLIT, f"{ANDROID}isFeatureSplit")
 APPLICATION: Mapping[str, Rule] = {
     EXTRACT_LIBRARIES: _is_boolean,  # bundletool, NativeLibrariesCompressionSplitter
     SPLIT_REQUIRED: _is_split_required,
@@ -201,6 +198,30 @@ NAMES: Mapping[str, str] = {
     LOCALE_CONFIG: "localeConfig",
     SPLIT_NAME: "splitName",
 }
+
+
+def is_removed(key: str, role: Role) -> bool:
+    """Return whether bundletool takes an attribute of the root out of the manifest of a main APK
+    (ManifestEditor.setSplitIdForFeatureSplit).
+    """
+    if key == "configForSplit":
+        return True
+    return role.kind != "feature" and key in ("split", *_FEATURE_MARKS)
+
+
+def is_marked_feature(manifest: Element) -> bool:
+    """Return whether an APK says that it is a feature, as each one does: without that Android takes
+    it for a configuration, and loads its code and components otherwise.
+    """
+    return any(manifest.attributes.get(key) == YES for key in _FEATURE_MARKS)
+
+
+def is_configuration_of(module: str, split: str) -> bool:
+    """Return whether the APK of a module's configuration may have this name (bundletool,
+    ModuleSplit.generateSplitId).
+    """
+    prefix = "config." if module == "base" else f"{module}.config."
+    return split.startswith(prefix) and split != prefix
 
 
 def _are_fused_modules(value: str, role: Role) -> bool:

@@ -183,6 +183,7 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
     for key, value in served.attributes.items():
         if not _is_of_configuration(key, value, role):
             found.add("changes", f"manifest has the attribute {_shown(key)}: {_shown_value(value)}")
+    _compare_place(served, role, found)
     instant = SANDBOX in served.attributes
     seen: set[str] = set()
     for child in served.children:
@@ -207,6 +208,16 @@ def compare_configuration(served: Element, role: Role) -> ManifestDifference:
             found.add("changes", f"<{child.name}> was added{_named(child)}")
         names.add(name)
     return found.result()
+
+
+def _compare_place(served: Element, role: Role, found: _Differences) -> None:
+    """Compare what a configuration's APK says about its place among the splits. That of the base
+    has no owner.
+    """
+    if not rules.is_configuration_of(role.module, role.split):
+        found.add("changes", f"no configuration is called {role.split[:100]}")
+    if role.module != "base" and "configForSplit" not in served.attributes:
+        found.add("changes", "manifest: configForSplit is missing")
 
 
 def foreign_names(served: frozenset[str], built: frozenset[str]) -> tuple[str, ...]:
@@ -256,13 +267,15 @@ def _compare_root(served: Element, built: Element, role: Role, found: _Differenc
         before = expected.get(key)
         if now == before:
             continue
-        is_removed = now is None and key in rules.REMOVED_FROM_ROOT
+        is_removed = now is None and rules.is_removed(key, role)
         if is_removed or _is_written(key, now, rules.ROOT, role):
             found.add("by_rule", f"manifest: {_shown(key)}")
         elif now is not None and before is None and rules.is_platform(key, now):
             found.add("by_rule", f"manifest: {key}")
         else:
             found.add("changes", f"manifest: {_shown(key)} {_change(before, now)}")
+    if role.kind == "feature" and not rules.is_marked_feature(served):
+        found.add("changes", "manifest: isFeatureSplit is missing")
 
 
 def _has_split_types(manifest: Element) -> bool:
