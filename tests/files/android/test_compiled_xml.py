@@ -16,6 +16,7 @@ from uploader.files.android.compiled_xml import (
     End,
     Event,
     Namespace,
+    NotComparable,
     NotCompiledXml,
     Start,
     Text,
@@ -224,6 +225,33 @@ def test_white_space_around_a_text_is_told_from_none() -> None:
     built = proto(inner=field(5, field(2, b"\n  Hello\t")))
     assert list(proto_events(built))[1] == Text(" Hello ")
     assert list(proto_events(proto(inner=field(5, field(2, b"Hello")))))[1] == Text("Hello")
+
+
+def uncompiled(text: str) -> bytes:
+    return proto(field(2, b"name") + field(3, text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("written", "compiled"),
+    [
+        ("don't", "don't"),
+        ('say "hi"', 'say "hi"'),
+        (r"a\'b\"c\\d\n\t\u0041\x\@ \#", "a'b\"c\\d\n\tAx@ #"),
+        ("ab\\", "ab"),
+        ("  two  spaces ", "  two  spaces "),
+    ],
+)
+def test_escapes_of_a_text_that_was_not_compiled_are_resolved(written: str, compiled: str) -> None:
+    """As aapt2 2.19 does it: these are what it makes of these texts."""
+    assert next(iter(proto_events(uncompiled(written)))) == Start(
+        "view", (("name", f"text:{compiled}"),)
+    )
+
+
+@pytest.mark.parametrize("escape", [r"\u", r"\u12", r"\ud800", r"\u0000", r"\u00g0"])
+def test_an_escape_of_no_character_is_not_comparable(escape: str) -> None:
+    with pytest.raises(NotComparable):
+        list(proto_events(uncompiled(escape)))
 
 
 def test_what_helps_to_write_an_app_is_left_out_of_an_apk() -> None:

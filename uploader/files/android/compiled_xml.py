@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -64,6 +65,8 @@ _DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE
 _ID_ATTRIBUTE = 0x010100D0
 # Attributes of it help to write an app, and aapt2 leaves them out of an APK.
 _TOOLS = "http://schemas.android.com/tools"
+# One at the end of a text escapes nothing, and is left out.
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,4}|.|$)", re.DOTALL)
 _WHITE_SPACE = " \t\n\v\f\r"  # at the ends of a text aapt2 makes one space of it
 _TRUE = 0xFFFFFFFF  # aapt2 writes no other number for it
 # fields of aapt2's messages
@@ -532,7 +535,7 @@ def _proto_attribute(
         item = proto.message(message[_ATTRIBUTE_ITEM].data)
         if item:
             return key, proto_value(item, proto)
-    return key, _text_value(_plain(_string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)))
+    return key, _text_value(_unescaped(_string(message.get(_ATTRIBUTE_TEXT, ABSENT).data)))
 
 
 def proto_value(item: Mapping[int, Field], proto: ProtoReader) -> str:
@@ -566,10 +569,21 @@ def _string(data: memoryview) -> str:
     return str(data, "utf-8")
 
 
-def _plain(text: str) -> str:
-    """Return a text that was not compiled. Raises NotComparable where it has escapes, which are
-    resolved on the way into an APK.
+def _unescaped(text: str) -> str:
+    """Return a text that was not compiled as it is in an APK: without its escapes (aapt2,
+    ResourceUtils::StringBuilder, which keeps white space and quotation marks here). Raises
+    NotComparable for an escape that stands for no character.
     """
-    if any(mark in text for mark in "\\\"'"):
-        raise NotComparable("has a text with escapes")
-    return text
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_escaped_character, text)
+
+
+def _escaped_character(escape: re.Match[str]) -> str:
+    content = escape[1]
+    if content.startswith("u"):
+        code = int(content[1:] or "0", 16)
+        if len(content) < 5 or 0xD800 <= code < 0xE000 or not code:
+            raise NotComparable("has an escape that is no character")
+        return chr(code)
+    return {"t": "\t", "n": "\n"}.get(content, content)
