@@ -102,9 +102,10 @@ def proto_xml(element: Element) -> bytes:
             item = field(1, number(2, int(content, 16)))
         else:
             item = field(7, number(_KINDS[kind], int(content, 16)))
-        named = field(2, _NAMES.get(key, key).encode())
+        uri, local = _split(key)
+        named = field(1, uri.encode()) + field(2, _NAMES.get(local, local).encode())
         if key.startswith("0x"):
-            named += field(1, ANDROID.encode()) + varint(5 << 3) + varint(int(key, 16))
+            named += varint(5 << 3) + varint(int(key, 16))
         written += field(4, named + field(6, item))
     for child in element.children:
         written += field(5, proto_xml(child))
@@ -131,11 +132,22 @@ def binary_xml(element: Element) -> bytes:
     return _chunk(3, b"", pool + _chunk(0x180, b"", resource_ids) + _written(element, places))
 
 
+def _split(key: str) -> tuple[str, str]:
+    """The namespace of an attribute, and its name there."""
+    if key.startswith("0x"):
+        return ANDROID, key
+    uri, _, local = key.rpartition("}")
+    return uri.removeprefix("{"), local
+
+
 def _collect(element: Element, ids: dict[str, None], texts: dict[str, None]) -> None:
     texts[element.name] = None
     texts[ANDROID] = None
     for key, value in element.attributes.items():
-        (ids if key.startswith("0x") else texts)[key] = None
+        uri, local = _split(key)
+        (ids if key.startswith("0x") else texts)[local] = None
+        if uri:
+            texts[uri] = None
         if value.startswith("text:"):
             texts[value.removeprefix("text:")] = None
     if element.text:
@@ -147,7 +159,7 @@ def _collect(element: Element, ids: dict[str, None], texts: dict[str, None]) -> 
 def _written(element: Element, places: Mapping[str, int]) -> bytes:
     attributes = b""
     # those with ids come first, in the order of their ids
-    keys = sorted(element.attributes, key=lambda key: (not key.startswith("0x"), key))
+    keys = sorted(element.attributes, key=lambda key: (not key.startswith("0x"), *_split(key)))
     for key in keys:
         value = element.attributes[key]
         kind, _, content = value.partition(":")
@@ -155,9 +167,10 @@ def _written(element: Element, places: Mapping[str, int]) -> bytes:
         if kind == "12" and data:
             data = _NONE  # all bits are set in what is true
         number_of_kind = 3 if kind == "text" else int(kind, 16)
-        space = places[ANDROID] if key.startswith("0x") else _NONE
+        uri, local = _split(key)
+        space = places[uri] if uri else _NONE
         raw = data if kind == "text" else _NONE
-        attributes += struct.pack("<3IHBBI", space, places[key], raw, 8, 0, number_of_kind, data)
+        attributes += struct.pack("<3IHBBI", space, places[local], raw, 8, 0, number_of_kind, data)
     place = places[element.name]
     start = struct.pack("<2I6H", _NONE, place, 20, 20, len(element.attributes), 0, 0, 0)
     inner = b"".join(_written(child, places) for child in element.children)

@@ -5,7 +5,7 @@ program is no compiled XML.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,6 +13,8 @@ from google_emulator.services.play.binary_xml import read_proto_xml, write_binar
 from google_emulator.specimens.manifests import chunk, event, field, number, string_pool, varint
 from uploader.files.android import compiled_xml
 from uploader.files.android.compiled_xml import (
+    MAX_EVENTS,
+    Documents,
     End,
     Event,
     Namespace,
@@ -22,7 +24,8 @@ from uploader.files.android.compiled_xml import (
     Text,
     binary_events,
     proto_events,
-    vocabulary,
+    tree,
+    tree_and_vocabulary,
 )
 
 ANDROID = "http://schemas.android.com/apk/res/android"
@@ -270,8 +273,49 @@ def test_a_reference_that_is_not_resolved_yet_is_another_one() -> None:
 
 def test_the_names_of_a_document_are_told() -> None:
     data = document(namespace(0x100), start([attribute(VALUE, 0x10, 7)]), end(), namespace(0x101))
-    assert vocabulary(binary_events(data, named=True)) == {
-        f"0x01010024 {{{ANDROID}}}value",
-        f"xmlns:android {ANDROID}",
-    }
+    root, names = tree_and_vocabulary(binary_events(data, named=True))
+    assert names == {f"0x01010024 {{{ANDROID}}}value", f"xmlns:android {ANDROID}"}
+    assert root == tree(binary_events(data))
     assert compiled_xml.is_binary(data)
+
+
+# What decoding may cost
+
+
+def test_a_content_is_decoded_once() -> None:
+    reads: list[str] = []
+
+    def reading(name: str) -> Callable[[], bytes]:
+        def read_again() -> bytes:
+            reads.append(name)
+            return document(start(), end())
+
+        return read_again
+
+    documents = Documents()
+    digests = {documents.digest(b"1", reading(name), is_binary=True) for name in "ab"}
+    assert len(digests) == 1
+    assert reads == ["a"]
+
+
+def test_documents_together_have_a_bound() -> None:
+    documents = Documents(max_events=3)
+    content = document(start(), end())
+    documents.digest(b"1", lambda: content, is_binary=True)
+    for _ in range(2):
+        with pytest.raises(NotComparable, match="too many"):
+            documents.digest(b"2", lambda: content, is_binary=True)
+
+
+def test_nodes_that_say_nothing_count_as_well() -> None:
+    declared = namespace(0x100) * MAX_EVENTS
+    with pytest.raises(NotCompiledXml, match="more than"):
+        read(document(declared, start(), end()))
+
+
+@pytest.mark.parametrize("name", ["0x01010003", "{http://a}b"])
+def test_no_name_is_taken_for_the_key_of_another_attribute(name: str) -> None:
+    strings = string_pool([*STRINGS, name])
+    own = attribute(len(STRINGS), 0x10, 1, uri=NONE)
+    with pytest.raises(NotCompiledXml):
+        read(chunk(3, b"", strings + IDS_CHUNK + start([own]) + end()))

@@ -44,8 +44,10 @@ from tests.support.served_specimens import (
 from uploader.errors import InputError
 from uploader.files.android import compiled_xml
 from uploader.files.android.code_transparency import IN_BUNDLE
-from uploader.files.android.compiled_xml import Element
+from uploader.files.android.compiled_xml import Documents, Element
+from uploader.files.android.protobuf import ProtoReader
 from uploader.files.android.served import MAX_ALIKE, MAX_APKS, MAX_FINDINGS, Verdict, compare
+from uploader.files.android.served_files import Tables
 
 ACTIVITY = component("activity", "com.example.app.Main")
 LAYOUT = Element("layout", {VALUE: "01:7f010001"}, [Element("text", {}, text="Hello")])
@@ -917,6 +919,30 @@ def test_deeply_nested_elements_are_compared_in_linear_time() -> None:
     root.children.append(nested)
     verdict = compare(AAB, (apk("base.apk", root, BASE_ENTRIES), ARM, HDPI))
     assert states(verdict) == {"AndroidManifest.xml": "changed"}
+
+
+def test_the_manifests_of_all_apks_have_a_bound() -> None:
+    with pytest.raises(InputError, match="one too many"):
+        compare(AAB, PHONE, tables=Tables(max_manifests=1000))
+
+
+def test_a_manifest_with_a_damaged_prefix_is_refused() -> None:
+    """It is the bundle's, and no text in UTF-8."""
+    root = proto_xml(manifest(ACTIVITY))
+    declared = field(1, field(1, b"\xff\xff") + field(2, b"http://a"))
+    content = ProtoReader(10).message(memoryview(root))[1].data
+    damaged = field(1, declared + bytes(content))
+    broken = AAB.with_entries({"base/manifest/AndroidManifest.xml": damaged})
+    with pytest.raises(InputError, match="protobuf XML"):
+        compare(broken, PHONE)
+
+
+def test_a_file_that_several_apks_have_is_decoded_once() -> None:
+    """The layout says six things, in each of its two encodings."""
+    enough = Tables(documents=Documents(max_events=12))
+    assert compare(AAB, (BASE, *PHONE), tables=enough).served == "same"
+    verdict = compare(AAB, PHONE, tables=Tables(documents=Documents(max_events=11)))
+    assert states(verdict) == {"res/layout/main.xml": "unverified"}
 
 
 def test_the_name_of_an_entry_is_kept_as_far_as_anybody_reads_it() -> None:

@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -39,6 +39,8 @@ from uploader.files.android.string_pool import StringPool
 MAX_DEPTH = 100  # elements within one another; layouts have some tens
 MAX_EVENTS = 200_000  # of one document: the largest manifests have some ten thousand
 MAX_CHARACTERS = 8 << 20  # of one document, names included
+# of all documents of a run: a large app has some 20,000 with some hundred each
+MAX_EVENTS_OF_RUN = 20_000_000
 _MAX_TEXT = 1 << 20  # characters of one text
 _MAX_FIELDS = 2_000_000  # of a protobuf document: ten for each event
 
@@ -65,6 +67,8 @@ _DYNAMIC = {REFERENCE: DYNAMIC_REFERENCE, ATTRIBUTE_REFERENCE: DYNAMIC_ATTRIBUTE
 _ID_ATTRIBUTE = 0x010100D0
 # Attributes of it help to write an app, and aapt2 leaves them out of an APK.
 _TOOLS = "http://schemas.android.com/tools"
+# Such a name could be taken for the key of an attribute with an id or a namespace.
+_IMPOSSIBLE_NAME = re.compile(r"0x|\{")
 # One at the end of a text escapes nothing, and is left out.
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{0,4}|.|$)", re.DOTALL)
 _WHITE_SPACE = " \t\n\v\f\r"  # at the ends of a text aapt2 makes one space of it
@@ -180,18 +184,70 @@ def tree(events: Iterator[Event]) -> Element:
     return root
 
 
-def vocabulary(events: Iterator[Event]) -> frozenset[str]:
-    """Return the names that a document gives to attributes with resource ids, each behind its id,
-    and the prefixes that it declares. The events are those of `named`. Raises NotCompiledXml and
-    NotComparable.
+def tree_and_vocabulary(events: Iterator[Event]) -> tuple[Element, frozenset[str]]:
+    """Return the root of a document as `tree` does, and the names that it gives to attributes with
+    resource ids, each behind its id, with the prefixes that it declares. The events are those of
+    `named`. Raises NotCompiledXml and NotComparable.
     """
     words: set[str] = set()
-    for event in events:
-        if isinstance(event, Start):
-            words.update(key for key, _ in event.attributes if key.startswith("0x"))
-        elif isinstance(event, Namespace):
-            words.add(f"xmlns:{event.prefix} {event.uri}")
-    return frozenset(words)
+
+    def without_names() -> Iterator[Event]:
+        for event in events:
+            if isinstance(event, Start):
+                attributes = []
+                for key, value in event.attributes:
+                    if key.startswith("0x"):
+                        words.add(key)
+                    attributes.append((_without_name(key), value))
+                yield Start(event.name, tuple(attributes))
+            elif isinstance(event, Namespace):
+                words.add(f"xmlns:{event.prefix} {event.uri}")
+            else:
+                yield event
+
+    root = tree(without_names())
+    return root, frozenset(words)
+
+
+def _without_name(key: str) -> str:
+    """Return the key of an attribute without the name behind its resource id."""
+    return key.partition(" ")[0] if key.startswith("0x") else key
+
+
+class Documents:
+    """What the documents of a run say, as digests: a content is decoded once, however many
+    resources and APKs have it, and `max_events` of all contents.
+    """
+
+    def __init__(self, max_events: int = MAX_EVENTS_OF_RUN) -> None:
+        self._left = max_events
+        self._known: dict[tuple[bytes, bool], bytes | NotCompiledXml | NotComparable] = {}
+
+    def digest(self, sha256: bytes, read: Callable[[], bytes], *, is_binary: bool) -> bytes:
+        """Return the digest of the document that `read` returns, whose SHA-256 is given. Raises
+        NotCompiledXml, and NotComparable, also for one document too many.
+        """
+        key = (sha256, is_binary)
+        if key not in self._known:
+            decode = binary_events if is_binary else proto_events
+            try:
+                self._known[key] = digest(self.counted(decode(read(), named=True)))
+            except (NotCompiledXml, NotComparable) as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, bytes):
+            return known
+        raise known
+
+    def counted(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Pass the events of a document on. Raises NotComparable for one too many."""
+        for event in events:
+            self._left -= 1
+            if isinstance(event, Start):
+                self._left -= len(event.attributes)
+            if self._left < 0:
+                raise NotComparable("is one too many: all XML files together are too large")
+            yield event
 
 
 class _Budget:
@@ -218,12 +274,11 @@ class _Budget:
         return text
 
 
-def _checked(events: Iterator[Event], budget: _Budget) -> Iterator[Event]:
+def _checked(events: Iterator[Event]) -> Iterator[Event]:
     """Pass events on whose elements end where they should, of one root. Raises NotCompiledXml."""
     depth = 0
     roots = 0
     for event in events:
-        budget.event()
         if isinstance(event, Start):
             if not depth:
                 roots += 1
@@ -247,7 +302,7 @@ def binary_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """
     budget = _Budget(named=named)
     try:
-        yield from _checked(_BinaryXml(data, budget).events(), budget)
+        yield from _checked(_BinaryXml(data, budget).events())
     except _DAMAGED:
         raise NotCompiledXml("is not Android's binary XML") from None
 
@@ -292,6 +347,7 @@ class _BinaryXml:
             offset, kind, header, chunk = self._chunk(offset)
             if header != _NODE_HEADER:
                 raise ValueError(header)
+            self._budget.event()
             if kind == _START_ELEMENT:
                 yield self._start(chunk)
             elif kind == _END_ELEMENT:
@@ -370,6 +426,8 @@ class _BinaryXml:
             short_name = self._pool[key]
             # aapt2 sorts them (XmlFlattener.cpp): Android looks for an id as in a sorted list, and
             # an app may ask for the other attributes, behind them, by their places.
+            if not resource_id and _IMPOSSIBLE_NAME.match(short_name):
+                raise ValueError(short_name)
             place = (resource_id, "", "") if resource_id else (_NOTHING, uri, short_name)
             if place < last_place:
                 raise ValueError(resource_id)
@@ -451,7 +509,7 @@ def proto_events(data: bytes, *, named: bool = False) -> Iterator[Event]:
     """
     budget = _Budget(named=named)
     try:
-        yield from _checked(_proto(data, budget), budget)
+        yield from _checked(_proto(data, budget))
     except _DAMAGED:
         raise NotCompiledXml("is not aapt2's protobuf XML") from None
 
@@ -474,6 +532,7 @@ def _proto(data: bytes, budget: _Budget) -> Iterator[Event]:
             open_elements.pop()
             yield End()
             continue
+        budget.event()
         node = proto.message(child)
         if _NODE_ELEMENT in node:
             if len(open_elements) > MAX_DEPTH:

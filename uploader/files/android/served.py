@@ -260,7 +260,10 @@ class _Comparison:
         """Return what an APK is. Raises InputError for one of another app or version, and for one
         that is not as it is listed.
         """
-        identity = identify(apk)
+        with input_errors(apk.name, "apks"), apk.reader() as file:
+            members = Members(file)
+            self._bundle.tables.spend_manifest(members)
+            identity = identity_of(members.manifest())
         built = self._bundle.identity
         is_of_version = identity.version_code == built.version_code
         is_of_version = is_of_version or is_slice_without_version(identity, self._bundle)

@@ -282,20 +282,23 @@ class ApkChecker:
         files = [(self._members, name), *((self._bundle.members, one) for one in candidates)]
         if any(members.size(path) > MAX_MEMBER for members, path in files):
             return "unverified", "an XML file that is too large to decode"
-        archive = self._bundle.members.archive
         try:
-            served = compiled_xml.digest(
-                compiled_xml.binary_events(self._members.archive.read(name), named=True)
-            )
+            served = self._document(self._members, name, is_binary=True)
             for candidate in candidates:
-                events = compiled_xml.proto_events(archive.read(candidate), named=True)
-                if compiled_xml.digest(events) == served:
+                if self._document(self._bundle.members, candidate, is_binary=False) == served:
                     return "same", ""
         except NotComparable as error:
             return "unverified", f"an XML file that {error}"
         except NotCompiledXml:
             return "changed", "its content differs from the bundle's"
         return "changed", "the XML file says something else than the bundle's"
+
+    def _document(self, members: Members, name: str, *, is_binary: bool) -> bytes:
+        """Return a digest of what compiled XML says. Raises NotCompiledXml and NotComparable."""
+        documents = self._bundle.tables.documents
+        return documents.digest(
+            members.sha256(name), lambda: members.archive.read(name), is_binary=is_binary
+        )
 
     def _check_merged_dex(self, name: str) -> tuple[State, str]:
         """Compare a dex file of an APK into which several modules were merged: the dex files of

@@ -16,7 +16,7 @@ from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
 from uploader.files.android.asset_targeting import Asset, read_folders, targeted_asset
 from uploader.files.android.bundle_config import BundleConfig, Dimension, read_bundle_config
-from uploader.files.android.compiled_xml import Element, NotComparable, NotCompiledXml
+from uploader.files.android.compiled_xml import Documents, Element, NotComparable, NotCompiledXml
 from uploader.files.android.manifest import BUNDLE_CONFIG
 from uploader.files.android.manifest_merge import is_asset_pack
 from uploader.files.android.manifest_rules import (
@@ -44,6 +44,7 @@ _PROFILE_METADATA = (
     "BUNDLE-METADATA/com.android.tools.build.profiles/",
     "BUNDLE-METADATA/assets.dexopt/",
 )
+MAX_MANIFESTS = 64 << 20  # bytes of the manifests of all APKs; that of a large app has some 500 KB
 _PROTECTION_CLASS = b"Lcom/pairip/"  # of the wrapper of automatic protection
 
 
@@ -76,6 +77,7 @@ class Members:
         self.archive = Archive(file, lambda name: not name.endswith("/"), MAX_MEMBERS)
         self.archive.check_unpacked_size()
         self._sha256: dict[str, bytes] = {}
+        self._manifest: tuple[Element, frozenset[str]] | None = None
         self.protected_dex: set[str] = set()  # dex files with classes of the wrapper
 
     def __contains__(self, name: str) -> bool:
@@ -123,21 +125,23 @@ class Members:
 
     def manifest(self) -> Element:
         """Return the manifest of an APK."""
-        if BUNDLE_CONFIG in self or MANIFEST not in self:
-            raise MalformedFile("is not an APK.", "Name the APKs themselves.")
-        try:
-            return compiled_xml.tree(compiled_xml.binary_events(self.archive.read(MANIFEST)))
-        except NotCompiledXml as error:
-            raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
+        return self._read_manifest()[0]
 
     def manifest_names(self) -> frozenset[str]:
-        """Return the names in the manifest of an APK, which was read before."""
-        try:
-            return compiled_xml.vocabulary(
-                compiled_xml.binary_events(self.archive.read(MANIFEST), named=True)
-            )
-        except NotCompiledXml as error:
-            raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
+        """Return the names in the manifest of an APK."""
+        return self._read_manifest()[1]
+
+    def _read_manifest(self) -> tuple[Element, frozenset[str]]:
+        """Decode the manifest of an APK, once."""
+        if self._manifest is None:
+            if BUNDLE_CONFIG in self or MANIFEST not in self:
+                raise MalformedFile("is not an APK.", "Name the APKs themselves.")
+            try:
+                events = compiled_xml.binary_events(self.archive.read(MANIFEST), named=True)
+                self._manifest = compiled_xml.tree_and_vocabulary(events)
+            except NotCompiledXml as error:
+                raise MalformedFile(f"has an {MANIFEST} that {error}.") from None
+        return self._manifest
 
     def file_sha256(self) -> str:
         """Return the digest of the whole file."""
@@ -166,14 +170,22 @@ class Module:
 
 
 class Tables:
-    """The resource tables of a bundle that were read so far, and how many values may still be
-    read of those of its APKs: comparing a million takes about ten seconds.
+    """The resource tables and XML files of a bundle that were read so far, and how many values may
+    still be read of those of its APKs: comparing a million takes about ten seconds.
     """
 
-    def __init__(self, max_values: int = MAX_VALUES_OF_APKS) -> None:
+    def __init__(
+        self,
+        max_values: int = MAX_VALUES_OF_APKS,
+        max_manifests: int = MAX_MANIFESTS,
+        documents: Documents | None = None,
+    ) -> None:
         self.built: dict[str, BuiltTable | UnreadableTable] = {}
+        self.documents = documents or Documents()
         self._max_values = max_values
         self._values = 0
+        self._max_manifests = max_manifests  # bytes
+        self._manifests = 0
 
     def check(self) -> None:
         """Raise UnreadableTable where as many values were read as may be."""
@@ -186,6 +198,16 @@ class Tables:
     def spend(self, values: int) -> None:
         """Count values that were read or looked for."""
         self._values += values
+
+    def spend_manifest(self, members: Members) -> None:
+        """Count the manifest of an APK. Raises MalformedFile for one too many."""
+        if MANIFEST in members:
+            self._manifests += members.size(MANIFEST)
+        if self._manifests > self._max_manifests:
+            raise MalformedFile(
+                "is one too many: the manifests of all APKs have more than "
+                f"{self._max_manifests:,} bytes."
+            )
 
 
 class Bundle:
@@ -203,7 +225,7 @@ class Bundle:
         self.config: BundleConfig = read_bundle_config(self.members.archive.read(BUNDLE_CONFIG))
         self.modules: dict[str, Module] = {}
         self.tables = Tables() if tables is None else tables
-        self._names: frozenset[str] | None = None
+        self._names: frozenset[str] = frozenset()
         for name in self.members:
             match = _MODULE_MANIFEST.fullmatch(name)
             if match:
@@ -250,19 +272,17 @@ class Bundle:
 
     def manifest_names(self) -> frozenset[str]:
         """Return the names in the manifests of all modules."""
-        if self._names is None:
-            self._names = frozenset()
-            for module in self.modules:
-                manifest = self.members.archive.read(f"{module}/manifest/{MANIFEST}")
-                events = compiled_xml.proto_events(manifest, named=True)
-                self._names |= compiled_xml.vocabulary(events)
         return self._names
 
     def _manifest(self, name: str) -> Element:
+        """Decode the manifest of a module, and take note of its names."""
         try:
-            return compiled_xml.tree(compiled_xml.proto_events(self.members.archive.read(name)))
+            events = compiled_xml.proto_events(self.members.archive.read(name), named=True)
+            root, names = compiled_xml.tree_and_vocabulary(events)
         except (NotCompiledXml, NotComparable) as error:
             raise MalformedFile(f"has a {name} that {error}.") from None
+        self._names |= names
+        return root
 
     def table(self, module: str) -> BuiltTable | None:
         """Return the resource table of a module, read once; None where it has none. Raises

@@ -222,8 +222,8 @@ def _compare_place(served: Element, role: Role, found: _Differences) -> None:
 
 def foreign_names(served: frozenset[str], built: frozenset[str]) -> tuple[str, ...]:
     """Return what the manifest of an APK calls otherwise than the bundle's manifests do, as lines;
-    both are what `compiled_xml.vocabulary` returns. Android knows attributes by their ids, other
-    readers by their names.
+    both are names that `compiled_xml.tree_and_vocabulary` returns. Android knows attributes by
+    their ids, other readers by their names.
     """
     foreign = sorted(served - built - _MADE_NAMES)[:_MAX_LINES]
     return tuple(f"a name is not the bundle's: {name[:200]}" for name in foreign)
