@@ -45,6 +45,7 @@ from uploader.errors import InputError
 from uploader.files.android import compiled_xml
 from uploader.files.android.code_transparency import IN_BUNDLE
 from uploader.files.android.compiled_xml import Documents, Element
+from uploader.files.android.manifest_merge import DISTRIBUTION
 from uploader.files.android.protobuf import ProtoReader
 from uploader.files.android.served import MAX_ALIKE, MAX_APKS, MAX_FINDINGS, Verdict, compare
 from uploader.files.android.served_files import Tables
@@ -197,10 +198,9 @@ def test_the_universal_apk_has_the_files_of_every_device(entry: str) -> None:
 
 @pytest.mark.parametrize(("include", "served"), [("true", "changed"), ("false", "same")])
 def test_the_universal_apk_has_the_modules_that_are_fused(include: str, served: str) -> None:
-    distribution = "{http://schemas.android.com/apk/distribution}"
-    fusing = Element(f"{distribution}fusing", {f"{distribution}include": f"text:{include}"})
+    fusing = Element(f"{DISTRIBUTION}fusing", {f"{DISTRIBUTION}include": f"text:{include}"})
     feature = manifest(split="text:extra", **FEATURE_MARK)
-    feature.children.insert(0, Element(f"{distribution}module", {}, [fusing]))
+    feature.children.insert(0, Element(f"{DISTRIBUTION}module", {}, [fusing]))
     files = {**CODE, "extra/dex/classes.dex": b"dex extra"}
     aab = bundle({"base": manifest(ACTIVITY), "extra": feature}, files)
     entries = {"classes.dex": CODE["base/dex/classes.dex"]}
@@ -580,6 +580,31 @@ def test_the_dex_files_of_the_base_keep_their_names_in_a_merged_apk() -> None:
     entries = {"classes.dex": b"dex extra", "classes2.dex": CODE["base/dex/classes.dex"]}
     verdict = compare(WITH_FEATURE, (apk("universal.apk", MERGED, entries),))
     assert states(verdict) == {"classes.dex": "changed"}
+
+
+@pytest.mark.parametrize("name", ["base.apk", "universal.apk"])
+@pytest.mark.parametrize("delivery", ["on-demand", "install-time"])
+@pytest.mark.parametrize("include", ["true", "false"])
+def test_only_modules_that_bundletool_merges_are_in_another_apk(
+    name: str, delivery: str, include: str
+) -> None:
+    """Into a base with splits it merges what every device has, and into a whole APK what is to be
+    fused.
+    """
+    fusing = Element(f"{DISTRIBUTION}fusing", {f"{DISTRIBUTION}include": f"text:{include}"})
+    when = Element(f"{DISTRIBUTION}delivery", {}, [Element(f"{DISTRIBUTION}{delivery}", {})])
+    feature = replace(
+        FEATURE, children=[Element(f"{DISTRIBUTION}module", {}, [fusing, when]), *FEATURE.children]
+    )
+    files = {**CODE, "extra/dex/classes.dex": b"dex extra"}
+    aab = bundle({"base": manifest(ACTIVITY), "extra": feature}, files)
+    root = MERGED
+    if name == "base.apk":
+        root = replace(MERGED, attributes={**MERGED.attributes, **SPLIT_BASE})
+    entries = {"classes.dex": CODE["base/dex/classes.dex"], "classes2.dex": b"dex extra"}
+    verdict = compare(aab, (apk(name, root, entries),), UNIVERSAL)
+    is_merged = include == "true" if name == "universal.apk" else delivery == "install-time"
+    assert states(verdict) == ({} if is_merged else {"AndroidManifest.xml": "changed"})
 
 
 def test_modules_may_have_the_same_dex_file() -> None:

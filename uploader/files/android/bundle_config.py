@@ -20,6 +20,10 @@ Dimension: TypeAlias = Literal["abi", "density", "lang", "tcf", "tier", "group",
 # Versions of bundletool from which on it merges modules in another way.
 MERGES_ACTIVITIES: Version = (0, 13, 4)
 MERGES_COMPONENTS: Version = (1, 8, 0)
+# From which on it merges features that are on every device into the base, and also those that do
+# not say in a <dist:delivery> when they are installed.
+MERGES_INSTALLED_MODULES: Version = (1, 0, 0)
+MERGES_WITHOUT_DELIVERY: Version = (1, 15, 4)
 
 _MAX_FIELDS = 100_000
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-.{1,100})?", re.ASCII)

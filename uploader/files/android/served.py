@@ -31,7 +31,7 @@ from uploader.files.android.code_transparency import (
     read_transparency,
 )
 from uploader.files.android.listed_apk import ListedApk, is_slice_without_version, objection
-from uploader.files.android.manifest_merge import DISTRIBUTION, TRUE
+from uploader.files.android.manifest_merge import is_asset_pack
 from uploader.files.android.manifest_rules import Kind
 from uploader.files.android.resource_values import UnreadableTable
 from uploader.files.android.served_apk import (
@@ -52,6 +52,7 @@ from uploader.files.android.served_files import (
     Module,
     Tables,
     identity_of,
+    is_fused,
 )
 from uploader.files.android.served_table import lacking_values
 
@@ -377,7 +378,7 @@ class _Comparison:
             device_set.masters[module.name] = identity
         if device_set.is_universal:
             for module in self._bundle.modules.values():
-                if _is_fused(module):
+                if is_fused(module) and not is_asset_pack(module.manifest):
                     device_set.masters[module.name] = identity
 
     def _check(self, name: str, members: Members, checker: ApkChecker) -> dict[State, int]:
@@ -635,17 +636,6 @@ def _counted(report: ApkReport, counts: Mapping[State, int]) -> ApkReport:
         protected=counts.get("protected", 0),
         changed=changed,
     )
-
-
-def _is_fused(module: Module) -> bool:
-    """Return whether a feature module belongs into the universal APK (developer.android.com, "About
-    feature modules": `dist:fusing dist:include`).
-    """
-    settings = module.manifest.find(f"{DISTRIBUTION}module")
-    if settings is None or f"{DISTRIBUTION}type" in settings.attributes:
-        return False
-    fusing = settings.find(f"{DISTRIBUTION}fusing")
-    return fusing is not None and fusing.attributes.get(f"{DISTRIBUTION}include") in TRUE
 
 
 def _code_of(module: str, members: Members) -> Iterator[str]:

@@ -436,6 +436,9 @@ class ApkChecker:
             return "added", "the bundle has no such module"
         self._check_table()
         role = self._role()
+        foreign = self._foreign_modules()
+        if foreign:
+            return "changed", f"modules that are not merged into it: {', '.join(foreign)}"
         if self._identity.is_master:
             has_code = any(module.has_code for module in self._modules)
             difference = served_manifest.compare_module(served, role, has_code=has_code)
@@ -453,6 +456,19 @@ class ApkChecker:
         if difference.unverified:
             return "unverified", "; ".join(difference.unverified)
         return "same", ""
+
+    def _foreign_modules(self) -> list[str]:
+        """Return the modules that bundletool does not merge into such an APK: into a base with
+        splits only what is on every device (BundleModuleMerger), into a whole APK what
+        `dist:fusing` includes (BuildApksManager).
+        """
+        if self._identity.kind not in ("base", "standalone"):
+            return []
+        may_merge = self._bundle.may_merge_into_base
+        if self._identity.kind == "standalone":
+            may_merge = self._bundle.may_fuse
+        others = [module for module in self._modules if module.name != "base"]
+        return [module.name for module in others if not may_merge(module)]
 
     def _role(self) -> Role:
         """Return what the APK is, as far as its manifest depends on it."""

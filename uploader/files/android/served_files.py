@@ -15,10 +15,21 @@ from typing import BinaryIO
 from uploader.files.android import compiled_xml, served_manifest
 from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
 from uploader.files.android.asset_targeting import Asset, read_folders, targeted_asset
-from uploader.files.android.bundle_config import BundleConfig, Dimension, read_bundle_config
+from uploader.files.android.bundle_config import (
+    MERGES_INSTALLED_MODULES,
+    MERGES_WITHOUT_DELIVERY,
+    BundleConfig,
+    Dimension,
+    read_bundle_config,
+)
 from uploader.files.android.compiled_xml import Documents, Element, NotComparable, NotCompiledXml
 from uploader.files.android.manifest import BUNDLE_CONFIG
-from uploader.files.android.manifest_merge import is_asset_pack
+from uploader.files.android.manifest_merge import (
+    DISTRIBUTION,
+    TRUE,
+    is_always_installed,
+    is_asset_pack,
+)
 from uploader.files.android.manifest_rules import (
     FUSED_MODULES,
     REQUIRED_SPLIT_TYPES,
@@ -40,6 +51,7 @@ BUILT_TABLE = "resources.pb"
 _HEXADECIMAL = re.compile(r"[0-9a-f]{1,8}")  # of a number in compiled XML
 _MODULE_MANIFEST = re.compile(r"(\w{1,100})/manifest/AndroidManifest\.xml", re.ASCII)
 _ASSETS = "assets.pb"
+_ISOLATED_SPLITS = "0x0101054b"
 _PROFILE_METADATA = (
     "BUNDLE-METADATA/com.android.tools.build.profiles/",
     "BUNDLE-METADATA/assets.dexopt/",
@@ -302,11 +314,53 @@ class Bundle:
             raise known
         return known
 
+    def may_merge_into_base(self, module: Module) -> bool:
+        """Return whether a feature becomes a part of the base of devices that get splits
+        (bundletool, BundleModuleMerger).
+        """
+        manifest = module.manifest
+        if self.base.attributes.get(_ISOLATED_SPLITS) in TRUE:
+            return False
+        version = self.config.bundletool
+        if version < MERGES_INSTALLED_MODULES or is_asset_pack(manifest):
+            return False
+        if _find(manifest, "delivery") is None and version < MERGES_WITHOUT_DELIVERY:
+            return False
+        return is_always_installed(manifest)
+
+    def may_fuse(self, module: Module) -> bool:
+        """Return whether a module may be a part of an APK that is whole in itself (bundletool,
+        BuildApksManager). A module has to say so, and bundletool makes no such APK otherwise.
+        """
+        if self.config.separate_features:
+            return True
+        if is_asset_pack(module.manifest) and not is_always_installed(module.manifest):
+            return False
+        return _find(module.manifest, "fusing") is None or is_fused(module)
+
     def profiles(self, name: str) -> list[str]:
         """Return the entries of the bundle's metadata that may become this profile of an APK."""
         return [
             f"{folder}{name}" for folder in _PROFILE_METADATA if f"{folder}{name}" in self.members
         ]
+
+
+def is_fused(module: Module) -> bool:
+    """Return whether a module says that it belongs into APKs that are whole in themselves
+    (bundletool, AndroidManifest.getIsModuleIncludedInFusing).
+    """
+    fusing = _find(module.manifest, "fusing")
+    if fusing is None:
+        return False
+    # Before bundletool 0.3.4 the attribute needed no namespace.
+    names = (f"{DISTRIBUTION}include", "include")
+    return any(fusing.attributes.get(name) in TRUE for name in names)
+
+
+def _find(manifest: Element, name: str) -> Element | None:
+    """Return what a module says of its delivery under a name."""
+    settings = manifest.find(f"{DISTRIBUTION}module")
+    return None if settings is None else settings.find(f"{DISTRIBUTION}{name}")
 
 
 def _places(path: str) -> Iterator[str]:
