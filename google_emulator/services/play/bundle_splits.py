@@ -371,6 +371,7 @@ def _slice(module: _Module, base: Element) -> PlannedApk:
     elif code:
         manifest.set(code)
     manifest.set(Attribute("split", module.name))
+    manifest.set(android("isFeatureSplit", _IS_FEATURE_SPLIT, True))
     files = module.parts[MAIN].files
     return PlannedApk("slice", 0, module.name, module.name, MAIN, manifest, files, {}, (), (), 21)
 
