@@ -154,6 +154,33 @@ def test_a_split_without_its_library_lacks_it() -> None:
     assert states(compare(AAB, (BASE, empty))) == {"base/lib/arm64-v8a/liba.so": "missing"}
 
 
+@pytest.mark.parametrize("number", [2, 17])
+def test_a_split_with_a_number_in_its_name_is_for_the_same_devices(number: int) -> None:
+    """A number is added where a name is taken."""
+    full = configuration(f"arm64_v8a_{number}", {"lib/arm64-v8a/liba.so": b"ELF arm"})
+    assert compare(AAB, (BASE, full)).served == "same"
+    empty = full.with_entries({"lib/arm64-v8a/liba.so": None})
+    assert states(compare(AAB, (BASE, empty))) == {"base/lib/arm64-v8a/liba.so": "missing"}
+
+
+@pytest.mark.parametrize(
+    ("name", "served"),
+    [
+        ("x86_64", "same"),
+        ("astc_tier_2", "same"),
+        ("de", "same"),
+        ("other_lang", "same"),
+        ("group_high_countries_latam", "same"),
+        ("arm64_v8a_1", "unverified"),
+        ("arm65_v8a", "unverified"),
+        ("_2", "unverified"),
+        ("", "unverified"),
+    ],
+)
+def test_a_split_has_a_name_that_bundletool_makes(name: str, served: str) -> None:
+    assert compare(AAB, (*PHONE, configuration(name, {}))).served == served
+
+
 def test_a_standalone_apk_without_any_library_lacks_them() -> None:
     fused = component("meta-data", "com.android.dynamic.apk.fused.modules", **{VALUE: "text:base"})
     whole = apk("standalone.apk", manifest(ACTIVITY, fused), BASE_ENTRIES)

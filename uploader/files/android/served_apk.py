@@ -50,6 +50,21 @@ PROTECTION_LIBRARY = re.compile(r"lib/[^/]+/libpairip\w*\.so")
 # the code that it has taken out of the app's, by names such as `PAvdaIa2xHwL2BZt`
 PROTECTION_STORE = re.compile(r"assets/[A-Za-z0-9]{16}")
 _NUMBERED_DEX = re.compile(r"classes([2-9]|[1-9][0-9]{1,4})\.dex")
+# What bundletool puts behind `config.`, and a number where the name is taken
+# (ModuleSplit.getSuffix, SuffixManager).
+_CONFIGURATION = re.compile(
+    r"(?P<devices>"
+    r"(?:_(?:armeabi_v7a|armeabi|arm64_v8a|x86_64|x86|mips64|mips|riscv64|other_abis))*"
+    r"(?:_hwasan)?"
+    r"(?:_[a-z]{2,3}|_other_lang)*"
+    r"(?:_(?:l|m|tv|h|xh|xxh|xxxh|no)dpi|_default)?"
+    r"(?:_(?:astc|atc|dxt1|latc|paletted|pvrtc|etc1_rgb8|etc2|s3tc|three_dc|other_tcf))?"
+    r"(?:_tier_\d{1,9})?"
+    r"(?:_group_\w+)?"
+    r"(?:_countries_\w+|_other_countries)?"
+    r")(?:_(?:[2-9]|[1-9]\d{1,5}))?",
+    re.ASCII,
+)
 # API levels from which on Android reads sparse and compact resource tables.
 _SPARSE_TABLES = 32
 _COMPACT_TABLES = 34
@@ -453,8 +468,11 @@ class ApkChecker:
         if difference.protection:
             # `served` takes it for a change where no APK has code of the wrapper.
             return "protected", "; ".join(difference.protection)
-        if difference.unverified:
-            return "unverified", "; ".join(difference.unverified)
+        doubts = list(difference.unverified)
+        if not self._identity.is_master and not has_known_configuration(self._identity):
+            doubts.append("its name does not say for which devices it is")
+        if doubts:
+            return "unverified", "; ".join(doubts)
         return "same", ""
 
     def _foreign_modules(self) -> list[str]:
@@ -488,8 +506,19 @@ class ApkChecker:
 
 
 def configuration_of(identity: Identity) -> str:
-    """Return for which devices the APK of a configuration is, as its name says."""
-    return identity.split.rpartition("config.")[2]
+    """Return for which devices the APK of a configuration is, as its name says, without the number
+    that tells it from others for the same devices.
+    """
+    name = identity.split.rpartition("config.")[2]
+    match = _CONFIGURATION.fullmatch(f"_{name}")
+    return match["devices"][1:] if match else name
+
+
+def has_known_configuration(identity: Identity) -> bool:
+    """Return whether the APK of a configuration has a name that bundletool makes."""
+    name = identity.split.rpartition("config.")[2]
+    match = _CONFIGURATION.fullmatch(f"_{name}")
+    return match is not None and bool(match["devices"])
 
 
 def _is_dex(path: str) -> bool:
