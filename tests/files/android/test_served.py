@@ -470,6 +470,49 @@ def test_an_apk_for_all_devices_has_every_folder_where_the_bundle_names_no_defau
     assert states(compare(aab, (lacking,), UNIVERSAL)) == {"base/assets/t#tcf_astc/a": "missing"}
 
 
+# By what the bundle is split
+
+RESOURCES: Mapping[str, bytes] = {
+    "lib/x86/liba.so": b"ELF x86",
+    "res/drawable-xhdpi/icon.png": PNG + PNG,
+    "res/raw-de/words.txt": b"Worte",
+}
+ABI, DENSITY, LANGUAGE = 1, 2, 3
+
+
+@pytest.mark.parametrize("kind", ["base", "standalone"])
+@pytest.mark.parametrize(
+    ("entry", "dimension"), list(zip(RESOURCES, (ABI, DENSITY, LANGUAGE), strict=True)), ids=str
+)
+def test_what_is_not_split_is_in_the_main_apk(kind: str, entry: str, dimension: int) -> None:
+    aab = with_settings(
+        AAB.with_entries({"base/res/raw-de/words.txt": b"Worte"}),
+        *(split_setting(one, negate=True) for one in (ABI, DENSITY, LANGUAGE)),
+    )
+    root = manifest(ACTIVITY) if kind == "base" else manifest(ACTIVITY, WHOLE)
+    entries = {name: content for name, content in EVERYTHING.items() if name != "res/aB.png"}
+    main = apk("base.apk", root, entries)
+    assert compare(aab, (main,)).served == "same"
+    lacking = main.with_entries({entry: None})
+    assert states(compare(aab, (lacking,))) == {f"base/{entry}": "missing"}
+    split = with_settings(
+        AAB.with_entries({"base/res/raw-de/words.txt": b"Worte"}), split_setting(dimension)
+    )
+    if kind == "base":
+        assert compare(split, (lacking,)).served == "same"
+
+
+def test_whole_apks_may_have_settings_of_their_own() -> None:
+    """Without libraries for 64 bits, and for all ABIs though there are splits for each."""
+    optimizations = field(2, field(4, split_setting(ABI, negate=True) + number(2, 1)))
+    aab = AAB.with_entries({"BundleConfig.pb": field(1, field(2, b"1.18.0")) + optimizations})
+    entries = {name: EVERYTHING[name] for name in BASE_ENTRIES}
+    icon = {"res/drawable-hdpi/icon.png": PNG}
+    whole = apk("whole.apk", manifest(ACTIVITY, WHOLE), {**entries, **icon})
+    assert states(compare(aab, (whole,))) == {"base/lib/x86/liba.so": "missing"}
+    assert compare(aab, (whole.with_entries({"lib/x86/liba.so": b"ELF x86"}),)).served == "same"
+
+
 def test_languages_keep_their_suffix() -> None:
     aab = with_assets(LANGUAGES, {"i18n#lang_de": 4, "i18n": 4}, split_setting(3, strips=True))
     german = configuration("de", {"assets/i18n#lang_de/t": b"Zahle"})

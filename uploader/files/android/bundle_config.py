@@ -37,6 +37,7 @@ _SPLIT_DIMENSION = 1
 _DIMENSION = 1
 _NEGATE = 2
 _SUFFIX_STRIPPING = 3
+_STRIP_64_BIT = 2
 _FEATURE_MODULES_MODE = 4
 _RESOURCE_OPTIMIZATIONS = 5
 _SPARSE_ENCODING = 1
@@ -80,9 +81,11 @@ class BundleConfig:
     `kept_names` has, each as type and name. With `separate_features` old devices get an APK of its
     own for each feature beside the standalone one.
 
-    APKs are split by `split_dimensions`. `default_suffixes` say for some of these which folder of
-    assets an APK for all devices has. In such an APK the names of folders lose the suffixes of what
-    is in `stripped`, and in splits of what is in `stripped_in_splits`.
+    APKs are split by `split_dimensions`, and there are whole ones for each of
+    `standalone_dimensions`, with `strips_64_bit` without libraries for 64 bits. `default_suffixes`
+    say for some dimensions which folder of assets an APK for all devices has. In such an APK the
+    names of folders lose the suffixes of what is in `stripped`, and in splits of what is in
+    `stripped_in_splits`.
     """
 
     bundletool: Version = (0, 0, 0)
@@ -92,6 +95,8 @@ class BundleConfig:
     kept_names: Collection[tuple[str, str]] = frozenset()
     separate_features: bool = False
     split_dimensions: Collection[Dimension] = frozenset(_SPLIT_SINCE)
+    standalone_dimensions: Collection[Dimension] = frozenset({"abi", "density"})
+    strips_64_bit: bool = False
     default_suffixes: Mapping[Dimension, str] = field(default_factory=dict)
     stripped: Collection[Dimension] = frozenset()
     stripped_in_splits: Collection[Dimension] = frozenset()
@@ -117,6 +122,10 @@ def _read(data: bytes) -> BundleConfig:
     optimizations = proto.message(config[_OPTIMIZATIONS].data)
     version = _version(str(bundletool[_BUNDLETOOL_VERSION].data, "utf-8"))
     splits = _split_settings(proto, optimizations[_SPLITS_CONFIG].data)
+    # Whole APKs are made as the splits are, unless they have settings of their own.
+    standalone_splits = splits
+    if _STANDALONE_CONFIG in optimizations:
+        standalone_splits = _split_settings(proto, optimizations[_STANDALONE_CONFIG].data)
     resources = optimizations[_RESOURCE_OPTIMIZATIONS].data
     standalone = proto.message(optimizations[_STANDALONE_CONFIG].data)
     collapsed = proto.message(resources)[_COLLAPSED_NAMES].data
@@ -135,7 +144,12 @@ def _read(data: bytes) -> BundleConfig:
         kept_types=frozenset(kept_types),
         kept_names=frozenset(kept_names),
         separate_features=standalone[_FEATURE_MODULES_MODE].number == _SEPARATE_FEATURE_MODULES,
-        split_dimensions=_split_dimensions(version, splits),
+        split_dimensions=_changed(_default_dimensions(version), splits),
+        standalone_dimensions=_changed(
+            {"abi", "density"},
+            standalone_splits,
+        ),
+        strips_64_bit=bool(standalone[_STRIP_64_BIT].number),
         default_suffixes={
             setting.dimension: setting.default_suffix
             for setting in splits
@@ -175,21 +189,26 @@ def _split_settings(proto: ProtoReader, config: memoryview) -> list[_SplitSettin
     return settings
 
 
-def _split_dimensions(version: Version, settings: Iterable[_SplitSetting]) -> set[Dimension]:
-    """Return by what APKs are split: what the bundle does not decide, the version does. One that
-    the bundle does not name is the current one (OptimizationsMerger).
+def _default_dimensions(version: Version) -> set[Dimension]:
+    """Return by what APKs are split where the bundle does not say: its version decides, and one
+    that it does not name is the current one (OptimizationsMerger).
     """
-    dimensions = {
+    return {
         dimension
         for dimension, since in _SPLIT_SINCE.items()
         if version >= since or version == (0, 0, 0)
     }
+
+
+def _changed(dimensions: set[Dimension], settings: Iterable[_SplitSetting]) -> set[Dimension]:
+    """Return the dimensions as the settings change them."""
+    changed = set(dimensions)
     for setting in settings:
         if setting.negate:
-            dimensions.discard(setting.dimension)
+            changed.discard(setting.dimension)
         else:
-            dimensions.add(setting.dimension)
-    return dimensions
+            changed.add(setting.dimension)
+    return changed
 
 
 def _version(text: str) -> Version:

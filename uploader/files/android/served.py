@@ -425,7 +425,7 @@ class _Comparison:
         found = _Missing()
         for name, identity in device_set.masters.items():
             module = self._bundle.modules[name]
-            needed = Needed(module, device_set, identity)
+            needed = Needed(module, device_set, identity, self._bundle.config)
             for path, entries in module.entries.items():
                 plain = [entry for entry in entries if entry not in module.assets]
                 if not plain or any(device_set.is_settled(entry) for entry in plain):
@@ -479,7 +479,8 @@ class _Comparison:
             return
         self._bundle.tables.spend(len(table))
         marks = device_set.contents.marks(module.name, len(table))
-        lacking = lacking_values(table, marks, device_set.given(module.name, identity))
+        given = device_set.given(module.name, identity, self._bundle.config)
+        lacking = lacking_values(table, marks, given)
         found.values_not_given += lacking.not_given
         if lacking.missing_count:
             found.count += 1

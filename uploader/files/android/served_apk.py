@@ -13,6 +13,7 @@ from typing import Literal
 from uploader.files.android import compiled_xml, made_lists, served_manifest
 from uploader.files.android.archive import MAX_MEMBER
 from uploader.files.android.asset_targeting import Asset
+from uploader.files.android.bundle_config import BundleConfig, Dimension
 from uploader.files.android.code_transparency import IN_APK, IN_BUNDLE
 from uploader.files.android.compiled_xml import NotComparable, NotCompiledXml
 from uploader.files.android.manifest_rules import Role
@@ -115,16 +116,27 @@ class DeviceSet:
         """Return whether an entry of the bundle is there, or known to be missing."""
         return entry in self.contents.seen or entry in self.contents.lacking
 
-    def given(self, module: str, identity: Identity) -> Given:
+    def dimensions(self, identity: Identity, config: BundleConfig) -> Collection[Dimension]:
+        """Return for what of a device there are APKs of their own, of the kind of `identity`."""
+        if self.is_universal:
+            return ()
+        if identity.kind == "standalone":
+            return config.standalone_dimensions
+        return config.split_dimensions
+
+    def given(self, module: str, identity: Identity, config: BundleConfig) -> Given:
         """Return for what the APKs of a module are, of which `identity` is the main one."""
         suffixes = set()
         for name, suffix in self.configurations:
             if name in (module, identity.module):
                 suffixes.add(suffix)
+        dimensions = self.dimensions(identity, config)
         return Given(
             suffixes,
             identity.splits_required or bool(suffixes),
             identity.kind == "standalone",
+            "lang" in dimensions,
+            "density" in dimensions,
         )
 
 
@@ -528,9 +540,13 @@ def _is_dex(path: str) -> bool:
 class Needed:
     """Which entries of a module a set of APKs should have."""
 
-    def __init__(self, module: Module, device_set: DeviceSet, identity: Identity) -> None:
+    def __init__(
+        self, module: Module, device_set: DeviceSet, identity: Identity, config: BundleConfig
+    ) -> None:
         self._module = module
         self._set = device_set
+        self._dimensions = device_set.dimensions(identity, config)
+        self._strips_64_bit = config.strips_64_bit and not device_set.is_universal
         self._standalone = identity.kind == "standalone"
         self._has_configurations = identity.splits_required
         self._suffixes = set()
@@ -578,6 +594,8 @@ class Needed:
         # ABI, density or language (bundletool, `--mode=universal`).
         if self._set.is_universal and (library or path.startswith("res/")):
             return True
+        if library and "abi" not in self._dimensions:
+            return not (self._standalone and self._strips_64_bit and "64" in library[1])
         if library:
             # Without any library the device would have none to run.
             if not self._abis:
@@ -600,10 +618,14 @@ class Needed:
 
     def _is_needed_resource(self, path: str) -> bool:
         match = _RESOURCE.fullmatch(path)
+        has_languages = self._standalone or "lang" not in self._dimensions
+        has_densities = "density" not in self._dimensions
+        if has_languages and has_densities:
+            return True
         # A shortened path (aapt2 optimize) does not tell for which devices it is.
         if match is None:
             return False
         kind, *qualifiers = match[1].split("-")
-        if any(_LANGUAGE.fullmatch(qualifier) for qualifier in qualifiers):
+        if not has_languages and any(map(_LANGUAGE.fullmatch, qualifiers)):
             return False
-        return (kind, match[2].partition(".")[0]) not in self._by_density
+        return has_densities or (kind, match[2].partition(".")[0]) not in self._by_density

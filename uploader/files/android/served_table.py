@@ -263,16 +263,21 @@ def _is_built_library(library: Package, built: Sequence[BuiltTable]) -> bool:
 @dataclass(frozen=True)
 class Given:
     """For what the APKs of a module are: the parts of split names behind `config.`, and whether
-    they have what every device needs and what any needs.
+    they have what every device needs and what any needs. Without `splits_languages` or
+    `splits_densities` the main APK has the values of all of them.
     """
 
     suffixes: Collection[str]
     has_configurations: bool
     is_whole: bool
+    splits_languages: bool = True
+    splits_densities: bool = True
 
     def has_language(self, code: str) -> bool:
         """Return whether values for a language should be there."""
-        return self.is_whole or code in self.suffixes or _OTHER_CODES.get(code) in self.suffixes
+        if self.is_whole or not self.splits_languages:
+            return True
+        return code in self.suffixes or _OTHER_CODES.get(code) in self.suffixes
 
     @property
     def has_density(self) -> bool:
@@ -343,7 +348,7 @@ def _is_needed(
     code = language(configuration)
     if code and not given.has_language(code):
         return False
-    if kind == _MIPMAP:
+    if kind == _MIPMAP or not given.splits_densities:
         return True
     if is_present:
         return False
