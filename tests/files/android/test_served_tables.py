@@ -14,6 +14,7 @@ from google_emulator.services.play.binary_table import Bag, Record, Styled, writ
 from google_emulator.specimens.manifests import field, number
 from tests.support.served_specimens import VALUE, File, apk, binary_xml, bundle, component, manifest
 from tests.support.table_specimens import (
+    compound,
     dpi,
     file_item,
     item,
@@ -145,6 +146,47 @@ def test_the_apks_of_a_phone_are_the_same_and_lack_what_is_for_others() -> None:
     verdict = compare(AAB, [base(MAIN), XHDPI, DE])
     assert (verdict.served, verdict.findings) == ("same", ())
     assert verdict.values_not_given == 2  # Serbian, and the logo for hdpi
+
+
+def entry_of(kind: int, field_id: int, *items: bytes) -> bytes:
+    """A value that consists of others."""
+    return compound(kind, b"".join(field(field_id, one) for one in items))
+
+
+def reference(resource_id: int) -> bytes:
+    return number(2, resource_id)
+
+
+BAGS: Mapping[str, bytes] = {
+    "array": entry_of(4, 1, *(field(3, text_item(text)) for text in ("one", "two", "three"))),
+    "style": entry_of(
+        2,
+        3,
+        *(
+            field(3, reference(key)) + field(4, primitive(9, key))
+            for key in (0x7F010002, 0x7F010001)
+        ),
+    ),
+    "plurals": entry_of(5, 1, *(number(3, key) + field(4, text_item("x")) for key in (1, 2, 5))),
+    "attribute": entry_of(
+        1, 4, *(field(3, reference(key)) + number(4, 7) for key in (0x7F010002, 0x7F010001))
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "served"),
+    [("array", "changed"), ("style", "changed"), ("plurals", "same"), ("attribute", "same")],
+)
+def test_the_order_of_items_counts_where_it_means_something(kind: str, served: str) -> None:
+    """Of an array, and of a style, which older devices search as a sorted list."""
+    table = proto_table({kind: [resource(0, "x", {b"": BAGS[kind]})]})
+    aab = bundle({"base": manifest()}, {"base/dex/classes.dex": DEX, "base/resources.pb": table})
+    (value,) = records(table)
+    assert compare(aab, [base([value], {})]).served == "same"
+    assert isinstance(value.value, Bag)
+    reverse = replace(value.value, items=value.value.items[::-1])
+    assert compare(aab, [base([replace(value, value=reverse)], {})]).served == served
 
 
 def test_a_main_apk_alone_is_the_same() -> None:

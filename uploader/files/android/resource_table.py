@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from uploader.files.android.resource_values import (
     CONFIGURATION_SIZE,
+    DISORDERED,
     MAX_ITEMS,
     MAX_ITEMS_OF_VALUE,
     MAX_VALUES,
@@ -27,6 +28,7 @@ from uploader.files.android.resource_values import (
     encode_number,
     encode_styled,
     encode_text,
+    is_in_order,
 )
 from uploader.files.android.string_pool import StringPool
 
@@ -333,7 +335,10 @@ class BinaryTable:
             if size != _VALUE.size or zero:
                 raise ValueError(size)
             items.append((key, self._value(kind, data)[0]))
-        return self._checked(_Entry(name, encode_items(parent, items), None), flags, stop, end)
+        value = encode_items(parent, items)
+        if not is_in_order([key for key, _ in items]):
+            value = DISORDERED
+        return self._checked(_Entry(name, value, None), flags, stop, end)
 
     def _checked(self, entry: _Entry, flags: int, stop: int, end: int) -> _Entry:
         """Return an entry that ends within its chunk and has no unknown flags."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import le
 from typing import NamedTuple, TypeAlias
 
 Encoded: TypeAlias = bytes
@@ -68,6 +69,8 @@ _LOCALE = (slice(4, 8), slice(32, 44), slice(49, 57))
 
 ENCODED_SIZE = 16  # bytes
 _NUMBER = struct.Struct("<2BI10x")
+DISORDERED: Encoded = b"\xff" * ENCODED_SIZE
+"""What is compared of a value whose items have another order: it is like no other value."""
 
 
 class UnreadableTable(Exception):
@@ -113,6 +116,18 @@ def encode_items(parent: int, items: Iterable[tuple[int, Encoded]]) -> Encoded:
     """Return what is compared of a value that consists of others, in any order."""
     content = b"".join(struct.pack("<I", key) + value for key, value in sorted(items))
     return _digest(b"i" + struct.pack("<I", parent) + content)
+
+
+def is_in_order(keys: Sequence[int]) -> bool:
+    """Return whether items have the order in which aapt2 writes them (ResEntryWriter), as far as it
+    means something: Android counts the items of an array, and older versions look for those of a
+    style as in a sorted list. Attributes and plurals may have any.
+    """
+    if ATTRIBUTE_TYPE in keys or all(key - ATTRIBUTE_TYPE in PLURALS for key in keys):
+        return True
+    # Newer versions of aapt2 put the ids that are known only on a device behind Android's own.
+    dynamic = [key if key >> 24 else 0x01FFFFFF + key for key in keys]
+    return any(all(map(le, order, order[1:])) for order in (list(keys), dynamic))
 
 
 def _digest(data: bytes) -> Encoded:
