@@ -337,6 +337,31 @@ def test_a_pool_that_claims_to_be_sorted_is_damaged() -> None:
         StringPool(bytes(flagged))
 
 
+def test_a_pool_whose_strings_do_not_end_is_damaged() -> None:
+    """Android refuses it, whatever its strings are."""
+    assert StringPool(pool([0], b"\1\1x\0"))[0] == "x"
+    with pytest.raises(ValueError, match="37"):
+        StringPool(pool([0], b"\1\1x\0\0\7"))
+
+
+def test_a_pool_whose_styles_do_not_end_is_damaged() -> None:
+    styles = struct.pack("<4I", *(0xFFFFFFFF,) * 4)
+    header = struct.pack("<2H6I", 1, 28, 40 + len(styles), 1, 1, 256, 36, 40)
+    styled = header + struct.pack("<2I", 0, 0) + b"\1\1x\0" + styles
+    assert StringPool(styled).spans(0) == ()
+    with pytest.raises(ValueError, match="40"):
+        StringPool(styled[:-1] + b"\0")
+
+
+def test_the_header_of_a_type_has_one_size() -> None:
+    """Android would read the numbers behind a longer one."""
+    data = bytearray(PLAIN)
+    start = data.index(struct.pack("<2H", 0x0202, 16))
+    struct.pack_into("<H", data, start + 2, 20)
+    with pytest.raises(UnreadableTable, match="damaged"):
+        binary(bytes(data))
+
+
 def test_strings_that_overlap_cost_no_more_than_the_pool() -> None:
     text = b"\xff\xff\xff\xff" + b"x" * 0x7FFF + b"\0"
     overlapping = StringPool(pool([0] * 100_000, text))

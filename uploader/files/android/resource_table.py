@@ -216,6 +216,10 @@ class BinaryTable:
         type_id, zero, _, count = _SPEC_HEADER.unpack_from(self._data, start)
         if not type_id or type_id in counts or zero:
             raise ValueError(type_id)
+        # Behind a longer header Android would look for the numbers elsewhere.
+        header = _CHUNK.unpack_from(self._data, start)[1]
+        if header != _SPEC_HEADER.size:
+            raise ValueError(header)
         if end - start != _SPEC_HEADER.size + 4 * count:
             raise ValueError(count)
         counts[type_id] = count

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 _HEADER = struct.Struct("<2HI5I")  # chunk; strings, styles, flags, where both begin
@@ -41,7 +42,7 @@ class StringPool(dict[int, str]):
         header = _HEADER.unpack_from(chunk)
         _, header_size, size, self._count, self._styles, flags, strings, styles = header
         indices = header_size + 4 * (self._count + self._styles)
-        if header_size < _HEADER.size or size != len(chunk) or indices > size:
+        if header_size != _HEADER.size or size != len(chunk) or indices > size:
             raise ValueError(size)
         # Readers of Android take a pool for damaged whose strings begin within its indices.
         if self._count and not indices <= strings < size:
@@ -51,6 +52,7 @@ class StringPool(dict[int, str]):
         # In a pool that claims to be sorted, Android looks for a name as in a sorted list.
         if flags & ~_UTF8:
             raise ValueError(flags)
+        _check_ends(chunk, header)
         self._chunk = chunk
         self._offsets = header_size
         self._strings = strings
@@ -113,6 +115,23 @@ class StringPool(dict[int, str]):
             raise ValueError(offset)
         self._spend(2 * length)
         return self._chunk[offset:end].decode("utf-16-le", "surrogatepass")
+
+
+def _check_ends(chunk: bytes, header: Sequence[int]) -> None:
+    """Raise ValueError for a pool that Android refuses for what it ends with: its strings with a
+    zero, its styles with as many marks as one span has numbers (ResStringPool::setTo).
+    """
+    _, _, size, count, styles, flags, strings_at, styles_at = header
+    end = size
+    if styles:
+        end = styles_at
+        if styles_at <= strings_at or chunk[-_SPAN.size :] != _SPAN.pack(_END, _END, _END):
+            raise ValueError(styles_at)
+    width = 1 if flags & _UTF8 else 2
+    # The last character, where what is behind a whole number of them does not count.
+    last = strings_at + (end - strings_at) // width * width - width
+    if count and any(chunk[last : last + width]):
+        raise ValueError(last)
 
 
 def utf8_length(pool: bytes, offset: int) -> tuple[int, int]:
