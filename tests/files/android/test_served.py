@@ -470,6 +470,46 @@ def test_an_apk_for_all_devices_has_every_folder_where_the_bundle_names_no_defau
     assert states(compare(aab, (lacking,), UNIVERSAL)) == {"base/assets/t#tcf_astc/a": "missing"}
 
 
+# Names beyond ASCII
+
+
+def without_flag(file: File) -> File:
+    """The zip without the flag that says that names are in UTF-8, as bundletool writes it."""
+    data = bytearray(file.data)
+    for signature, offset in ((b"PK\1\2", 8), (b"PK\3\4", 6)):
+        start = data.find(signature)
+        while start >= 0:
+            data[start + offset + 1] &= ~8
+            start = data.find(signature, start + 4)
+    return replace(file, data=bytes(data))
+
+
+FOREIGN_NAMES = {"assets/äö/日.txt": b"text", "ü.txt": b"root"}
+
+
+def test_names_are_in_utf8_whatever_the_flag_says() -> None:
+    """Android and Java read them so."""
+    built = {"base/assets/äö/日.txt": b"text", "base/root/ü.txt": b"root"}
+    aab = AAB.with_entries(built)
+    base = BASE.with_entries(FOREIGN_NAMES)
+    for bundle_file in (aab, without_flag(aab)):
+        for served in (base, without_flag(base)):
+            assert compare(bundle_file, (served, ARM, HDPI)).served == "same"
+    changed = without_flag(base.with_entries({"ü.txt": b"other"}))
+    assert states(compare(aab, (changed, ARM, HDPI))) == {"ü.txt": "changed"}
+
+
+def test_names_that_are_no_utf8_are_refused() -> None:
+    base = without_flag(BASE.with_entries(FOREIGN_NAMES))
+    broken = replace(base, data=base.data.replace("ü.txt".encode(), b"\xfc\xfc.txt"))
+    with pytest.raises(InputError, match=r"read in several ways.*no UTF-8"):
+        compare(AAB, (broken, ARM, HDPI))
+    aab = without_flag(AAB.with_entries({"base/root/ü.txt": b"root"}))
+    damaged = replace(aab, data=aab.data.replace("ü.txt".encode(), b"\xfc\xfc.txt"))
+    with pytest.raises(InputError, match="no UTF-8"):
+        compare(damaged, PHONE)
+
+
 # By what the bundle is split
 
 RESOURCES: Mapping[str, bytes] = {

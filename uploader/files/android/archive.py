@@ -44,6 +44,7 @@ ZIP_ERRORS = (
 )
 
 _ENCRYPTED = 0x2041  # flag bits 0 (encrypted), 6 (strong encryption) and 13 (masked headers)
+_UTF8_NAME = 0x0800  # flag bit 11
 _DIRECTORY_LINE = b"PK\1\2"
 _END_SIGNATURE = b"PK\5\6"
 _AMBIGUOUS = "may be read in several ways"
@@ -95,7 +96,7 @@ class Archive:
         self._zip = open_zip(file)
         self.members: dict[str, zipfile.ZipInfo] = {}
         for member in self._zip.infolist():
-            name = member.filename
+            name = _name(member)
             if not wanted(name):
                 continue
             if name in self.members:
@@ -214,6 +215,26 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
     return archive
 
 
+def has_utf8_name(member: zipfile.ZipInfo) -> bool:
+    """Return whether the name of a member is in UTF-8; Android and Java refuse any other."""
+    if member.flag_bits & _UTF8_NAME:
+        return True
+    return _is_utf8(member.orig_filename.encode("cp437"))
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """Return the name of a member as Android and Java read it: in UTF-8, whether or not its flag
+    says so. `zipfile` reads it in the code page 437 without the flag, and so does this where it is
+    no UTF-8.
+    """
+    if member.flag_bits & _UTF8_NAME or member.filename.isascii():
+        return member.filename
+    try:
+        return member.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return member.filename
+
+
 def is_zip(file: BinaryIO) -> bool:
     """Return whether a zip's end record and its comment end the file. `zipfile` allows more bytes
     behind them, Android does not.
@@ -279,12 +300,22 @@ def _check_directory(directory: bytes, count: int) -> None:
         name = directory[position + 46 : extra_start]
         if b"\0" in name:
             raise MalformedFile(f"{_AMBIGUOUS}: the name of an entry has a zero byte.")
+        if not _is_utf8(name):
+            raise MalformedFile(f"{_AMBIGUOUS}: the name of an entry is no UTF-8.")
         if name.endswith(b"/") and unpacked:
             raise MalformedFile(f"{_AMBIGUOUS}: a folder in it has content.")
         _check_extra_fields(directory[extra_start : extra_start + extra_length])
         position = extra_start + extra_length + comment_length
     if position != len(directory):
         raise MalformedFile(f"{_AMBIGUOUS}: its directory has more entries than it counts.")
+
+
+def _is_utf8(name: bytes) -> bool:
+    try:
+        name.decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _check_extra_fields(fields: bytes) -> None:

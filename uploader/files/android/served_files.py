@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from uploader.files.android import compiled_xml, served_manifest
-from uploader.files.android.archive import MAX_MEMBERS, PIECE, Archive, MalformedFile
+from uploader.files.android.archive import (
+    MAX_MEMBERS,
+    PIECE,
+    Archive,
+    MalformedFile,
+    has_utf8_name,
+)
 from uploader.files.android.asset_targeting import Asset, read_folders, targeted_asset
 from uploader.files.android.bundle_config import (
     MERGES_INSTALLED_MODULES,
@@ -88,6 +94,8 @@ class Members:
         self.file = file
         self.archive = Archive(file, lambda name: not name.endswith("/"), MAX_MEMBERS)
         self.archive.check_unpacked_size()
+        if not all(map(has_utf8_name, self.archive.members.values())):
+            raise MalformedFile("may be read in several ways: the name of an entry is no UTF-8.")
         self._sha256: dict[str, bytes] = {}
         self._manifest: tuple[Element, frozenset[str]] | None = None
         self.protected_dex: set[str] = set()  # dex files with classes of the wrapper
