@@ -340,7 +340,8 @@ class Run:
         fate = ""
         if error:
             headline = error.what
-            fate = self._what_did_not_happen(outputs)
+            in_review = sum(1 for fact in facts if fact.in_review)
+            fate = self._what_did_not_happen(outputs, in_review)
         title = ""
         for fact in facts:
             title = fact.title
@@ -396,14 +397,17 @@ class Run:
             ]
         return tuple(sections)
 
-    def _what_did_not_happen(self, outputs: Mapping[str, str]) -> str:
-        """Return what a failed run has not done, for the heading: `Not released`."""
+    def _what_did_not_happen(self, outputs: Mapping[str, str], in_review: int) -> str:
+        """Return what a failed run has not done, for the heading: `Not released`.
+
+        The releases of so many apps are `in_review`.
+        """
         if self._common.target == "play-verify" and self.engine and not outputs.get("served"):
             return "Not compared"
         if self._common.target != "play":
             return ""
         apps = json.loads(outputs.get("apps") or "{}")
-        partly = self._what_became_of_several(apps)
+        partly = self._what_became_of_several(apps, in_review, outputs)
         if partly:
             return partly
         committed = outputs.get("committed", "false")
@@ -425,19 +429,31 @@ class Run:
             return f"Not {done}: {' and '.join(failed)}"
         return f"Not {done}"
 
-    def _what_became_of_several(self, apps: Mapping[str, Any]) -> str:
-        """Return how many of several apps are live, and which one failed; empty where none is, or
-        all are. `apps` is the value of the output of that name.
+    def _what_became_of_several(
+        self, apps: Mapping[str, Any], in_review: int, outputs: Mapping[str, str]
+    ) -> str:
+        """Return how many of several apps are live or sent for review, and which one failed; empty
+        where none is, or all are. `apps` is the value of the output of that name.
         """
-        live = sum(1 for app in apps.values() if app["committed"])
-        if live in (0, len(apps)):
+        committed = sum(1 for app in apps.values() if app["committed"])
+        if committed in (0, len(apps)):
             return ""
-        are = "is" if live == 1 else "are"
-        fate = f"{live} of {len(apps)} apps {are} live"
+        of_all = f"of {len(apps)} apps"
+        is_sent = outputs.get("sent-for-review") != "false"
+        if not is_sent or self._inputs.record(ReleaseInputs).wait_for:
+            # some may have to be sent by a person, and no review was waited for
+            words = f"{committed} {of_all} {_are(committed)} committed"
+        elif not in_review:
+            words = f"{committed} {of_all} {_are(committed)} live"
+        else:
+            words = f"{in_review} {of_all} {_are(in_review)} sent for review"
+            live = committed - in_review
+            if live:
+                words += f", {live} {_are(live)} live"
         failed = self._failed_apps(apps)
         if failed:
-            fate += f", {' and '.join(failed)} failed"
-        return fate
+            words += f", {' and '.join(failed)} failed"
+        return words
 
     def _failed_apps(self, apps: Mapping[str, Any]) -> list[str]:
         """Return which of several apps failed; none after a signal, which is about no app."""
@@ -457,3 +473,7 @@ class Run:
         if self._error:
             return "failed"
         return "ok"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

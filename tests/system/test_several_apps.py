@@ -179,6 +179,22 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
 
 
 @pytest.mark.parametrize(
+    ("more", "fate"),
+    [({}, "sent for review"), ({"wait-for": "published"}, "committed")],
+    ids=["sent", "to-be-waited-for"],
+)
+def test_an_app_whose_review_is_pending_is_not_called_live(
+    job: Job, more: dict[str, str], fate: str
+) -> None:
+    """Users of production get it only once Google has reviewed it."""
+    for name in APPS:
+        job.emulator.console.add_release(name, "production", {"versionCodes": ["7"]})
+    job.emulator.add_fault("play.edits.commit", "status", status=403, nth=2)
+    ended = job.run({**RELEASE, "tracks": "production", **more})
+    assert ended.summary.startswith(f"## ❌ 1 of 3 apps is {fate}, {APPS[1]} failed: ")
+
+
+@pytest.mark.parametrize(
     "change", [{"user-fraction": "0.5"}, {"status": "halted"}], ids=["wider", "halted"]
 )
 def test_an_app_whose_release_has_gone_on_does_not_stop_the_others(
