@@ -160,9 +160,13 @@ def test_what_fails_between_two_commits_is_finished_by_the_next_run(job: Job) ->
         for app in list(apps(ended).values())[1:]
     )
     assert (
-        f"Committed: {APPS[0]}. Not committed by this run, and its edit is kept: {APPS[1]}, "
+        f"Committed: {APPS[0]}. Not committed by this run, and their edits are kept: {APPS[1]}, "
         f"{APPS[2]}."
     ) in ended.log
+    edits = {name: app["edit-id"] for name, app in apps(ended).items()}
+    assert f"Edit {edits[APPS[1]]} of {APPS[1]} is kept with everything in it" in ended.log
+    (row,) = [line for line in ended.summary.splitlines() if line.startswith(f"| {APPS[2]} ")]
+    assert f"not tried: {APPS[1]} failed" in row
     again = job.succeed(RELEASE)
     assert commits(job) == [
         "com.example.phone",
@@ -189,9 +193,12 @@ def test_an_app_whose_review_is_pending_is_not_called_live(
     """Users of production get it only once Google has reviewed it."""
     for name in APPS:
         job.emulator.console.add_release(name, "production", {"versionCodes": ["7"]})
-    job.emulator.add_fault("play.edits.commit", "status", status=403, nth=2)
+    words = "This app has a policy issue."
+    job.emulator.add_fault("play.edits.commit", "status", status=403, message=words, nth=2)
     ended = job.run({**RELEASE, "tracks": "production", **more})
     assert ended.summary.startswith(f"## ❌ 1 of 3 apps is {fate}, {APPS[1]} failed: ")
+    assert f"**Google says ({APPS[1]}):** {words}\n" in ended.summary
+    assert "Likely cause" not in ended.summary
 
 
 @pytest.mark.parametrize(

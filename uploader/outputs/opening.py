@@ -204,6 +204,10 @@ def _what_happened(report: Report, error: UploaderError, escaper: Escaper) -> li
     if _TECHNICAL.search(error.what):
         label = "Google says"
         words = _message(error)
+        package, _, _ = error.what.partition(": ")
+        if words and len(report.apps) > 1 and package in report.apps:
+            # The heading may have the words, but beside the fates of other apps.
+            return [_paragraph(f"{label} ({package})", words, escaper)]
     if not words or _is_in_heading(words, report, escaper):
         return []
     return [_paragraph(label, words, escaper)]

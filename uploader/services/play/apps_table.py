@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from uploader.errors import ApiError, UploaderError
+from uploader.errors import ApiError, Interrupted, UploaderError
 from uploader.services.base import Section
 from uploader.services.play import review
 from uploader.services.release_facts import ReleaseFacts
@@ -43,12 +43,26 @@ class AppState:
 
 def table(apps: Sequence[AppState], *, commits: bool) -> Section:
     """Return the table of all apps, in the order in which they were given."""
+    failed = [app.package for app in apps if _has_failed_by_itself(app)]
     rows = []
     for app in apps:
         state = _committed(app) if commits else _tried(app)
         review = _review(app) if commits else ""
-        rows.append((app.package, _version(app), _was(app), state, review, _remarks(app)))
+        remarks = _remarks(app)
+        if commits and failed and app.outputs.get("edit-id") and _waits(app):
+            remarks = f"not tried: {' and '.join(failed)} failed"
+        rows.append((app.package, _version(app), _was(app), state, review, remarks))
     return Section("Apps", HEADER, tuple(rows))
+
+
+def _has_failed_by_itself(app: AppState) -> bool:
+    """Whether the failure is about this app; a signal is about none."""
+    return app.failure is not None and not isinstance(app.failure, Interrupted)
+
+
+def _waits(app: AppState) -> bool:
+    """Whether the app is surely not committed, for no reason of its own."""
+    return app.failure is None and app.outputs.get("committed", "false") == "false"
 
 
 def _version(app: AppState) -> str:

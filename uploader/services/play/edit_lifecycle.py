@@ -1178,14 +1178,16 @@ def _with_edit(edit: ReleaseEdit, refused: UploaderError) -> UploaderError:
         error = explained(refused)
     if error.code == "permission-denied":
         error = error.with_advice(hint=_permissions_to_commit(edit.job))
+    kept = f"Edit {edit.id}"
+    if edit.job.one_of_several:
+        kept += f" of {edit.job.package}"
+    kept += " is kept with everything in it"
     if needs_new_build(error.code):
-        return error.with_advice(also=f"Edit {edit.id} is kept with everything in it.")
+        return error.with_advice(also=f"{kept}.")
     by_id = ""
     if not edit.job.rollout and not edit.job.one_of_several:
         by_id = f"set `existing-edit-id: {edit.id}`, or "
-    return error.with_advice(
-        also=f"Edit {edit.id} is kept with everything in it: {by_id}run again."
-    )
+    return error.with_advice(also=f"{kept}: {by_id}run again.")
 
 
 def _permissions_to_commit(job: ReleaseJob) -> str:

@@ -58,7 +58,7 @@ BY_HAND = (
 OTHER = KnownError(
     "Anything else",
     "",
-    "Google Play did not accept the request.",
+    "",
     f"Google's message above says why. If it is not enough: {BY_HAND[:1].lower()}{BY_HAND[1:]}",
     code=ApiError.code,
 )

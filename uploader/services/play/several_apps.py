@@ -48,6 +48,8 @@ _LINKS = 20  # of a summary
 _JSON = ("status", "plan")  # outputs that become an object with a member for each app
 _LISTS = ("universal-apk", "universal-apk-sha256")
 _PERHAPS = "Perhaps committed"
+_KEPT = "Not committed by this run, and its edit is kept"
+_ALL_KEPT = "Not committed by this run, and their edits are kept"
 
 
 def check_several(inputs: ReleaseInputs | StatusInputs, problems: Problems) -> None:
@@ -515,7 +517,10 @@ class SeveralApps:
             packages_by_fate.setdefault(_fate(app), []).append(app.package)
         sentences = []
         for fate, packages in packages_by_fate.items():
-            sentences.append(f"{fate}: {', '.join(packages)}.")
+            words = fate
+            if fate == _KEPT and len(packages) > 1:
+                words = _ALL_KEPT
+            sentences.append(f"{words}: {', '.join(packages)}.")
         if _PERHAPS in packages_by_fate:
             error = error.with_commit_in_doubt()
         return error.with_advice(also=" ".join(sentences))
@@ -562,5 +567,5 @@ def _fate(app: App) -> str:
     if committed == "":
         return _PERHAPS
     if app.outputs.get("edit-id"):
-        return "Not committed by this run, and its edit is kept"
+        return _KEPT
     return "Not committed by this run, and no edit is kept"
