@@ -56,6 +56,9 @@ class File:
         return replace(self, data=make_zip({k: v for k, v in after.items() if v is not None}))
 
 
+FEATURE_MARK = {"0x0101055b": "12:00000001"}  # isFeatureSplit, as aapt2 writes true
+
+
 def make_zip(entries: Mapping[str, bytes]) -> bytes:
     """A zip of these entries."""
     made = io.BytesIO()

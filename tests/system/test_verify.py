@@ -11,7 +11,15 @@ import pytest
 
 from tests.files.android.test_served import AAB, ACTIVITY, BASE, BUILT, PHONE, WRAPPED
 from tests.support.job import Ended, Job
-from tests.support.served_specimens import PACKAGE, VERSION_CODE, File, apk, bundle, manifest
+from tests.support.served_specimens import (
+    FEATURE_MARK,
+    PACKAGE,
+    VERSION_CODE,
+    File,
+    apk,
+    bundle,
+    manifest,
+)
 from uploader.files.android.compiled_xml import Element
 from uploader.files.android.manifest_merge import DISTRIBUTION
 
@@ -114,7 +122,12 @@ def pack_slice(name: str, split: str) -> File:
     """The slice of an asset pack, which has no version code (bundletool, AssetSlicesGenerator)."""
     root = Element(
         "manifest",
-        {"package": f"text:{PACKAGE}", "split": f"text:{split}", "0x0101021c": "text:42"},
+        {
+            "package": f"text:{PACKAGE}",
+            "split": f"text:{split}",
+            "0x0101021c": "text:42",
+            **FEATURE_MARK,
+        },
         [LATER],
     )
     return apk(name, root, {"assets/level.bin": b"level"})

@@ -29,6 +29,7 @@ from google_emulator.specimens.signature_writer import (
 )
 from google_emulator.specimens.signature_writer import certificate as certificate_of
 from tests.support.served_specimens import (
+    FEATURE_MARK,
     NAME,
     VALUE,
     VERSION_CODE,
@@ -86,7 +87,6 @@ def configuration(suffix: str, entries: Mapping[str, bytes], *components: Elemen
 
 
 ARM = configuration("arm64_v8a", {"lib/arm64-v8a/liba.so": b"ELF arm"})
-FEATURE_MARK = {"0x0101055b": "12:00000001"}  # isFeatureSplit
 HDPI = configuration("hdpi", {"res/drawable-hdpi/icon.png": PNG})
 PHONE = (BASE, ARM, HDPI)
 
@@ -174,7 +174,7 @@ def test_a_split_with_a_number_in_its_name_is_for_the_same_devices(number: int) 
         ("arm64_v8a_1", "unverified"),
         ("arm65_v8a", "unverified"),
         ("_2", "unverified"),
-        ("", "unverified"),
+        ("", "changed"),
     ],
 )
 def test_a_split_has_a_name_that_bundletool_makes(name: str, served: str) -> None:

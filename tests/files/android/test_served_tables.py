@@ -12,7 +12,16 @@ import pytest
 
 from google_emulator.services.play.binary_table import Bag, Record, Styled, write_binary_table
 from google_emulator.specimens.manifests import field, number
-from tests.support.served_specimens import VALUE, File, apk, binary_xml, bundle, component, manifest
+from tests.support.served_specimens import (
+    FEATURE_MARK,
+    VALUE,
+    File,
+    apk,
+    binary_xml,
+    bundle,
+    component,
+    manifest,
+)
 from tests.support.table_specimens import (
     compound,
     dpi,
@@ -457,9 +466,10 @@ def test_a_feature_has_its_own_values_and_no_others() -> None:
         {"base/dex/classes.dex": DEX, "base/resources.pb": TABLE, "extra/resources.pb": FEATURE}
         | BUILT,
     )
-    own = apk("split_extra.apk", root, {"resources.arsc": write_binary_table(records(FEATURE))})
+    served = manifest(split="text:extra", **FEATURE_MARK)
+    own = apk("split_extra.apk", served, {"resources.arsc": write_binary_table(records(FEATURE))})
     assert compare(aab, [base(MAIN), own]).served == "same"
-    foreign = apk("split_extra.apk", root, {"resources.arsc": write_binary_table([HELLO])})
+    foreign = apk("split_extra.apk", served, {"resources.arsc": write_binary_table([HELLO])})
     assert compare(aab, [base(MAIN), foreign]).served == "changed"
 
 
