@@ -207,3 +207,15 @@ def test_the_edit_of_an_unfinished_release_is_not_closed(job: Job) -> None:
     ended = job.fail(4, PULL)
     assert "existing-edit-id" in ended.log
     assert open_edits(job) == [edit]
+
+
+def test_a_pushed_listing_changes_when_the_review_passes(job: Job) -> None:
+    """The summary says so once, and keeps the title that users see until then."""
+    title = job.workspace / "listing/en-US/title.txt"
+    title.parent.mkdir(parents=True)
+    title.write_text("Another example")
+    ended = job.succeed({**PUSH, "images-directory": "listing", "images-prune": "false"})
+    heading, _, rest = ended.summary.partition("\n")
+    assert heading == f"## ✅ The store listing of {APP} changes when the review passes"
+    assert f"App: Example (`{APP}`)" in rest
+    assert "### Changes" not in rest

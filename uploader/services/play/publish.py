@@ -102,7 +102,8 @@ def _commit(edit: ReleaseEdit, changes: Changes) -> Outcome:
     _remember_committed(edit, happened=happened)
     headline = _headline_of_commit(edit, changes, left, happened=happened)
     review = []
-    if left or changes.reviewed:
+    # The headline of a listing that is sent for review says so.
+    if (left or changes.reviewed) and not _listing_awaits_review(edit, changes.tracks):
         review.append(_review(edit, left))
     # A run that waits for the review tells what came of it.
     in_review = not job.review and any(_awaits_review(edit, update) for update in changes.tracks)
@@ -311,6 +312,8 @@ def _headline(edit: ReleaseEdit, what: str, updates: Sequence[TrackChange], left
         return f"{what} is on Google Play already; what goes with it is {left or 'committed'}."
     if left:
         return f"{_with_places(what, written)} is {left}."
+    if _listing_awaits_review(edit, updates):
+        return f"The store listing of {what} changes when the review passes."
     if not updates:
         return f"{_without_tracks(edit)} of {what} is committed."
     if not _are_of_one_release(written):
@@ -339,6 +342,14 @@ def _without_tracks(edit: ReleaseEdit) -> str:
     if edit.job.listing:
         return "The store listing"
     return "The list of testers"
+
+
+def _listing_awaits_review(edit: ReleaseEdit, updates: Sequence[TrackChange]) -> bool:
+    """Return whether the commit is about the store listing alone, and sent it for review."""
+    job = edit.job
+    if updates or job.listing is None or not edit.state.own or job.rehearsal:
+        return False
+    return edit.record.by_hand is False
 
 
 @dataclass(frozen=True)

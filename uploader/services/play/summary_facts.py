@@ -61,22 +61,27 @@ def facts_of(changes: Changes) -> ReleaseFacts:
         texts=tuple(texts),
         images=tuple(images),
         listing_files=frozenset(files),
-        title=_title(job),
+        title=_title(changes),
     )
 
 
-def _title(job: ReleaseJob) -> str:
-    """Return the app's title as the store listing of the run has it, in English where it has
-    several; empty where it has none.
+def _title(changes: Changes) -> str:
+    """Return the app's title as the store listing had it before the run, in English where it has
+    several; empty where it had none. One that the run changes is not approved yet.
     """
-    titles: dict[str, str] = {}
-    if job.listing:
-        for language, texts in job.listing.texts.items():
-            if texts.get("title"):
-                titles[language] = texts["title"]
-    if not titles:
+    listing = changes.job.listing
+    if listing is None or changes.in_edit:
         return ""
-    return titles.get("en-US", titles[min(titles)])
+    titles: dict[str, str] = {}
+    for language, texts in listing.texts.items():
+        titles[language] = texts.get("title", "")
+    for text in changes.texts:
+        if text.field == "title":
+            titles[text.language] = text.before
+    live = {language: title for language, title in titles.items() if title}
+    if not live:
+        return ""
+    return live.get("en-US", live[min(live)])
 
 
 def _track_facts(change: TrackChange, job: ReleaseJob) -> TrackFacts:
