@@ -68,6 +68,11 @@ def test_a_change_ends_with_6_and_says_where(job: Job) -> None:
     assert "phone/base.apk: added: assets/0" in ended.log
     assert "44 more entries in uploader-served.json" in ended.log
     assert "assets/49" in ended.summary
+    assert "; 1 of 3 APKs differs: assets/" in ended.log
+    _, _, behind = ended.summary.partition("### What is not the same")
+    assert "### APKs compared" in behind
+    assert "| APK | Changed | Same |" in ended.summary
+    assert "`status: halted`, without `files`" in ended.log
     assert ended.results == []
     findings = statement(job, ended)["predicate"]["comparisons"][0]["findings"]
     assert {finding["entry"] for finding in findings} == set(changed)

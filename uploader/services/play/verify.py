@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +50,7 @@ from uploader.services.base import Context, Flow, Outcome, Prepared, Section
 from uploader.services.play import (
     SCOPE,
 )
+from uploader.services.play.client import CONSOLE
 from uploader.services.play.known_errors import explained_comparison
 from uploader.services.play.served_apks import WORST_FIRST, Version, compare_served
 from uploader.services.play.several_apps import App, SeveralApps
@@ -61,6 +63,7 @@ _STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 _PREDICATE_TYPE = "urn:google-release-uploader:served:v1"
 _STATES_FIRST = ("changed", "missing", "added", "protected", "unverified", "by-rule")
 _MAX_LINES = 6  # findings in the log
+_MAX_ENTRIES = 3  # that an error names
 _MAX_ROWS = 200  # of a table in the summary
 _MAX_NAME = 200  # characters of the name of an entry that people are shown
 _SHORT_FINGERPRINT = 11  # characters of a certificate's fingerprint: four bytes
@@ -458,10 +461,12 @@ def _trouble(
     bundles = ", ".join(names)
     if worst == "changed":
         return ReleaseTrouble(
-            f"The served APKs do not match {bundles}.",
+            f"The served APKs do not match {bundles}{_differing(verdicts)}.",
             cause="They were built from other sources, changed on the way, or Google Play made a "
             "change that this program does not recognise.",
-            hint=f"Halt the release until you know why. {STATEMENT} lists what differs.",
+            hint="Until you know why, halt the release with `target: play` and `status: halted`, "
+            f"without `files`, or in the Play Console. {STATEMENT}, whose path is the output "
+            f"`served-file`, lists what differs. The Play Console: {CONSOLE}",
             code="served-changed",
         )
     if worst == "protected" and require_unprotected:
@@ -473,6 +478,29 @@ def _trouble(
             code="served-protected",
         )
     return None
+
+
+def _differing(verdicts: Sequence[Verdict]) -> str:
+    """Return how many APKs differ, and in which entries, those of the most APKs first:
+    `; 5 of 7 APKs differ: classes.dex (4), AndroidManifest.xml (1)`. It is empty where what differs
+    is in no APK.
+    """
+    apks = 0
+    differing = 0
+    entries: Counter[str] = Counter()
+    for verdict in verdicts:
+        apks += len(verdict.apks)
+        differing += sum(1 for apk in verdict.apks if apk.changed)
+        for finding in verdict.findings:
+            if finding.state in ("changed", "missing", "added"):
+                entries[_short(finding.entry)] += 1
+    if not differing:
+        return ""
+    differ = "differs" if differing == 1 else "differ"
+    most = [f"{entry} ({count})" for entry, count in entries.most_common(_MAX_ENTRIES)]
+    if len(entries) > _MAX_ENTRIES:
+        most.append("…")
+    return f"; {differing} of {plural(apks, 'APK')} {differ}: {', '.join(most)}"
 
 
 def _told(verdicts: Sequence[Verdict]) -> list[Finding]:
@@ -499,15 +527,29 @@ def _sections(verdicts: Sequence[Verdict], findings: Sequence[Finding]) -> tuple
         "For",
         "Certificate (SHA-256)",
     )
-    rows = tuple(_row(apk) for apk in apks[:_MAX_ROWS])
-    sections = [Section(_title("APKs compared", len(apks)), header, rows)]
+    rows = _without_zeros(tuple(_row(apk) for apk in apks[:_MAX_ROWS]))
+    sections = []
     if findings:
         title = _title("What is not the same", len(findings))
         listed = tuple(map(_row_of_finding, findings[:_MAX_ROWS]))
         sections.append(Section(title, ("File", "Entry", "State", "Why"), listed))
+    sections.append(Section(_title("APKs compared", len(apks)), header, rows))
     transparent = [verdict for verdict in verdicts if verdict.transparency]
     sections.extend(map(_transparency, transparent))
     return tuple(sections)
+
+
+def _without_zeros(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the rows with empty cells in each column that is zero in all of them, which the
+    summary leaves out.
+    """
+    columns = []
+    for column in zip(*rows, strict=True):
+        if set(column) == {"0"}:
+            columns.append(("",) * len(column))
+        else:
+            columns.append(column)
+    return tuple(zip(*columns, strict=True))
 
 
 def _row_of_finding(finding: Finding) -> tuple[str, ...]:
