@@ -495,8 +495,9 @@ PACKAGE_NAME: InputSpec[tuple[str, ...]] = InputSpec(
     ),
     help=(
         "The app's package name; required if there is no artifact. `play`, `play-status` and "
-        "`check` accept several: a release of several apps is committed for all of them or for "
-        "none, in this order, and `{package}` in a path stands for each app."
+        "`check` accept several: a release of several apps commits nothing until all are uploaded "
+        "and validated, then commits them in this order, up to the first that Google refuses. "
+        "`{package}` in a path stands for each app."
     ),
 )
 TRACKS: InputSpec[tuple[str, ...]] = InputSpec(
