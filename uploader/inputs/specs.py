@@ -965,7 +965,7 @@ GATE: InputSpec[GateAction] = InputSpec(
         accepted="`halt` or `report`",
     ),
     help="`play-rollout`: what to do above a limit: `halt` halts the rollout (exit code 6); "
-    "`report` only warns, and takes the next step all the same.",
+    "`report` only warns, and takes the next step all the same, even if nothing was measured.",
 )
 GATE_MIN_USERS = InputSpec(
     name="gate-min-users",
