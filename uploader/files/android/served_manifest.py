@@ -318,6 +318,11 @@ def _compare_children(
             found.add("changes", f"<{child.name}> was added or changed{_named(child)}")
     for child in removed:
         found.add("changes", f"<{child.name}> was removed or changed{_named(child)}")
+    _compare_order(served, built, found)
+
+
+def _compare_order(served: Element, built: Element, found: _Differences) -> None:
+    """Compare the order of the elements, among which <application> stands once."""
     if _are_reordered(_without_content(served), _without_content(built)):
         found.add("changes", "manifest: its elements are in another order")
     applications = [child for child in served.children if child.name == "application"]
