@@ -195,7 +195,7 @@ def test_a_terminal_gets_headings_and_colour(job: Job) -> None:
     assert [shown.count(upload), shown.partition(changes)[2].count(upload)] == [1, 1]
     assert "Outputs" not in shown
     assert re.fullmatch(
-        r"\x1b\[32;1mRehearsal, nothing was published.* answers\.\x1b\[0m", shown.splitlines()[-1]
+        r"\x1b\[32;1mRehearsal, nothing was published.* internal\.\x1b\[0m", shown.splitlines()[-1]
     )
     assert "\x1b[33mWARNING:\x1b[0m This is a rehearsal" in shown
 
