@@ -7,7 +7,7 @@ which are made in the Play Console, are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,16 +125,23 @@ def await_generated_apks(
     is_settled = False
     while is_waiting:
         keys = list_generated_apks(package, code, context)
-        same_looks = same_looks + 1 if keys and keys == before else 1
-        is_settled = all(key.of_kind("universal") for key in keys) or same_looks >= SETTLED
-        if keys and is_settled and all(key.has_base for key in keys):
+        if keys == before:
+            same_looks += 1
+        else:
+            same_looks = 1
+        is_settled = _have_universal_apks(keys) or same_looks >= SETTLED
+        if is_settled and _have_bases(keys):
             return keys
         before = keys
-        state = "are not all generated yet" if keys else "are not generated yet"
+        state = "are not generated yet"
+        if keys:
+            state = "are not all generated yet"
         is_waiting = poll.wait(f"the APKs of version {code} {state}")
     if before and is_settled:
         return before
-    what = "all APKs" if before else "the APKs"
+    what = "the APKs"
+    if before:
+        what = "all APKs"
     raise TemporaryError(
         f"Google Play has not generated {what} of version {code} after {seconds:g} s.",
         cause="It takes minutes, longer for large bundles, and never happens for an APK or a "
@@ -143,6 +150,16 @@ def await_generated_apks(
         "if it happens often.",
         code="apks-not-generated",
     )
+
+
+def _have_universal_apks(keys: Sequence[SigningKey]) -> bool:
+    """Return whether there is a universal APK of every key; false where there is no key."""
+    return bool(keys) and all(key.of_kind("universal") for key in keys)
+
+
+def _have_bases(keys: Sequence[SigningKey]) -> bool:
+    """Return whether devices get the app's own code of every key; false where there is no key."""
+    return bool(keys) and all(key.has_base for key in keys)
 
 
 def list_generated_apks(package: str, code: str, context: Context) -> list[SigningKey]:

@@ -250,25 +250,30 @@ class _Comparison:
 
     def _compare(self, files: Sequence[FetchedApk]) -> Verdict:
         """Compare a set. Raises IntegrityError where an APK is not what was asked for."""
+        check = self._context.check_running
+        watched = [Watched(file, check) for file in files]
+        universal = [file.name for file in files if file.apk.kind == "universal"]
+        whole = [file.name for file in files if file.apk.kind in _WHOLE_KINDS]
+        listed = {file.name: file.apk.listed for file in files}
+        bundle = Watched(self._bundle, check)
         try:
-            check = self._context.check_running
-            watched = [Watched(file, check) for file in files]
-            universal = [file.name for file in files if file.apk.kind == "universal"]
-            whole = [file.name for file in files if file.apk.kind in _WHOLE_KINDS]
-            listed = {file.name: file.apk.listed for file in files}
-            bundle = Watched(self._bundle, check)
             verdict = compare(bundle, watched, universal, self._tables, whole, listed)
         except InputError as error:
             # The bundle was read before; so it is an APK that can't be compared.
             what = " ".join(problem.what for problem in error.problems)
             raise _mismatch(self._code, what) from None
         for file, report in zip(files, verdict.apks, strict=True):
-            is_of_device = file.apk.kind != "universal" and not file.apk.unprotected
-            if is_of_device and report.kind in ("base", "standalone"):
-                self.with_base.add(file.apk.certificate)
+            self._note_base(file, report)
             if report.certificate != file.apk.certificate:
                 self._check_older_certificate(file, report)
         return verdict
+
+    def _note_base(self, file: FetchedApk, report: ApkReport) -> None:
+        """Note for which key an APK with the app's own code was compared that devices get."""
+        if file.apk.kind == "universal" or file.apk.unprotected:
+            return
+        if report.kind in ("base", "standalone"):
+            self.with_base.add(file.apk.certificate)
 
     def _check_older_certificate(self, file: FetchedApk, report: ApkReport) -> None:
         """Raise IntegrityError unless the certificate that Google Play reports has handed over to
