@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from uploader import error_table
-from uploader.errors import ApiError, Interrupted, UploaderError
+from uploader.errors import ApiError, InputError, Interrupted, UploaderError
 from uploader.outputs.markdown import MAX_CELL, Escaper, alert, details, link
 from uploader.outputs.report import Report
 from uploader.services.base import Heading
@@ -118,9 +117,13 @@ def _failure(report: Report, error: UploaderError) -> str:
 
 def _in_brief(error: UploaderError) -> str:
     """Why the run failed, as short as it can be said."""
-    words = error_table.briefly(error.code)
-    if words:
-        return words
+    if not isinstance(error, InputError):
+        # The table is large, and has only what others refuse.
+        from uploader import error_table
+
+        words = error_table.briefly(error.code)
+        if words:
+            return words
     message = _message(error)
     if 0 < len(message) <= MAX_HEADING:
         return sentence(message)
