@@ -18,7 +18,6 @@ from uploader.services.base import Section
 from uploader.services.play.model import (
     Release,
     Releases,
-    TrackName,
     all_version_codes,
     find_same_versions,
 )
@@ -27,7 +26,9 @@ from uploader.services.play.release_names import as_told
 from uploader.services.play.release_words import describe, in_words, named
 from uploader.services.play.testers import TestersChange
 from uploader.services.play.track_merge import TrackChange, remark
-from uploader.services.play.track_names import QA
+from uploader.services.play.track_names import (
+    is_internal,
+)
 from uploader.text import first_line, plural
 
 OTHERS: Final = "Also in the edit, not from this run"
@@ -265,14 +266,6 @@ class Changes:
         if not all(is_internal(track.track) for track in self.tracks):
             return True
         return any((self.texts, self.images, self.others, self.not_shown))
-
-
-def is_internal(track: str) -> bool:
-    """Return whether a track is for internal tests, which no review precedes; that of a form factor
-    is called `qa`.
-    """
-    name = TrackName(track)
-    return name.base == "internal" or (name.base == QA and track != QA)
 
 
 def files_of(

@@ -40,7 +40,7 @@ from uploader.services.play.release_job import (
 from uploader.services.play.release_names import told_name
 from uploader.services.play.release_words import in_words, named
 from uploader.services.play.supplementary import DEBUG_INPUTS, supplementary_files
-from uploader.services.play.track_names import is_standard
+from uploader.services.play.track_names import is_internal, is_standard
 from uploader.text import format_size, plural
 
 if TYPE_CHECKING:
@@ -652,8 +652,6 @@ def _warnings_of_names(inputs: ReleaseInputs, artifacts: Artifacts) -> Iterator[
 
 def _warnings_of_share(inputs: ReleaseInputs) -> Iterator[str]:
     """Yield a warning where a share for another track goes to internal testers as well."""
-    from uploader.services.play.plan import is_internal
-
     if inputs.user_fraction is None or len(inputs.tracks) == 1:
         return
     for track in filter(is_internal, inputs.tracks):

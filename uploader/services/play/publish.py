@@ -19,13 +19,14 @@ from uploader.services.play import (
 from uploader.services.play.client import CONSOLE
 from uploader.services.play.edit_lifecycle import CommitKnowledge, ReleaseEdit, Stage
 from uploader.services.play.model import SERVED, Release, TrackName, find_same_versions
-from uploader.services.play.plan import Changes, is_internal
+from uploader.services.play.plan import Changes
 from uploader.services.play.release_job import IN_THE_LIBRARY, ReleaseJob
 from uploader.services.play.release_names import as_told, told_name
 from uploader.services.play.stage import other_tracks
 from uploader.services.play.status import ReviewedRelease, status_output
 from uploader.services.play.summary_facts import PLANNED, section
 from uploader.services.play.track_merge import TrackChange
+from uploader.services.play.track_names import is_internal
 from uploader.text import capitalised
 
 STORE = "https://play.google.com/store/apps/details?id="

@@ -100,6 +100,14 @@ def in_the_console(track: str) -> tuple[str, str] | None:
     return heading, name
 
 
+def is_internal(track: str) -> bool:
+    """Return whether a track is for internal tests, which no review precedes; that of a form factor
+    is called `qa`.
+    """
+    name = TrackName(track)
+    return name.base == "internal" or (name.base == QA and track != QA)
+
+
 def form_factor(text: str) -> str:
     """Return the prefix of the tracks of the devices that a text names (`android-tv`); else
     empty.
